@@ -1,0 +1,63 @@
+"""The command `lmtools VERB`: one verb a line of a recipe's run.sh, one module a verb in lmtools/verbs."""
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+
+from lmtools import __version__
+from lmtools.errors import UserError
+
+# Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it is imported only when called,
+# so that the table wing never waits for torch.
+VERBS = {
+    "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
+    "convert": "N-best lists and lattices from one format to another",
+    "subword": "learn a subword model (or a word or character list)",
+    "corpus": "normalise, segment and binarise text",
+    "train": "train a neural language model",
+    "ngram": "estimate an n-gram language model",
+    "ppl": "perplexity of a text",
+    "score": "score N-best lists with a language model",
+    "tune": "find the weights of first-pass and language-model scores on a development set",
+    "rescore": "choose the best hypotheses with tuned weights",
+    "evaluate": "WER, CER or BLEU of hypotheses, with significance",
+    "report": "tables, figures and an HTML page of an experiment",
+    "bench": "measure speed",
+}
+
+
+def main(argv=None) -> int:
+    """Run one verb; 0 done, 1 the user's input is wrong, 2 wrong usage."""
+    args = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        status = args.run(args)
+        sys.stdout.flush()
+        return status or 0
+    except UserError as error:
+        if args.debug:
+            raise
+        print(f"lmtools {args.verb}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # `lmtools ... | head` is no mistake
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def parse(argv) -> argparse.Namespace:
+    """The arguments of the verb that `argv` names, with its `run` function."""
+    top = argparse.ArgumentParser(prog="lmtools", description=__import__("lmtools").__doc__, epilog="lmtools VERB --help explains one verb")
+    top.add_argument("--version", action="version", version=f"lmtools {__version__}")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    called = next((word for word in argv if not word.startswith("-")), None)
+    for name, purpose in VERBS.items():
+        parser = verbs.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        if name == called:
+            module = importlib.import_module(f"lmtools.verbs.{name}")
+            module.arguments(parser)
+            parser.set_defaults(run=module.run)
+    return top.parse_args(argv)

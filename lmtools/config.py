@@ -1,0 +1,109 @@
+"""Configuration declared once, in dataclasses: filled from YAML and `key=value`, written back to YAML; unknown names are refused."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from lmtools.errors import UserError
+from lmtools.files import read_bytes
+
+
+def load_yaml(path) -> dict:
+    """The mapping in a YAML file; UserError with the line where it is malformed."""
+    try:
+        content = yaml.safe_load(read_bytes(path))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise UserError(f"{path}{line}: not YAML ({getattr(error, 'problem', error)}); mend the line") from None
+    if not isinstance(content, dict | types.NoneType):
+        raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
+    return content or {}
+
+
+def override(tree: dict, assignments: Sequence[str]) -> dict:
+    """A copy of `tree` with `a.b=value` assignments applied; values are read as YAML scalars."""
+    tree = {k: dict(v) if isinstance(v, dict) else v for k, v in tree.items()}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        if not sign:
+            raise UserError(f"{assignment}: not an assignment; write name=value, as in optim.lr=1e-3")
+        *groups, leaf = name.split(".")
+        node = tree
+        for group in groups:
+            node[group] = dict(node.get(group) or {})
+            node = node[group]
+        node[leaf] = yaml.safe_load(value)
+    return tree
+
+
+def build(cls, tree: Mapping, source="configuration", prefix=""):
+    """An instance of dataclass `cls` from nested mappings; names the class does not have and values of another type are refused."""
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for name, value in tree.items():
+        full = f"{prefix}{name}"
+        if name not in hints:
+            close = difflib.get_close_matches(str(name), hints, 1)
+            raise UserError(f"{source}: unknown setting '{full}'; {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}")
+        values[name] = convert(hints[name], value, source, full)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise UserError(f"{source}: {error}; give the setting") from None
+
+
+def convert(kind, value, source, name):
+    """`value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3' counts as a float (YAML 1.1 reads it as text)."""
+    if dataclasses.is_dataclass(kind):
+        return build(kind, value or {}, source, f"{name}.")
+    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    for option in options:
+        try:
+            return scalar(option, value)
+        except (TypeError, ValueError):
+            continue
+    wanted = getattr(kind, "__name__", str(kind))
+    raise UserError(f"{source}: setting '{name}' is {value!r}; expected {wanted}")
+
+
+def scalar(kind, value):
+    """`value` as one plain type; ValueError or TypeError if it is not one."""
+    if typing.get_origin(kind) in (list, tuple):
+        item = typing.get_args(kind)[0]
+        return typing.get_origin(kind)(scalar(item, v) for v in value)
+    if kind is types.NoneType and value is None or kind is dict and isinstance(value, dict):
+        return value
+    if kind is float and not isinstance(value, bool):
+        return float(value)
+    if type(value) is kind:
+        return value
+    raise TypeError(kind)
+
+
+def dump(config) -> str:
+    """YAML of a dataclass instance, in declaration order; `build` reads it back."""
+    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
+
+
+def from_yaml(cls, path, assignments: Sequence[str] = ()):
+    """An instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose settings it refines, and `key=value` on top."""
+    return build(cls, override(layered(Path(path)), assignments), path)
+
+
+def layered(path: Path) -> dict:
+    """The mapping in `path` laid over that of its `base:` file (a path relative to it)."""
+    tree = load_yaml(path)
+    base = tree.pop("base", None)
+    return merge(layered(path.parent / base), tree) if base else tree
+
+
+def merge(lower: dict, upper: dict) -> dict:
+    """`upper` laid over `lower`, group by group."""
+    both = {k: merge(lower[k], v) for k, v in upper.items() if isinstance(v, dict) and isinstance(lower.get(k), dict)}
+    return {**lower, **upper, **both}

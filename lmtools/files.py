@@ -1,0 +1,117 @@
+"""Reading text of any compression, and writing so that a crash leaves the old file or the new one, never a torn one."""
+
+import contextlib
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from lmtools.errors import UserError
+
+OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError)
+
+
+def read_bytes(path) -> bytes:
+    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz); UserError if it cannot be read."""
+    if str(path) == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
+            return stream.read()
+    except DAMAGED as error:
+        raise UserError(f"{path}: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def read_lines(path) -> Iterator[tuple[int, str]]:
+    """Pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order mark and CR before LF are dropped.
+
+    Only LF ends a line: Unicode's other separators occur inside real transcripts.
+    """
+    number = 0
+    try:
+        stream = sys.stdin.buffer if str(path) == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
+        with contextlib.nullcontext(stream) if str(path) == "-" else stream as lines:
+            for number, raw in enumerate(lines, 1):
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield number, line.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise UserError(f"{path}:{number}: not UTF-8; convert it with iconv") from None
+    except DAMAGED as error:
+        raise UserError(f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def cannot(verb: str, path, error: OSError) -> UserError:
+    """The user's view of an operating-system error on `path`."""
+    remedy = "check the path" if isinstance(error, FileNotFoundError) else "check the path, its permissions and the disk"
+    return UserError(f"{path}: cannot {verb}: {error.strerror}; {remedy}")
+
+
+@contextlib.contextmanager
+def atomic_path(path) -> Iterator[Path]:
+    """A temporary path beside `path`; on leaving without an error its content is flushed and renamed to `path`, else removed."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=f".tmp{path.suffix}")
+    except OSError as error:
+        raise cannot("write", path, error) from None
+    os.close(handle)
+    try:
+        yield Path(name)
+        with open(name, "rb") as stream:
+            os.fsync(stream.fileno())
+        os.chmod(name, 0o666 & ~umask())
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def umask() -> int:
+    """The process's file mode mask (there is no call that only reads it)."""
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+@contextlib.contextmanager
+def atomic_text(path) -> Iterator[io.TextIOBase]:
+    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well; compressed by suffix (.gz, .xz)."""
+    if str(path) == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    with atomic_path(path) as temporary:
+        with compressed(temporary) as stream:
+            yield stream
+
+
+@contextlib.contextmanager
+def compressed(path: Path) -> Iterator[io.TextIOBase]:
+    """A writing text stream for `path`; gzip carries no name and no time, so that equal content gives equal bytes."""
+    with contextlib.ExitStack() as stack:
+        binary = stack.enter_context(lzma.open(path, "wb") if path.suffix == ".xz" else open(path, "wb"))
+        if path.suffix == ".gz":
+            binary = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0))
+        yield stack.enter_context(io.TextIOWrapper(binary, encoding="utf-8", newline="\n"))
+
+
+def sha256(path) -> str:
+    """Hexadecimal SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    return digest.hexdigest()

