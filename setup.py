@@ -24,6 +24,7 @@ setup(
         "torch>=2.4",
         "safetensors>=0.4",
         "ufal-kenlm>=26",  # the module `kenlm` as a ready wheel
+        "rapidfuzz>=3",
         "jiwer>=3",
         "sacrebleu>=2.4",
         "matplotlib>=3.7",

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import os
 import signal
 import sys
@@ -30,19 +31,22 @@ VERBS = {
 
 def main(argv=None) -> int:
     """Run one verb; 0 done, 1 the user's input is wrong, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
+            stream.reconfigure(encoding="utf-8", errors="replace")
     args = parse(sys.argv[1:] if argv is None else argv)
     try:
         status = args.run(args)
         sys.stdout.flush()
         return status or 0
-    except UserError as error:
-        if args.debug:
-            raise
-        print(f"lmtools {args.verb}: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (UserError, OSError) as error:  # OSError: a full disk, a directory that went away
+        if args.debug:
+            raise
+        print(f"lmtools {args.verb}: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

@@ -20,7 +20,8 @@ def load_yaml(path) -> dict:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        raise UserError(f"{path}{line}: not YAML ({getattr(error, 'problem', error)}); mend the line") from None
+        cause = " ".join(str(getattr(error, "problem", error)).split())
+        raise UserError(f"{path}{line}: not YAML ({cause}); mend the line") from None
     if not isinstance(content, dict | types.NoneType):
         raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
     return content or {}
@@ -36,14 +37,22 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
         *groups, leaf = name.split(".")
         node = tree
         for group in groups:
-            node[group] = dict(node.get(group) or {})
+            inner = node.get(group) or {}
+            if not isinstance(inner, dict):
+                raise UserError(f"{assignment}: '{group}' is a single setting, no group; leave out what follows it")
+            node[group] = dict(inner)
             node = node[group]
-        node[leaf] = yaml.safe_load(value)
+        try:
+            node[leaf] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"{assignment}: cannot read the value; quote it") from None
     return tree
 
 
 def build(cls, tree: Mapping, source="configuration", prefix=""):
     """An instance of dataclass `cls` from nested mappings; names the class does not have and values of another type are refused."""
+    if not isinstance(tree, Mapping):
+        raise UserError(f"{source}: '{prefix.rstrip('.')}' is {tree!r}; expected a group of settings")
     hints = typing.get_type_hints(cls)
     values = {}
     for name, value in tree.items():
@@ -75,9 +84,11 @@ def convert(kind, value, source, name):
 def scalar(kind, value):
     """`value` as one plain type; ValueError or TypeError if it is not one."""
     if typing.get_origin(kind) in (list, tuple):
+        if not isinstance(value, list | tuple):  # a string would fall apart into letters
+            raise TypeError(kind)
         item = typing.get_args(kind)[0]
         return typing.get_origin(kind)(scalar(item, v) for v in value)
-    if kind is types.NoneType and value is None or kind is dict and isinstance(value, dict):
+    if (kind is types.NoneType and value is None) or (kind is dict and isinstance(value, dict)):
         return value
     if kind is float and not isinstance(value, bool):
         return float(value)
@@ -96,11 +107,13 @@ def from_yaml(cls, path, assignments: Sequence[str] = ()):
     return build(cls, override(layered(Path(path)), assignments), path)
 
 
-def layered(path: Path) -> dict:
-    """The mapping in `path` laid over that of its `base:` file (a path relative to it)."""
+def layered(path: Path, refining: tuple[Path, ...] = ()) -> dict:
+    """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError if the bases form a circle."""
+    if path.resolve() in refining:
+        raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
     tree = load_yaml(path)
     base = tree.pop("base", None)
-    return merge(layered(path.parent / base), tree) if base else tree
+    return merge(layered(path.parent / str(base), (*refining, path.resolve())), tree) if base else tree
 
 
 def merge(lower: dict, upper: dict) -> dict:

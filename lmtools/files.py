@@ -6,15 +6,17 @@ import hashlib
 import io
 import lzma
 import os
+import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open}
-DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError)
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 def read_bytes(path) -> bytes:
@@ -58,8 +60,16 @@ def cannot(verb: str, path, error: OSError) -> UserError:
 
 @contextlib.contextmanager
 def atomic_path(path) -> Iterator[Path]:
-    """A temporary path beside `path`; on leaving without an error its content is flushed and renamed to `path`, else removed."""
-    path = Path(path)
+    """A temporary path beside `path`; on leaving without an error its content is flushed and renamed to `path`, else removed.
+
+    A link is followed; a pipe or a device (/dev/stdout, /dev/null) cannot be replaced and is given as it is.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        if path.is_dir():
+            raise UserError(f"{path}: cannot write: is a directory; give the name of a file")
+        yield path
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=f".tmp{path.suffix}")
@@ -68,12 +78,48 @@ def atomic_path(path) -> Iterator[Path]:
     os.close(handle)
     try:
         yield Path(name)
-        with open(name, "rb") as stream:
-            os.fsync(stream.fileno())
+        flush(name)
         os.chmod(name, 0o666 & ~umask())
         os.replace(name, path)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_directory(path, marker: str) -> Iterator[Path]:
+    """A temporary directory beside `path` that takes its place when the block ends well, else is removed.
+
+    What stood at `path` is replaced only if it is an empty directory or one that holds the file `marker`; UserError otherwise.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not (path / marker).is_file() and not (path.is_dir() and not any(path.iterdir())):
+        raise UserError(f"{path}: exists and holds no {marker}; give another directory or remove it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise cannot("write", path, error) from None
+    old = Path(f"{temporary}.old")
+    try:
+        yield Path(temporary)
+        for file in Path(temporary).rglob("*"):
+            if file.is_file():
+                flush(file)
+        os.chmod(temporary, 0o777 & ~umask())
+        if path.exists():
+            os.rename(path, old)
+        os.rename(temporary, path)
+    finally:
+        if old.exists() and not path.exists():
+            os.rename(old, path)
+        for leftover in (temporary, old):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def flush(path) -> None:
+    """Have the disk hold what was written to the file `path`."""
+    with open(path, "rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def umask() -> int:
@@ -90,19 +136,20 @@ def atomic_text(path) -> Iterator[io.TextIOBase]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    with atomic_path(path) as temporary:
-        with compressed(temporary) as stream:
-            yield stream
+    with atomic_path(path) as temporary, compressed(temporary) as stream:
+        yield stream
 
 
 @contextlib.contextmanager
 def compressed(path: Path) -> Iterator[io.TextIOBase]:
     """A writing text stream for `path`; gzip carries no name and no time, so that equal content gives equal bytes."""
     with contextlib.ExitStack() as stack:
-        binary = stack.enter_context(lzma.open(path, "wb") if path.suffix == ".xz" else open(path, "wb"))
+        opened = lzma.open if path.suffix == ".xz" else open
+        binary = stack.enter_context(opened(path, "wb"))
         if path.suffix == ".gz":
             binary = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0))
-        yield stack.enter_context(io.TextIOWrapper(binary, encoding="utf-8", newline="\n"))
+        # JSON can hold half a surrogate pair, which UTF-8 cannot: it becomes "?"
+        yield stack.enter_context(io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n"))
 
 
 def sha256(path) -> str:

@@ -14,7 +14,7 @@ class Hypothesis:
     """One transcription or translation with its named first-pass scores (natural log, higher is better)."""
 
     text: str
-    scores: Mapping[str, float] = EMPTY
+    scores: Mapping[str, float] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ScoreTable:
 
     log_prob: Mapping[str, np.ndarray]
     tokens: Mapping[str, np.ndarray]
-    signature: Mapping[str, str] = EMPTY
+    signature: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Arc:
     source: int
     target: int
     word: str | None
-    scores: Mapping[str, float] = EMPTY
+    scores: Mapping[str, float] = field(default_factory=lambda: EMPTY)
 
 
 @dataclass(frozen=True)

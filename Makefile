@@ -1,0 +1,34 @@
+# make setup   the environment .venv, with everything that was tested together
+# make demo    trains four language models and rescores real decoder output: egs/librispeech on its mini corpus
+# make test    linters, the floors of the package, all tests
+# make clean   removes the environment and what recipes wrote
+PYTHON ?= python3
+PIP_FLAGS ?=
+BIN := .venv/bin
+RECIPE := egs/librispeech
+export PYTHONPATH :=
+
+.PHONY: setup demo test clean
+
+setup: .venv/.stamp
+
+.venv/.stamp: setup.py utils/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "$(PYTHON) is older than Python 3.10; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[hf,dev]'
+	@touch $@
+
+demo: setup
+	$(RECIPE)/run.sh
+	@echo && cat $(RECIPE)/exp/report/RESULTS.md
+	@echo && echo "Tables: $(RECIPE)/exp/report/RESULTS.md   Page with every utterance: $(RECIPE)/exp/report/index.html"
+
+test: setup
+	$(BIN)/ruff check .
+	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
+	$(BIN)/lint-imports
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+clean:
+	rm -rf .venv *.egg-info egs/*/data egs/*/exp

@@ -1,0 +1,149 @@
+"""The lattices that pocketsphinx writes: reading, scoring with the decoder's language model, exact N-best lists, pruning.
+
+SLF with words on the nodes and natural-log acoustic scores on the links; a link's score belongs to the word of the node that it
+leaves. `!SENT_START`, `!SENT_END` and `!NULL` stand for sentence ends, silence and noise, whose penalties pocketsphinx has already
+added to the links. The last word has its score on no link: it is the same for every path.
+"""
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lmtools.files import read_lines
+
+Context = tuple[str, ...]  # the last two words, most recent first
+IMPOSSIBLE = float("-inf")
+
+
+@dataclass(frozen=True)
+class Slf:
+    """One lattice: `words[node]` is None for sentence ends and fillers; `links` are (source, target, acoustic score)."""
+
+    start: int
+    end: int
+    words: list[str | None]
+    times: list[float]
+    links: list[tuple[int, int, float]]
+    node_lines: list[str]
+    link_lines: list[str]
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The nodes by start time: every link leads to a later node."""
+        return sorted(range(len(self.words)), key=lambda node: self.times[node])
+
+    @cached_property
+    def exits(self) -> list[list[tuple[int, float]]]:
+        """For each node its links as (target, score)."""
+        exits = [[] for _ in self.words]
+        for source, target, score in self.links:
+            exits[source].append((target, score))
+        return exits
+
+    @cached_property
+    def followers(self) -> list[dict[int, float]]:
+        """For each node the next word nodes (or the end), over any fillers between, with the best acoustic score of getting there."""
+        followers = [{} for _ in self.words]
+        for node in reversed(self.order):
+            best = followers[node]
+            for target, score in self.exits[node]:
+                stops = self.words[target] is not None or target == self.end
+                for last, rest in [(target, 0.0)] if stops else followers[target].items():
+                    best[last] = max(best.get(last, IMPOSSIBLE), score + rest)
+        return followers
+
+
+def read_slf(path) -> Slf:
+    """The lattice that pocketsphinx wrote in `path`; words in upper case."""
+    header, nodes, links = {}, [], []
+    for _, line in read_lines(path):
+        fields = {} if line.startswith("#") else dict(part.split("=", 1) for part in line.split())
+        if "I" in fields:
+            assert int(fields["I"]) == len(nodes), f"{path}: nodes out of order"
+            nodes.append((line, fields))
+        elif "J" in fields:
+            links.append((line, fields))
+        else:
+            header.update(fields)
+    assert (int(header["N"]), int(header["L"])) == (len(nodes), len(links)), f"{path}: incomplete"
+    words = [None if fields["W"].startswith("!") else fields["W"].upper() for _, fields in nodes]
+    times = [float(fields["t"]) for _, fields in nodes]
+    triples = [(int(fields["S"]), int(fields["E"]), float(fields["a"])) for _, fields in links]
+    assert words[int(header["end"])] is None, f"{path}: ends in a word, not in </s>"
+    return Slf(int(header["start"]), int(header["end"]), words, times, triples, [line for line, _ in nodes], [line for line, _ in links])
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A lattice with a language model: a path scores its acoustic score + `scale` * LM + `penalty` a word (`</s>` is one).
+
+    `probability(word, context)` is a natural logarithm; the context is the last two words, most recent first.
+    """
+
+    lattice: Slf
+    probability: Callable[[str, Context], float]
+    scale: float
+    penalty: float
+
+    def enter(self, node: int, context: Context) -> tuple[float, Context]:
+        """What entering a node adds to the score, and the context after it; fillers are transparent."""
+        word = "</s>" if node == self.lattice.end else self.lattice.words[node]
+        if word is None:
+            return 0.0, context
+        return self.scale * self.probability(word, context) + self.penalty, (word, *context[:1])
+
+    @cached_property
+    def forward(self) -> list[dict[Context, float]]:
+        """For each node and context, the best score of getting there from the start."""
+        best = [{} for _ in self.lattice.words]
+        best[self.lattice.start][("<s>",)] = 0.0
+        for node in self.lattice.order:
+            for context, score in best[node].items():
+                for target, acoustic in self.lattice.exits[node]:
+                    step, after = self.enter(target, context)
+                    best[target][after] = max(best[target].get(after, IMPOSSIBLE), score + acoustic + step)
+        return best
+
+    @cached_property
+    def backward(self) -> list[dict[Context, float]]:
+        """For each node and context that can be reached, the best score of getting from there to the end."""
+        best = [dict.fromkeys(contexts, IMPOSSIBLE) for contexts in self.forward]
+        best[self.lattice.end] = dict.fromkeys(best[self.lattice.end], 0.0)
+        for node in reversed(self.lattice.order):
+            for context in best[node]:
+                for target, acoustic in self.lattice.exits[node]:
+                    step, after = self.enter(target, context)
+                    best[node][context] = max(best[node][context], acoustic + step + best[target][after])
+        return best
+
+    def strings(self) -> Iterator[tuple[list[str], float, float]]:
+        """Every distinct word string, best first: (words, best acoustic score, LM score).
+
+        A* over word strings: an entry holds all nodes where its string can end, so that no string comes twice, and the backward scores
+        are the exact rest of the best path, so that strings come in order.
+        """
+        ticket = itertools.count()  # breaks ties: dicts have no order
+        heap = [(0.0, next(ticket), [], ("<s>",), 0.0, {self.lattice.start: 0.0})]
+        while heap:
+            _, _, words, context, lm, places = heapq.heappop(heap)
+            if self.lattice.end in places:
+                yield words, places[self.lattice.end], lm
+                continue
+            for word, arrivals in self.arrivals(places).items():
+                longer, after = lm + self.probability(word, context), (word, *context[:1])
+                text = words if word == "</s>" else [*words, word]
+                rest = max(acoustic + self.backward[node][after] for node, acoustic in arrivals.items())
+                bound = rest + self.scale * longer + self.penalty * (len(text) + (word == "</s>"))
+                heapq.heappush(heap, (-bound, next(ticket), text, after, longer, arrivals))
+
+    def arrivals(self, places: dict[int, float]) -> dict[str, dict[int, float]]:
+        """For each next word the nodes where it ends, with the best acoustic score; `places` are the nodes of the string so far."""
+        arrivals: dict[str, dict[int, float]] = {}
+        for node, score in places.items():
+            for target, acoustic in self.lattice.followers[node].items():
+                nodes = arrivals.setdefault(self.lattice.words[target] or "</s>", {})
+                nodes[target] = max(nodes.get(target, IMPOSSIBLE), score + acoustic)
+        return arrivals

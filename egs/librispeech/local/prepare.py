@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""prepare.py mini|full RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence a line, and DATA/SET/text, Kaldi text.
+
+Words stay as they are: the normaliser that goes with each language model adapts them.
+"""
+
+import contextlib
+import gzip
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+VALID_EVERY = 20_000  # full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
+
+
+def mini(raw: Path, data: Path):
+    """The embedded corpus: its text as it is, the references out of its N-best lists."""
+    for part in ("train", "valid"):
+        copy(raw / f"{part}.txt", data / part / "text")
+    for part in ("dev", "test"):
+        with written(data / part / "text") as text, open(raw / f"{part}.nbest.jsonl", "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                nbest = json.loads(line)
+                if nbest.get("ref") is None:
+                    sys.exit(f"{lines.name}:{number}: utterance '{nbest['utt']}' has no reference; add \"ref\"")
+                text.write(f"{nbest['utt']} {nbest['ref']}\n".encode())
+
+
+def full(raw: Path, data: Path):
+    """LibriSpeech: LM text split into training and validation, streaming; transcripts as they are."""
+    with (
+        gzip.open(raw / "librispeech-lm-norm.txt.gz", "rb") as lines,
+        written(data / "train" / "text") as train,
+        written(data / "valid" / "text") as valid,
+    ):
+        for number, line in enumerate(lines, 1):
+            (valid if number % VALID_EVERY == 1 else train).write(line)
+    for path in sorted(raw.glob("*.text")):
+        copy(path, data / path.stem / "text")
+
+
+def copy(path: Path, out: Path):
+    """The file as it is, whole or not at all."""
+    with written(out) as text, open(path, "rb") as lines:
+        shutil.copyfileobj(lines, text)
+
+
+@contextlib.contextmanager
+def written(path: Path):
+    """A binary stream that becomes `path` when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.tmp")
+    with open(temporary, "wb") as stream:
+        yield stream
+    os.replace(temporary, path)
+
+
+if __name__ == "__main__":
+    corpus, raw, data = sys.argv[1:]
+    {"mini": mini, "full": full}[corpus](Path(raw), Path(data))

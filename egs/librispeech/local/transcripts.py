@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""The transcripts of a LibriSpeech archive as one Kaldi text, sorted by utterance; nothing else of the archive is unpacked."""
+
+import os
+import posixpath
+import sys
+import tarfile
+from pathlib import Path
+
+
+def transcripts(archive: Path) -> list:
+    """Lines `utterance words` of all *.trans.txt in the archive; SystemExit if a member lies or points outside of it."""
+    lines = []
+    with tarfile.open(archive, "r|gz") as members:
+        for member in members:
+            if outside(member):
+                sys.exit(f"{archive}: refused, since its member '{member.name}' would leave the directory; fetch it from its publisher")
+            if member.isfile() and member.name.endswith(".trans.txt"):
+                lines += members.extractfile(member).read().decode("utf-8").splitlines()
+    if not lines:
+        sys.exit(f"{archive}: no *.trans.txt in it; is it a LibriSpeech archive?")
+    return sorted(lines)
+
+
+def outside(member: tarfile.TarInfo) -> bool:
+    """Whether a member's name or the target of its link is absolute or climbs out, or it is no file, directory or link at all."""
+    paths = [member.name]
+    if member.issym():
+        paths.append(posixpath.join(posixpath.dirname(member.name), member.linkname))
+    elif member.islnk():
+        paths.append(member.linkname)
+    special = not (member.isfile() or member.isdir() or member.issym() or member.islnk())
+    return special or any(posixpath.normpath(path).split("/")[0] in ("", "..") for path in paths)
+
+
+def main(archive: str, out: str):
+    """Write the transcripts of `archive` to `out`, whole or not at all."""
+    try:
+        lines = transcripts(Path(archive))
+    except (tarfile.TarError, EOFError, OSError) as error:
+        sys.exit(f"{archive}: damaged archive ({error}); remove it and run again")
+    temporary = Path(f"{out}.tmp")
+    temporary.write_text("\n".join(lines) + "\n")
+    os.replace(temporary, out)
+    print(f"{out}: {len(lines)} utterances")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

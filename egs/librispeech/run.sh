@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# LibriSpeech: train language models on text, rescore N-best lists of speech with them, and compare.
+#
+# --corpus mini (the default) needs no network: Bible verses spoken by synthetic voices, decoded by a real recogniser.
+# --corpus full fetches LibriSpeech's text and transcripts, and takes the N-best lists of your recogniser from --nbest-dir.
+
+cd "$(dirname "$0")" && . ../../utils/recipe.sh
+
+corpus=mini        # mini or full
+mini=mini          # directory of the mini corpus: train.txt valid.txt dev.nbest.jsonl test.nbest.jsonl, plain, .gz or .xz;
+                   # your own corpus in this form will do as well
+nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a file (with any suffix) or a directory; mini has its own
+nbest_format=jsonl # their format, one that lmtools convert knows
+openslr=https://www.openslr.org/resources # full: where to fetch; mirrors: https://us.openslr.org/resources and others
+depth=50           # hypotheses an utterance
+normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or none
+subword=bpe        # bpe, unigram, word or char
+vocab_size=        # ids of the subword model; empty: 2000 for mini, 30000 for full
+conf=              # directory with a YAML file for each neural LM; empty: conf for mini, ../../conf for full
+lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
+lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
+combinations="tta+ngram causal+ngram masked+ngram all" # LMs to combine, beside each alone; all: every LM
+order=4            # of the n-gram
+train_opts=        # key=value settings over the YAML files, as in steps=100
+nj=1               # processes that score
+datadir=data       # for prepared data
+expdir=exp         # for models, scores and results
+options "$@"
+
+[[ $corpus = @(mini|full) ]] || wrong "--corpus is '$corpus'; it takes mini or full"
+[[ $corpus != full || $nbest_dir ]] || wrong "--corpus full rescores N-best lists of your recogniser; name their directory with --nbest-dir"
+raw=$datadir/local/$corpus
+if [[ $corpus = full ]]; then
+  source=local/full.sha256 tests=({dev,test}-{clean,other}) lists=("${tests[@]}" dev=dev-clean+dev-other)
+  get=(local/get_full.sh "$raw" "$openslr")
+  : "${vocab_size:=30000}" "${conf:=../../conf}"
+else
+  source=$mini tests=(test) lists=(dev test) get=(python3 local/get_mini.py "$mini" "$raw")
+  : "${vocab_size:=2000}" "${conf:=conf}" "${nbest_dir:=$raw}"
+fi
+
+# What the stages read and write: sets to rescore (weights are tuned on dev), LMs by name, systems that combine LMs
+sets=(dev "${tests[@]}") texts=() nbests=()
+paths texts "$datadir/" /text train valid "${sets[@]}"
+paths nbests "$datadir/" /nbest.jsonl "${sets[@]}"
+declare -A lm=() && names=() trained=() given=() scores=() ppls=() bench=()
+for pair in $lms $lm_dirs; do
+  name=${pair%%=*} && names+=("$name")
+  case $pair in
+    *=*) lm[$name]=${pair#*=} && given+=("${lm[$name]#hf:}") ;;
+    ngram) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/config.yaml") ;;
+    *) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/model.safetensors") ;;
+  esac
+  paths scores "$expdir/score/$name/" .scores "${sets[@]}"
+  paths ppls "$expdir/ppl/$name/" .json valid "${tests[@]}"
+  bench+=(--lm "$name=${lm[$name]}")
+done
+systems=() weights=() rescored=()
+for system in first-pass "${names[@]}" $combinations; do
+  for name in $(lms_of "$system" "${names[@]}"); do
+    [[ -v lm[$name] ]] || continue 2
+  done
+  systems+=("$system") weights+=("$expdir/tune/$system/weights.json")
+  paths rescored "$expdir/rescore/$system/" .txt "${sets[@]}"
+done
+read -ra settings <<<"$train_opts"
+
+if stage 0 "get data" "$source" : "$raw"; then
+  "${get[@]}"
+fi
+
+if stage 1 "prepare text and N-best" "$raw" "$nbest_dir" : "${texts[@]}" "${nbests[@]}"; then
+  python3 local/prepare.py "$corpus" "$raw" "$datadir"
+  local/nbest.sh "$nbest_dir" "$nbest_format" "$depth" "$datadir" "${lists[@]}"
+fi
+
+if stage 2 "subword and binarise" "$datadir"/{train,valid}/text : "$expdir/subword" "$expdir"/{train,valid}.bin; then
+  lmtools subword --text "$datadir/train/text" --type "$subword" --vocab-size "$vocab_size" --normaliser "$normaliser" \
+    --out "$expdir/subword"
+  lmtools corpus --text "$datadir/train/text" --subword "$expdir/subword" --out "$expdir/train.bin"
+  lmtools corpus --text "$datadir/valid/text" --subword "$expdir/subword" --out "$expdir/valid.bin"
+fi
+
+if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin "$conf" ../../conf : "${trained[@]}"; then
+  for name in $lms; do
+    if [[ $name = ngram ]]; then
+      lmtools ngram --text "$datadir/train/text" --order "$order" --normaliser "$normaliser" --out "${lm[ngram]}"
+    else
+      lmtools train --conf "$conf/$name.yaml" --train "$expdir/train.bin" --valid "$expdir/valid.bin" --out "${lm[$name]}" \
+        "${settings[@]}"
+    fi
+  done
+fi
+
+if stage 4 "score" "${trained[@]}" "${given[@]}" "${nbests[@]}" "${texts[@]:1}" : "${scores[@]}" "${ppls[@]}"; then
+  for name in "${names[@]}"; do
+    how=(--lm "${lm[$name]}" --nj "$nj" --cache "$expdir/cache")
+    lmtools ppl "${how[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
+    for set in "${sets[@]}"; do
+      lmtools score "${how[@]}" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
+      [[ $set = dev ]] || lmtools ppl "${how[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
+    done
+  done
+fi
+
+if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" : "${weights[@]}" "${rescored[@]}"; then
+  for system in "${systems[@]}"; do
+    for set in "${sets[@]}"; do
+      columns=()
+      for name in $(lms_of "$system" "${names[@]}"); do
+        columns+=(--scores "$name=$expdir/score/$name/$set.scores")
+      done
+      what=(--nbest "$datadir/$set/nbest.jsonl" "${columns[@]}")
+      [[ $set != dev ]] || lmtools tune "${what[@]}" --metric wer --out "$expdir/tune/$system/weights.json"
+      lmtools rescore "${what[@]}" --weights "$expdir/tune/$system/weights.json" --out "$expdir/rescore/$system/$set.txt"
+    done
+  done
+fi
+
+if stage 6 "report" "${nbests[@]}" "${trained[@]}" "${weights[@]}" "${rescored[@]}" : "$expdir"/report/{RESULTS.md,index.html}; then
+  lmtools bench score "${bench[@]}" --out "$expdir/bench/speed.json"
+  lmtools report "$expdir" --nbest "${nbests[@]}" --title "${PWD##*/} ($corpus)"
+fi

@@ -1,0 +1,202 @@
+"""Binarised text: one file of token ids with sentence offsets, read through a memory map."""
+
+import itertools
+import json
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.config import build
+from lmtools.errors import UserError
+from lmtools.files import atomic_path, cannot, read_lines
+from lmtools.subword import SUBWORDS, UNK, Subword, assemble
+from lmtools.text import Normaliser
+
+MAGIC = b"lmtools-corpus-1\n"
+ALIGNMENT = 64  # bytes
+OFFSET = np.dtype("<i8")
+CHUNK_LINES, CHUNK_CHARACTERS = 10_000, 1 << 21
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a corpus file says of itself."""
+
+    dtype: str  # of the ids
+    sentences: int
+    tokens: int
+    unknown: int  # tokens
+    empty: int  # lines skipped
+    longest: int  # tokens of a sentence
+    vocabulary: str  # the subword model's hash
+    scheme: str
+    size: int  # of the vocabulary
+    normaliser: Normaliser
+    model: int  # bytes of the subword model's content, which follows
+    version: str
+    sources: list[str]
+
+    def dumps(self) -> bytes:
+        """Magic line and JSON line, padded with spaces to a multiple of ALIGNMENT bytes."""
+        text = MAGIC + json.dumps(asdict(self)).encode()
+        return text + b" " * padding(len(text) + 1) + b"\n"
+
+
+def padding(length: int) -> int:
+    """The bytes that `length` lacks to a multiple of ALIGNMENT."""
+    return -length % ALIGNMENT
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Sentences as ids without BOS and EOS: `corpus[i]` is a read-only array (tokens,) in the file's dtype.
+
+    offsets (sentences + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]; ids (tokens,). The file holds the subword model too, so
+    that whoever trains on it needs no second path: model (bytes,) is its content.
+    """
+
+    path: Path
+    header: Header
+    model: np.ndarray
+    offsets: np.ndarray
+    ids: np.ndarray
+
+    @classmethod
+    def open(cls, path) -> "Corpus":
+        """The corpus in `path`, memory-mapped; UserError if the file is no corpus or not whole."""
+        header, start = read_header(path)
+        first = start + header.model + padding(header.model)
+        middle = first + OFFSET.itemsize * (header.sentences + 1)
+        data = np.memmap(path, np.uint8, "r").view(np.ndarray)
+        if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
+            raise UserError(f"{path}: the file is torn ({len(data)} bytes); write it again with lmtools corpus")
+        model, offsets, ids = data[start : start + header.model], data[first:middle].view(OFFSET), data[middle:].view(header.dtype)
+        return cls(Path(path), header, model, offsets, ids)
+
+    def __len__(self) -> int:
+        return self.header.sentences
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def batch(self, indices: Iterable[int]) -> list[np.ndarray]:
+        """The sentences at `indices`, in their order."""
+        return [self[index] for index in indices]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(sentences,) int64: the number of ids of each sentence."""
+        return np.diff(self.offsets)
+
+    @property
+    def tokens(self) -> int:
+        """The number of ids in all."""
+        return self.header.tokens
+
+    @property
+    def vocabulary_hash(self) -> str:
+        """The hash of the subword model that made the ids."""
+        return self.header.vocabulary
+
+    @cached_property
+    def subword(self) -> Subword:
+        """The subword model that made the ids, from the file itself."""
+        return assemble(SUBWORDS[self.header.scheme], self.model.tobytes(), self.header.normaliser, self.vocabulary_hash, self.path)
+
+    def check(self, subword: Subword) -> "Corpus":
+        """This corpus, if `subword` made its ids; else UserError."""
+        if self.vocabulary_hash != subword.hash:
+            raise UserError(
+                f"{self.path}: made with another {self.header.scheme} model of {self.header.size} pieces"
+                f" ({self.vocabulary_hash[:12]}, not {subword.hash[:12]}); make it again with lmtools corpus"
+            )
+        return self
+
+
+def read_header(path) -> tuple[Header, int]:
+    """The header of a corpus file and the number of bytes it takes."""
+    try:
+        with open(path, "rb") as stream:
+            if stream.read(len(MAGIC)) != MAGIC:
+                raise UserError(f"{path}:1: not a binarised corpus; make one with lmtools corpus")
+            line = stream.readline()
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    try:
+        header = build(Header, json.loads(line), path)
+        np.dtype(header.dtype)
+    except (ValueError, TypeError):
+        raise UserError(f"{path}:2: the file is torn in its header; write it again with lmtools corpus") from None
+    return header, len(MAGIC) + len(line)
+
+
+def binarise(sources: Sequence, subword: Subword, out, kaldi=False) -> Corpus:
+    """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an utterance id), in bounded memory.
+
+    Lines that are empty after normalisation are skipped and counted. The ids go to one unnamed file, the offsets to a second,
+    and both behind the header when their numbers are known.
+    """
+    dtype = np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
+    total, longest = Counter(), 0
+    with atomic_path(out) as whole, scratch(whole) as ids, scratch(whole) as offsets:
+        offsets.write(np.zeros(1, OFFSET))
+        for texts in chunks(sentences_of(sources, kaldi)):
+            encoded = [sentence for sentence in subword.encode_batch(texts) if sentence]
+            lengths = np.fromiter(map(len, encoded), OFFSET, len(encoded))
+            flat = np.fromiter(itertools.chain.from_iterable(encoded), dtype, lengths.sum())
+            ids.write(flat)
+            offsets.write((total["tokens"] + np.cumsum(lengths)).astype(OFFSET))
+            unknown, empty = int(np.count_nonzero(flat == UNK)), len(texts) - len(encoded)
+            total.update(sentences=len(encoded), tokens=len(flat), unknown=unknown, empty=empty)
+            longest = max(longest, int(lengths.max(initial=0)))
+        if not total["sentences"]:
+            raise UserError(f"{sources[0]}: no sentence in the text; give text with one sentence a line")
+        made = {"vocabulary": subword.hash, "scheme": subword.scheme, "size": subword.size, "normaliser": subword.normaliser}
+        text = {**total, "longest": longest, "sources": [str(source) for source in sources]}
+        header = Header(dtype=dtype.str, model=len(subword.content), version=__version__, **made, **text)
+        join(whole, header.dumps() + subword.content + bytes(padding(len(subword.content))), offsets, ids)
+    return Corpus.open(out)
+
+
+def scratch(beside: Path):
+    """An unnamed file on the disk of `beside`: it vanishes with the process, however that ends."""
+    return tempfile.TemporaryFile(dir=beside.parent)
+
+
+def join(path: Path, head: bytes, offsets, ids) -> None:
+    """Write head, offsets and ids to `path`."""
+    with open(path, "wb") as stream:
+        stream.write(head)
+        for part in (offsets, ids):
+            part.seek(0)
+            shutil.copyfileobj(part, stream, 1 << 20)
+
+
+def sentences_of(sources: Iterable, kaldi: bool) -> Iterator[str]:
+    """The lines of all texts, without their first word if they are Kaldi texts."""
+    for source in sources:
+        for _, line in read_lines(source):
+            yield " ".join(line.split(maxsplit=1)[1:]) if kaldi else line
+
+
+def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Lists of lines that bound both their number and their characters, except that one line stays whole."""
+    chunk, characters = [], 0
+    for line in lines:
+        chunk.append(line)
+        characters += len(line)
+        if len(chunk) >= CHUNK_LINES or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk

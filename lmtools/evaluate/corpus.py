@@ -1,0 +1,43 @@
+"""Corpus-level evaluation of one hypothesis an utterance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.evaluate.metrics import METRICS
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A score with what it was computed from: statistics (utterances, width) in the references' order."""
+
+    metric: str
+    score: float
+    statistics: np.ndarray
+    missing: tuple[str, ...]
+    signature: str
+
+    @property
+    def total(self) -> np.ndarray:
+        """Statistics summed over utterances (width,)."""
+        return self.statistics.sum(0)
+
+
+def evaluate(refs: Mapping[str, str], hyps: Mapping[str, str], metric: str = "wer", source="hypotheses") -> Evaluation:
+    """The metric of `hyps` against `refs`, joined by utterance id.
+
+    An utterance without hypothesis counts as an empty one (all its words deleted) and is listed in `missing`; a hypothesis without
+    reference is a UserError that names `source`, and so are no references at all.
+    """
+    if not refs:
+        raise UserError(f"{source}: no references to evaluate against; give the reference of each utterance")
+    if unknown := [utt for utt in hyps if utt not in refs]:
+        raise UserError(
+            f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first {unknown[0]!r}); give the references of this set"
+        )
+    measure = METRICS[metric]
+    statistics = np.concatenate([measure.statistics(ref, [hyps.get(utt, "")]) for utt, ref in refs.items()])
+    missing = tuple(utt for utt in refs if utt not in hyps)
+    return Evaluation(metric, float(measure.score(statistics.sum(0))), statistics, missing, measure.signature)

@@ -1,0 +1,56 @@
+"""References and hypotheses from files of any known format, joined by utterance id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lmtools.errors import UserError
+from lmtools.evaluate.nbest import reference
+from lmtools.formats import FORMATS, detect, plain
+from lmtools.types import NBest
+
+
+@dataclass(frozen=True)
+class Texts:
+    """One file: the text of each utterance (of lists: their first hypothesis), and the lists if it holds any."""
+
+    path: str
+    texts: Mapping[str, str]
+    lists: tuple[NBest, ...] | None = None
+
+
+def load(path: str) -> Texts:
+    """The texts in `path`: N-best lists of a format that recognises it, else Kaldi text."""
+    form = FORMATS[detect(path, default="kaldi-text")] if path != "-" else FORMATS["kaldi-text"]
+    nbests = form.read(path)
+    best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
+    return Texts(path, best, tuple(nbests) if form.lists else None)
+
+
+def load_plain(path: str) -> Texts:
+    """The lines of `path` under their numbers from 1."""
+    return Texts(path, {str(number): line for number, line in enumerate(plain.read(path), 1)})
+
+
+def references(source: Texts) -> dict[str, str]:
+    """The references in a file: those of its lists, or else its texts themselves."""
+    if source.lists is None:
+        return dict(source.texts)
+    try:
+        return {nbest.utt: reference(nbest) for nbest in source.lists}
+    except UserError as error:
+        raise UserError(f"{source.path}: {error}") from None
+
+
+def same_length(ref: Texts, hyp: Texts) -> None:
+    """UserError unless two plain texts have as many lines."""
+    if len(ref.texts) != len(hyp.texts):
+        raise UserError(f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one line a reference line")
+
+
+def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
+    """The N-best lists of `hyp`, or else of `ref`, under the references; an utterance without a list gets an empty one."""
+    lists = hyp.lists if hyp.lists is not None else ref.lists
+    if lists is None:
+        raise UserError(f"{hyp.path}: holds no N-best lists, so there is no oracle; give an nbest.jsonl")
+    by_utt = {nbest.utt: nbest.hyps for nbest in lists}
+    return [NBest(utt, by_utt.get(utt, ()), text) for utt, text in refs.items()]

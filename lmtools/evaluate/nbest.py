@@ -1,0 +1,55 @@
+"""Statistics of whole N-best lists: what tuning sums, and the oracle."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.types import NBest
+
+
+def reference(nbest: NBest) -> str:
+    """The reference of a list; UserError if it has none."""
+    if nbest.ref is None:
+        raise UserError(f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref")
+    return nbest.ref
+
+
+def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
+    """The metric's statistics of every hypothesis: one array (hypotheses, width) a list; they add up over utterances."""
+    compute = METRICS[metric].statistics
+    return [compute(reference(nbest), [hyp.text for hyp in nbest.hyps]) for nbest in nbests]
+
+
+def nbest_errors(nbests: Sequence[NBest], metric: str = "wer") -> tuple[list[np.ndarray], np.ndarray]:
+    """Errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a list and (utterances,).
+
+    `metric` is "wer" or "cer". An empty list has an empty array; its utterance still counts, with all its words deleted.
+    """
+    rate = METRICS[metric]
+    assert isinstance(rate, ErrorRate), metric
+    counts = [statistics[:, :3].sum(-1) for statistics in nbest_statistics(nbests, metric)]
+    return counts, np.array([len(rate.split(reference(nbest))) for nbest in nbests], dtype=np.int64)
+
+
+def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
+    """The corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of each list is chosen.
+
+    `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score,
+    which need not be best for the corpus. An empty list counts as an empty hypothesis.
+    """
+    measure = METRICS[metric]
+    depth = depth or max([1, *(len(nbest.hyps) for nbest in nbests)])
+    totals = np.zeros((depth, measure.width))
+    for nbest in nbests:
+        rows = measure.statistics(reference(nbest), [hyp.text for hyp in nbest.hyps[:depth]] or [""])
+        best = running_argmax(measure.gain(rows))
+        totals += rows[np.pad(best, (0, depth - len(best)), mode="edge")]
+    return measure.score(totals)
+
+
+def running_argmax(gains: np.ndarray) -> np.ndarray:
+    """For each prefix of `gains`, the index of its first greatest value: integers (n,)."""
+    record = np.concatenate([[True], gains[1:] > np.maximum.accumulate(gains)[:-1]])
+    return np.maximum.accumulate(np.where(record, np.arange(len(gains)), 0))

@@ -1,0 +1,60 @@
+"""Evaluations in words, for people, and as JSON-able trees, for programs."""
+
+import numpy as np
+
+from lmtools.evaluate.corpus import Evaluation
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.significance import Bootstrap, MatchedPairs
+
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+
+
+def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
+    """One line: score, 95% interval, counts, signature."""
+    measure = METRICS[evaluation.metric]
+    percent = "%" if measure.lower_is_better else ""
+    sizes = f"{len(evaluation.statistics)} utterances"
+    counts = ", ".join(filter(None, [measure.describe(evaluation.total), sizes]))
+    score = f"{evaluation.score:.2f}{percent} [95% CI {interval[0]:.2f}, {interval[1]:.2f}]"
+    return f"{measure.title} {score} ({counts}) {evaluation.signature}"
+
+
+def missing_line(evaluation: Evaluation) -> str:
+    """What is to be known of utterances without hypothesis."""
+    missing = evaluation.missing
+    return f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as empty (first {missing[0]!r})"
+
+
+def oracle_line(metric: str, curve: np.ndarray) -> str:
+    """The oracle at some list depths."""
+    depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
+    return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(f"{depth}: {curve[depth - 1]:.2f}" for depth in depths)
+
+
+def bootstrap_line(result: Bootstrap) -> str:
+    """The paired bootstrap in one line."""
+    low, high = result.difference_interval
+    share = f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap resamples (seed {result.seed})"
+    return f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p = {result.p:.2g}"
+
+
+def matched_pairs_line(result: MatchedPairs) -> str:
+    """The matched pairs test in one line."""
+    mean = f"{result.mean:+.3f} errors a segment"
+    return f"matched pairs (MAPSSWE): {result.segments} segments, {mean}, z = {result.z:.2f}, p = {result.p:.2g}"
+
+
+def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
+    """An evaluation as JSON holds it; of the error rates also the counts."""
+    total = evaluation.total.tolist()
+    rates = {"wer", "cer"} & {evaluation.metric}
+    counts = dict(zip(("substitutions", "deletions", "insertions", "length"), total, strict=True)) if rates else {"statistics": total}
+    return {
+        "metric": evaluation.metric,
+        "score": evaluation.score,
+        "interval": list(interval),
+        "utterances": len(evaluation.statistics),
+        **counts,
+        "missing": list(evaluation.missing),
+        "signature": evaluation.signature,
+    }

@@ -1,0 +1,134 @@
+"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for every metric."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
+
+RESAMPLES = 10_000
+LEVEL = 95  # per cent, of the confidence intervals
+BOUNDARY = 2  # correct words that bound a segment
+BLOCK = 1 << 22  # resampled utterances drawn at once
+
+
+@dataclass(frozen=True)
+class MatchedPairs:
+    """Result of the matched pairs test: differences are errors of the first system minus errors of the second, a segment.
+
+    `z` is negative where the first system is better; `p` is two-tailed.
+    """
+
+    segments: int
+    mean: float
+    deviation: float
+    z: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Result of the paired bootstrap: scores of both systems, first minus second, and their 95% intervals.
+
+    `improvement` is the share of resamples in which the first system is better, `p` is two-sided.
+    """
+
+    score: float
+    against: float
+    difference: float
+    score_interval: tuple[float, float]
+    against_interval: tuple[float, float]
+    difference_interval: tuple[float, float]
+    improvement: float
+    p: float
+    resamples: int
+    seed: int
+
+
+def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[str]) -> MatchedPairs:
+    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems on the same references.
+
+    Segments are stretches with an error of either system, bounded by at least two words that both have right or by the ends of the
+    utterance. The statistic is sqrt(n) mean / deviation, referred to the normal distribution; it is 0 where the differences do not vary.
+    Equal to sc_stats on equal alignments; sclite's alignments have more correct words than `align`'s and so a few segments more.
+    """
+    pairs = [
+        segment_errors(slots(align(ref, one.split())), slots(align(ref, two.split())))
+        for ref, one, two in zip(map(str.split, refs), first, second, strict=True)
+    ]
+    return z_test(np.concatenate([np.zeros((0, 2), dtype=np.int64), *pairs]))
+
+
+def slots(alignment: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray:
+    """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong words at odd ones."""
+    errors = [0]
+    for operation, _, _ in alignment:
+        if operation == "ins":
+            errors[-1] += 1
+        else:
+            errors += [int(operation != "ok"), 0]
+    return np.array(errors)
+
+
+def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Errors of both systems in each segment of one utterance: integers (segments, 2), from both systems' `slots`."""
+    wrong = np.flatnonzero(first + second)
+    if not len(wrong):
+        return np.zeros((0, 2), dtype=np.int64)
+    between = wrong[1:] // 2 - (wrong[:-1] + 1) // 2  # words that both have right between one error and the next
+    starts = np.flatnonzero(np.concatenate([[True], between >= BOUNDARY]))
+    return np.add.reduceat(np.stack([first, second], axis=1)[wrong], starts)
+
+
+def z_test(segments: np.ndarray) -> MatchedPairs:
+    """The test of whether the mean difference of `segments` (n, 2) is zero."""
+    difference = segments[:, 0] - segments[:, 1]
+    n = len(difference)
+    mean = float(difference.mean()) if n else 0.0
+    deviation = float(difference.std(ddof=1)) if n > 1 else 0.0
+    z = mean * math.sqrt(n) / deviation if deviation else 0.0
+    return MatchedPairs(n, mean, deviation, z, math.erfc(abs(z) / math.sqrt(2)))
+
+
+def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """Summed statistics (resamples, width) of utterances drawn with replacement from `statistics` (utterances, width)."""
+    utterances = len(statistics)
+    rng = np.random.default_rng(seed)
+    rows = max(1, BLOCK // utterances)
+    sums = []
+    for start in range(0, resamples, rows):
+        count = min(rows, resamples - start)
+        drawn = rng.integers(utterances, size=(count, utterances)) + utterances * np.arange(count)[:, None]
+        times = np.bincount(drawn.ravel(), minlength=count * utterances).reshape(count, utterances)
+        sums.append(times.astype(np.float64) @ statistics)
+    return np.concatenate(sums)
+
+
+def interval(scores: np.ndarray) -> tuple[float, float]:
+    """The central 95% of resampled scores."""
+    low, high = np.percentile(scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
+    return float(low), float(high)
+
+
+def confidence(statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES) -> tuple[float, float]:
+    """The 95% interval of one system's score by the bootstrap over utterances (Bisani and Ney 2004)."""
+    return interval(METRICS[metric].score(resample(statistics, seed, resamples)))
+
+
+def paired_bootstrap(first: np.ndarray, second: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
+    """The paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances, width), the same draws for both.
+
+    p = 2 min(share not better, share not worse), each with one added to numerator and denominator, at most 1.
+    """
+    assert first.shape == second.shape, (first.shape, second.shape)
+    measure = METRICS[metric]
+    one, two = (measure.score(sums) for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1))
+    better = (one < two) if measure.lower_is_better else (one > two)
+    worse = ~better & (one != two)
+    tail = min((resamples - better.sum() + 1), (resamples - worse.sum() + 1)) / (resamples + 1)
+    score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
+    intervals = interval(one), interval(two), interval(one - two)
+    return Bootstrap(score, against, score - against, *intervals, float(better.mean()), float(min(1, 2 * tail)), resamples, seed)

@@ -1,0 +1,82 @@
+"""What every reader and writer refuses: ids that cannot be keys, scores that are no numbers, text that UTF-8 cannot hold."""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from lmtools.errors import UserError
+from lmtools.types import NBest
+
+# float() alone would also take '1_000', 'infinity' and digits of other scripts.
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+
+
+def identifier(utt: str, where: str) -> str:
+    """`utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark in front); UserError otherwise."""
+    if not utt or any(c.isspace() for c in utt) or utt.startswith("\ufeff"):
+        raise UserError(f"{where}: utterance id {utt!a} is empty or holds white space or a byte-order mark; rename it")
+    return encodable(utt, where)
+
+
+def encodable(text: str, where: str) -> str:
+    """`text` if UTF-8 can hold it; UserError for half a surrogate pair, which JSON's escapes let through."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{where}: {text!a} holds half a surrogate pair; write the file as UTF-8 again") from None
+    return text
+
+
+def number(text: str, where: str, what: str) -> float:
+    """The finite decimal number that `text` spells; UserError for anything else, NaN and infinity included."""
+    value = float(text) if NUMBER.fullmatch(text) else math.nan
+    if not math.isfinite(value):
+        raise UserError(f"{where}: {what} is {text!r}; expected a finite number")
+    return value
+
+
+def first_time(utt: str, seen: Collection[str], where: str) -> None:
+    """UserError if utterance `utt` occurred before."""
+    if utt in seen:
+        raise UserError(f"{where}: utterance {utt!r} occurs a second time; keep one of them")
+
+
+def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:
+    """The names of the score components of `nbest`'s hypotheses; UserError where they differ, also from `names` (None: any)."""
+    for rank, hyp in enumerate(nbest.hyps, 1):
+        found = frozenset(hyp.scores)
+        if names is not None and found != names:
+            raise UserError(f"{where}: hypothesis {rank} has scores {listed(found)}, earlier ones {listed(names)}; give all the same")
+        names = found
+    return names
+
+
+def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
+    """`nbests` one by one on their way into `path`; UserError for one that a reader would refuse."""
+    seen: set[str] = set()
+    names = None
+    for nbest in nbests:
+        where = f"{path}: utterance {nbest.utt!r}"
+        first_time(identifier(nbest.utt, where), seen, where)
+        seen.add(nbest.utt)
+        names = components(nbest, names, where)
+        encodable(nbest.ref or "", where)
+        for rank, hyp in enumerate(nbest.hyps, 1):
+            encodable(hyp.text, where)
+            for name, value in hyp.scores.items():
+                component(name, where)
+                if not math.isfinite(value):
+                    raise UserError(f"{where}: score {name!r} of hypothesis {rank} is {value}; expected a finite number")
+        yield nbest
+
+
+def component(name: str, where: str) -> str:
+    """`name` if it can name a feature of the tuned weights."""
+    if not name or "=" in name or any(c.isspace() for c in name):
+        raise UserError(f"{where}: score name {name!r} is empty or holds white space or '='; rename it")
+    return encodable(name, where)
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in order, for a message."""
+    return ", ".join(sorted(names)) or "(none)"

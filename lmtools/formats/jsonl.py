@@ -1,0 +1,117 @@
+"""nbest.jsonl, which every other format converts to and from.
+
+One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12.3}}]}`, hypotheses
+best first. `ref` may be absent or null (unknown; an empty reference is ""), and so may `scores`. Scores are natural logarithms,
+higher is better, and every hypothesis of a file has the same components. Lines of white space only are skipped.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats.checks import checked, component, components, encodable, first_time, identifier
+from lmtools.types import EMPTY, Hypothesis, NBest
+
+UTTERANCE = {"utt": (str, "a text"), "ref": (str | None, "a text or null"), "hyps": (list, "a list of hypotheses")}
+HYPOTHESIS = {"text": (str, "a text"), "scores": (dict, "an object of numbers")}
+OPTIONAL = {"ref", "scores"}
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the name, or else the first line, is that of an nbest.jsonl."""
+    return ".jsonl" in path.suffixes or (first.startswith("{") and '"utt"' in first and '"hyps"' in first)
+
+
+def read(path) -> list[NBest]:
+    """The N-best lists in `path` (.gz, .xz, `-`); UserError with the line of anything that is not as the format says."""
+    nbests: dict[str, NBest] = {}
+    names = None
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            nbest = utterance(parse(line, where), where)
+            first_time(nbest.utt, nbests, where)
+            names = components(nbest, names, where)
+            nbests[nbest.utt] = nbest
+    return list(nbests.values())
+
+
+def parse(line: str, where: str):
+    """The JSON value in `line`; repeated keys are refused, which Python's reader would let through."""
+    try:
+        return json.loads(line, object_pairs_hook=unique)
+    except RecursionError:
+        raise UserError(f"{where}: nested too deeply; write one utterance a line") from None
+    except ValueError as error:
+        raise UserError(f"{where}: not JSON ({error}); write one utterance a line") from None
+
+
+def unique(pairs: list[tuple]) -> dict:
+    """The object of `pairs`; ValueError if a key comes twice."""
+    tree = dict(pairs)
+    if len(tree) < len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return tree
+
+
+def utterance(tree, where: str) -> NBest:
+    """The N-best list that a parsed line describes."""
+    fields(tree, UTTERANCE, where, "the line")
+    ref = tree.get("ref")
+    hyps = tuple(hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1))
+    return NBest(identifier(tree["utt"], where), hyps, None if ref is None else encodable(ref, where))
+
+
+def hypothesis(tree, where: str) -> Hypothesis:
+    """One hypothesis from its parsed object."""
+    fields(tree, HYPOTHESIS, where, "it")
+    scores = {component(name, where): score(value, where, name) for name, value in tree.get("scores", EMPTY).items()}
+    return Hypothesis(encodable(tree["text"], where), scores)
+
+
+def fields(tree, known: dict, where: str, what: str) -> None:
+    """UserError unless `tree` is an object with the `known` keys and types."""
+    if not isinstance(tree, dict):
+        raise UserError(f"{where}: {what} is {clipped(tree)}; expected an object with {', '.join(known)}")
+    for name in known.keys() - OPTIONAL - tree.keys():
+        raise UserError(f"{where}: key {name!r} is missing; add it")
+    for name, value in tree.items():
+        if name not in known:
+            raise UserError(f"{where}: unknown key {clipped(name)}; known are {', '.join(known)}: rename it or drop it")
+        kind, expected = known[name]
+        if not isinstance(value, kind):
+            raise UserError(f"{where}: {name!r} is {clipped(value)}; expected {expected}")
+
+
+def score(value, where: str, name: str) -> float:
+    """`value` as a finite float."""
+    try:
+        result = math.nan if isinstance(value, bool) else float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise UserError(f"{where}: score {name!r} is {clipped(value)}; expected a finite number")
+    return result
+
+
+def clipped(value, limit: int = 40) -> str:
+    """A short one-line picture of a wrong value."""
+    text = ascii(value) if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write N-best lists that `read` reads back equal; UserError, and nothing written, if it would refuse them."""
+    with atomic_text(path) as out:
+        for nbest in checked(nbests, path):
+            out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")
+
+
+def as_tree(nbest: NBest) -> dict:
+    """The object that one line holds; keys without a value are left out."""
+    hyps = [{"text": h.text, "scores": {n: float(v) for n, v in h.scores.items()}} if h.scores else {"text": h.text} for h in nbest.hyps]
+    ref = {} if nbest.ref is None else {"ref": nbest.ref}
+    return {"utt": nbest.utt, **ref, "hyps": hyps}

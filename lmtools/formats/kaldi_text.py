@@ -1,0 +1,36 @@
+"""Kaldi text: one utterance a line, `utt w1 w2 ...`; an id alone is an empty utterance."""
+
+from collections.abc import Iterator, Mapping
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats.checks import encodable, first_time, identifier
+
+
+def rows(path) -> Iterator[tuple[int, str, str]]:
+    """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a line without id or a repeated id.
+
+    The id ends at a space or a tab, as Kaldi reads it; words end at any white space.
+    """
+    seen: set[str] = set()
+    for number, line in read_lines(path):
+        utt, _, rest = line.replace("\t", " ", 1).partition(" ")
+        where = f"{path}:{number}"
+        if not utt:
+            raise UserError(f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`")
+        first_time(identifier(utt, where), seen, where)
+        seen.add(utt)
+        yield number, utt, " ".join(rest.split())
+
+
+def read(path) -> dict[str, str]:
+    """Text by utterance id, in the file's order."""
+    return {utt: text for _, utt, text in rows(path)}
+
+
+def write(texts: Mapping[str, str], path) -> None:
+    """Write `texts`; words are joined by single spaces, so that no white space inside a text can start a line."""
+    with atomic_text(path) as out:
+        for utt, text in texts.items():
+            where = f"{path}: utterance {utt!r}"
+            out.write(" ".join([identifier(utt, where), *encodable(text, where).split()]) + "\n")

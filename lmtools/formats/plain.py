@@ -1,0 +1,22 @@
+"""Plain text: one sentence a line, as language models are trained on it."""
+
+from collections.abc import Iterable
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats.checks import encodable
+
+
+def read(path) -> list[str]:
+    """The lines of `path` without white space at their ends; empty lines stay, so that line numbers keep their meaning."""
+    return [line.strip() for _, line in read_lines(path)]
+
+
+def write(sentences: Iterable[str], path) -> None:
+    """Write one sentence a line; UserError if one holds a line break."""
+    with atomic_text(path) as out:
+        for number, sentence in enumerate(sentences, 1):
+            where = f"{path}:{number}"
+            if "\n" in sentence or "\r" in sentence:
+                raise UserError(f"{where}: a line break inside a sentence; replace it by a space")
+            out.write(encodable(sentence, where) + "\n")

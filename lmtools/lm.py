@@ -1,0 +1,74 @@
+"""A neural language model: a trunk that makes states, an objective that says what they predict, an output layer that predicts it."""
+
+import contextlib
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from lmtools.errors import UserError
+from lmtools.models import MODELS
+from lmtools.objectives import OBJECTIVES, Examples
+from lmtools.outputs import CRITERIA
+from lmtools.settings import Settings
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class LanguageModel(nn.Module):
+    """Trunk and output layer of `settings` over a vocabulary of `size` ids."""
+
+    def __init__(self, settings: Settings, size: int):
+        super().__init__()
+        self.settings, self.size = settings, size
+        self.objective = OBJECTIVES[settings.objective]()
+        self.trunk = MODELS[settings.model](settings.architecture, size)
+        self.output = CRITERIA[settings.criterion](self.trunk.output_weight)
+
+    @property
+    def longest(self) -> int:
+        """The longest sentence that fits the positions, in tokens without boundary tokens."""
+        return self.trunk.config.positions - self.objective.boundary
+
+    def forward(self, examples: Examples) -> tuple[Tensor, int]:
+        """The summed loss of the examples and their number; divide once, at the end."""
+        states = self.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows]  # (N, D)
+        return self.output(self.trunk.head(states), examples.targets)
+
+
+def autocast(device: torch.device, precision: str):
+    """A context in which matrix products have that precision."""
+    if PRECISIONS[precision] is torch.float32:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, PRECISIONS[precision])
+
+
+def resolve_precision(precision: str, device: torch.device) -> str:
+    """`auto` is bfloat16 where the device multiplies it natively, else float32."""
+    if precision == "auto":
+        fast = torch.cuda.is_bf16_supported(including_emulation=False) if device.type == "cuda" else cpu_multiplies_bfloat16()
+        return "bfloat16" if fast else "float32"
+    if precision not in PRECISIONS:
+        raise UserError(f"precision: {precision!r} is unknown; known: auto, {', '.join(PRECISIONS)}")
+    return precision
+
+
+@lru_cache
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they are emulated and slow."""
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text() if info.exists() else ""
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """`auto` is the GPU where there is one; otherwise any name that torch knows."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto") from None
+    return device

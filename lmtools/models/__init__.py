@@ -1,0 +1,7 @@
+"""Neural language models: one family a file. A model turns tokens into states; the output layer (lmtools/outputs) is apart."""
+
+from lmtools.models.causal import Causal
+from lmtools.models.masked import Masked
+from lmtools.models.tta import Tta
+
+MODELS = {"causal": Causal, "masked": Masked, "tta": Tta}

@@ -1,0 +1,49 @@
+"""biLM: a masked language model (BERT's architecture), with a fast exact pseudo-log-likelihood pass."""
+
+import torch
+from torch import Tensor
+
+from lmtools.models.transformer import Block, Transformer, real
+
+
+class Masked(Transformer):
+    """State t has seen every token of the corrupted input and predicts the original token t."""
+
+    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        mask = real(lengths, tokens.shape[1])[:, None, None, :]
+        state = self.embedding(tokens)
+        for block in self.blocks:
+            state = block(state, state, mask)
+        return state
+
+    def masked_states(self, tokens: Tensor, mask_id: int) -> Tensor:
+        """The last layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T) unpadded -> (B, T, D).
+
+        What T forward passes would give, less what they share and what nobody reads: the first layer's projections of the
+        unmasked tokens are computed once, and the last layer computes queries and feed-forward only at the masked position.
+        """
+        intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
+        if len(self.blocks) == 1:
+            return last_layer(self.blocks[0], copies(intact, mask)).view_as(intact)
+        first = self.blocks[0]
+        projected = [copies(f(intact), f(mask)) for f in (first.query, first.key_value)]
+        state = first.finish(copies(intact, mask), first.attend(*projected))  # (B*T, T, D): copy i masks position i
+        for block in self.blocks[1:-1]:
+            state = block(state, state)
+        return last_layer(self.blocks[-1], state).view_as(intact)
+
+
+def last_layer(block: Block, state: Tensor) -> Tensor:
+    """The layer's output at the masked position of each copy, (B*T, T, D) -> (B*T, D); copy i of a sentence masks position i."""
+    copy = torch.arange(state.shape[0], device=state.device)
+    masked = state[copy, copy % state.shape[1]][:, None]  # (B*T, 1, D)
+    return block(masked, state)[:, 0]
+
+
+def copies(intact: Tensor, mask: Tensor) -> Tensor:
+    """T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D), (T, D) -> (B*T, T, D)."""
+    batch, width, dim = intact.shape
+    repeated = intact[:, None].expand(batch, width, width, dim).clone()
+    diagonal = torch.arange(width, device=intact.device)
+    repeated[:, diagonal, diagonal] = mask
+    return repeated.view(batch * width, width, dim)

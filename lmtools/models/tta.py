@@ -1,0 +1,25 @@
+"""T-TA, the Transformer-based text autoencoder (Shin et al. 2020): every token predicted from all the others in one pass."""
+
+import torch
+from torch import Tensor
+
+from lmtools.models.transformer import Transformer, real
+from lmtools.subword import MASK
+
+
+class Tta(Transformer):
+    """State t has seen every token but t and predicts token t.
+
+    Diagonal masking: position t never attends to t. Input isolation: keys and values stay the embedding in every layer, so that
+    t cannot come back through a neighbour. The first query is LayerNorm(E[mask] + position), the same for every sentence.
+    """
+
+    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        batch, width = tokens.shape
+        others = ~torch.eye(width, dtype=torch.bool, device=tokens.device)
+        mask = (real(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
+        source = self.embedding(tokens)
+        state = self.embedding.constant(MASK, width).expand(batch, width, -1)
+        for block in self.blocks:
+            state = block(state, source, mask)
+        return state

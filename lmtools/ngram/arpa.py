@@ -1,0 +1,116 @@
+"""ARPA files, the text form of back-off n-gram models."""
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.ngram.counts import Grams
+
+CHUNK = 1 << 16  # n-grams formatted at once
+DECIMALS = 6
+WIDTH = len("-99.") + DECIMALS
+TAB, NEWLINE = range(2)  # where they lie in a Pool's bytes
+LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
+
+
+def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams], prob: Sequence, backoff: Sequence) -> None:
+    """Write the model whose probabilities and back-off weights (not logs) stand beside `grams`, an array an order.
+
+    A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
+    """
+    orders = max(2, len(grams))
+    sizes = [len(gram) for gram in grams] + [0] * (orders - len(grams))
+    header = [f"ngram {n}={size}\n" for n, size in enumerate(sizes, 1)]
+    stream.write(("\\data\\\n" + "".join(header)).encode())
+    pool = Pool(vocabulary)
+    for n in range(1, orders + 1):
+        stream.write(f"\n\\{n}-grams:\n".encode())
+        if n <= len(grams):
+            stream.writelines(pool.lines(grams[:n], prob[n - 1], backoff[n - 1] if n < len(grams) else None))
+    stream.write(b"\n\\end\\\n")
+
+
+class Pool:
+    """The bytes that lines are gathered from: tab, newline, and every word after a space."""
+
+    def __init__(self, vocabulary: Sequence[str]):
+        encoded = [f" {word}".encode() for word in vocabulary]
+        self.bytes = np.frombuffer(b"\t\n" + b"".join(encoded), dtype=np.uint8)
+        self.lengths = np.array([len(word) for word in encoded])
+        self.starts = 2 + np.cumsum(self.lengths) - self.lengths
+
+    def lines(self, grams: Sequence[Grams], prob: np.ndarray, backoff: np.ndarray | None) -> Iterator[bytes]:
+        """The section of the highest order of `grams`, CHUNK lines at a time."""
+        for start in range(0, len(prob), CHUNK):
+            rows = slice(start, start + CHUNK)
+            values = [prob[rows]] if backoff is None else [prob[rows], backoff[rows]]
+            yield self.join(spell(grams, rows), np.stack(values))
+
+    def join(self, words: np.ndarray, values: np.ndarray) -> bytes:
+        """Lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2, R).
+
+        A line is a row of parts: `starts` and `lengths` (R, parts) say where the bytes of each lie in `letters`.
+        """
+        rows, n = words.shape
+        digits, skip = decimals(values)
+        letters = np.concatenate((self.bytes, digits.ravel()))
+        number = len(self.bytes) + WIDTH * np.arange(skip.size).reshape(skip.shape) + skip  # (1 or 2, R)
+        starts = np.full((rows, n + 1 + 2 * len(values)), TAB)
+        lengths = np.ones_like(starts)
+        starts[:, 0], lengths[:, 0] = number[0], WIDTH - skip[0]
+        starts[:, 2 : n + 2], lengths[:, 2 : n + 2] = self.starts[words], self.lengths[words]
+        starts[:, 2] += 1  # no space before the first word
+        lengths[:, 2] -= 1
+        if len(values) > 1:
+            starts[:, -2], lengths[:, -2] = number[1], WIDTH - skip[1]
+        starts[:, -1] = NEWLINE
+        return gather(letters, starts.ravel(), lengths.ravel())
+
+
+def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> bytes:
+    """The pieces of `letters` that begin at `starts` (P,) and are `lengths` (P,) long, one after the other."""
+    ends = np.cumsum(lengths)
+    source = np.repeat(starts - ends + lengths, lengths)
+    source += np.arange(len(source))
+    return letters[source].tobytes()
+
+
+def spell(grams: Sequence[Grams], rows: slice) -> np.ndarray:
+    """(R, n) ids of the words of those `rows` of the highest order n of `grams`."""
+    columns, at = [], rows
+    for gram in reversed(grams):
+        columns.append(gram.first[at])
+        at = gram.suffix[at]
+    return np.stack(columns, axis=1)
+
+
+def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number (..., R) of leading bytes to skip; 0 is `0`."""
+    with np.errstate(divide="ignore"):
+        scaled = np.rint(np.clip(np.log10(values), LOWEST, 0) * -(10**DECIMALS)).astype(np.int64)
+    letters = np.full((*values.shape, WIDTH), ord("-"), dtype=np.uint8)
+    rest = scaled.astype(np.int32)
+    for place in [*range(WIDTH - 1, WIDTH - 1 - DECIMALS, -1), 2, 1]:
+        rest, letters[..., place] = rest // 10, rest % 10 + ord("0")
+    letters[..., 3] = ord(".")
+    small = scaled < 10 ** (DECIMALS + 1)
+    letters[..., 1][small] = ord("-")
+    return letters, np.where(scaled == 0, WIDTH - 1, small.astype(np.int64))
+
+
+def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
+    """The n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability, log10 back-off weight, 0 where none stands)."""
+    orders: list[dict[tuple[str, ...], tuple[float, float]]] = []
+    for number, line in read_lines(path):
+        if line.startswith("\\") and line.endswith("-grams:"):
+            orders.append({})
+        elif orders and line and not line.startswith("\\"):
+            try:
+                prob, words, *backoff = line.split("\t")
+                orders[-1][tuple(words.split(" "))] = float(prob), float(backoff[0]) if backoff else 0.0
+            except ValueError:
+                raise UserError(f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write the file again") from None
+    return orders

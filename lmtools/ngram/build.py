@@ -1,0 +1,97 @@
+"""From text to an n-gram model's directory."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmtools import __version__
+from lmtools.config import dump, load_yaml
+from lmtools.errors import UserError
+from lmtools.files import OPENERS, atomic_directory, sha256
+from lmtools.ngram import arpa, counts, kneser_ney
+from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
+from lmtools.ngram.programs import Programs, Report
+from lmtools.ngram.sentences import SYMBOLS, Sentences
+from lmtools.subword import Subword
+from lmtools.subword.lists import Word
+from lmtools.text import Normaliser
+
+ORDERS = range(1, 7)  # KenLM is built for at most 6
+LARGE = 200_000_000  # bytes of text: from here lmplz, which sorts on disk, estimates where it is installed
+COMPRESSION = 4  # how much smaller compressed text is, roughly
+
+ARPA, BINARY = "lm.arpa", "lm.bin"
+
+
+def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, kenlm: str = "auto", memory: str = "2G") -> Description:
+    """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory `out`; what its config.yaml says.
+
+    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled word by word. `kenlm`: "auto"
+    takes lmplz for large text and build_binary where they are installed, "none" neither, a directory takes both from there.
+    """
+    if order not in ORDERS:
+        raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
+    guard(out)
+    programs = Programs.find(kenlm)
+    sentences = Sentences(texts, tokens.pieces if isinstance(tokens, Subword) else lambda line: tokens(line).split())
+    by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
+    with atomic_directory(out, CONFIG) as directory:
+        if by_lmplz:
+            occurrences, report = estimate_on_disk(sentences, order, directory, programs, memory)
+        else:
+            occurrences, report = estimate_in_memory(sentences, order, directory, programs)
+        subword = tokens if isinstance(tokens, Subword) else Word(Word.listing(occurrences), tokens)
+        subword.save_to(directory / SUBWORD)
+        file = BINARY if programs else ARPA
+        description = Description(
+            kind=KIND,
+            order=order,
+            estimator="lmplz" if by_lmplz else "lmtools",
+            file=file,
+            sha256=sha256(directory / file),
+            text_sha256=[sha256(path) for path in texts if str(path) != "-"],
+            sentences=sentences.sentences,
+            tokens=sentences.tokens,
+            reserved=sentences.reserved,
+            counts=report.counts,
+            discounts=report.discounts,
+            fallback=report.fallback,
+            version=__version__,
+        )
+        (directory / CONFIG).write_text(dump(description), encoding="utf-8")
+    return description
+
+
+def guard(out) -> None:
+    """UserError if `out` holds a model of another kind, which building would replace."""
+    config = Path(out) / CONFIG
+    if config.is_file() and load_yaml(config).get("kind") != KIND:
+        raise UserError(f"{config}: describes another kind of model; give another --out or remove that directory")
+
+
+def size(texts: Sequence) -> int:
+    """The size of `texts` in bytes, roughly where they are compressed; standard input counts nothing."""
+    paths = [path for path in map(Path, texts) if path.is_file()]
+    return sum(path.stat().st_size * (COMPRESSION if path.suffix in OPENERS else 1) for path in paths)
+
+
+def estimate_in_memory(sentences: Sentences, order: int, directory: Path, programs: Programs | None) -> tuple[dict[str, int], Report]:
+    """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the occurrences of each word, and the report."""
+    vocabulary, ids = counts.index(sentences)
+    model = kneser_ney.estimate(counts.count(ids, len(vocabulary), order))
+    with open(directory / ARPA, "wb") as stream:
+        arpa.write(stream, vocabulary, model.grams, model.prob, model.backoff)
+    if programs:
+        programs.binarise(directory / ARPA, directory / BINARY)
+    words = zip(vocabulary, model.grams[0].occurrences.tolist(), strict=True)
+    report = Report([len(gram) for gram in model.grams], [list(amounts) for amounts in model.discounts], model.fallback)
+    return {word: number for word, number in words if word not in SYMBOLS}, report
+
+
+def estimate_on_disk(
+    sentences: Sentences, order: int, directory: Path, programs: Programs, memory: str
+) -> tuple[dict[str, int], Report]:
+    """Write lm.bin by lmplz and build_binary into `directory`; the occurrences of each word, and the report."""
+    occurrences, report = programs.estimate(sentences, order, memory, directory / ARPA)
+    programs.binarise(directory / ARPA, directory / BINARY, "trie", memory)
+    (directory / ARPA).unlink()
+    return occurrences, report

@@ -1,0 +1,121 @@
+"""n-gram models as they are queried: through KenLM, with the normaliser that they were estimated with."""
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import kenlm
+import numpy as np
+
+from lmtools.config import build, load_yaml
+from lmtools.errors import UserError
+from lmtools.files import OPENERS, read_bytes, sha256
+from lmtools.ngram.sentences import RESERVED
+from lmtools.subword import Subword, load_subword
+
+CONFIG = "config.yaml"
+KIND = "ngram"
+SUBWORD = "subword"
+LN10 = math.log(10)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What config.yaml in an n-gram model's directory says."""
+
+    kind: str  # ngram
+    order: int
+    estimator: str  # lmtools or lmplz
+    file: str  # what KenLM loads
+    sha256: str  # of that file
+    text_sha256: list[str]  # standard input has none
+    sentences: int
+    tokens: int  # </s> not counted
+    reserved: int  # tokens left out of the text because they read <s>, </s> or <unk>
+    counts: list[int]  # n-grams an order
+    discounts: list[list[float]]  # D1, D2, D3+ an order
+    fallback: list[int]  # orders whose discounts the text could not give
+    version: str
+
+    @classmethod
+    def load(cls, directory) -> "Description":
+        """The description in `directory`; UserError if it holds no n-gram model."""
+        path = Path(directory) / CONFIG
+        tree = load_yaml(path)
+        if tree.get("kind") != KIND:
+            raise UserError(f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or a KenLM file")
+        return build(cls, tree, path)
+
+
+class NgramModel:
+    """An n-gram language model over tokens: words, or the pieces of its subword model.
+
+    `order`; `subword`: None for a bare KenLM file, whose tokens are what white space parts; `hash`: hexadecimal SHA-256 of model
+    file and subword model, for caches and signatures. Probabilities are natural logs; </s> counts as a token. A token that the
+    model does not know has the probability of <unk>. Pickles as its path.
+    """
+
+    def __init__(self, path, file, digest: str, subword: Subword | None):
+        self.path, self.subword = Path(path), subword
+        self.hash = hashlib.sha256(f"{digest} {subword.hash if subword else ''}".encode()).hexdigest()
+        self.kenlm = open_kenlm(file)
+        self.order = self.kenlm.order
+
+    def __reduce__(self):
+        return type(self).load, (self.path,)
+
+    @classmethod
+    def load(cls, path) -> "NgramModel":
+        """The model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or ARPA file (.gz, .xz); UserError if damaged."""
+        path = Path(path)
+        if not path.is_dir():
+            return cls(path, path, sha256(path), None)
+        description = Description.load(path)
+        file = path / description.file
+        digest = sha256(file)
+        if digest != description.sha256:
+            raise UserError(f"{file}: is not the file that {path / CONFIG} describes (damaged or changed); estimate it again")
+        return cls(path, file, digest, load_subword(path / SUBWORD))
+
+    def tokens(self, text: str) -> list[str]:
+        """What the model sees of `text`, after its normaliser; reserved symbols are unknown words, not ends of sentences."""
+        tokens = self.subword.pieces(text) if self.subword else text.split()
+        if RESERVED.isdisjoint(tokens) and "\0" not in text:
+            return tokens
+        return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
+
+    def conditional(self, text: str) -> tuple[np.ndarray, np.ndarray]:
+        """(T,) natural-log probabilities of the tokens of `text` and of </s>, each given those before, and (T,) bool: unknown."""
+        return self.query(self.tokens(text))
+
+    def query(self, tokens: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+        """`conditional` of what `tokens` made of a text."""
+        line = " ".join(tokens).encode("utf-8", "replace")
+        scores, _, unknown = zip(*self.kenlm.full_scores(line), strict=True)
+        return np.array(scores) * LN10, np.array(unknown)
+
+    def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(N,) natural-log probabilities of `texts` with </s>, (N,) numbers of tokens with </s>, (N,) numbers of unknown tokens."""
+        rows = [(float(log_prob.sum()), len(log_prob), int(unknown.sum())) for log_prob, unknown in map(self.conditional, texts)]
+        log_prob, tokens, unknown = zip(*rows, strict=True) if rows else ((), (), ())
+        return np.array(log_prob, dtype=np.float64), np.array(tokens, dtype=np.int64), np.array(unknown, dtype=np.int64)
+
+
+def open_kenlm(path: Path) -> kenlm.Model:
+    """KenLM's model in `path`, loaded without chatter; UserError if KenLM cannot read it."""
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        if path.suffix not in OPENERS:
+            return kenlm.Model(str(path), config)
+        with tempfile.NamedTemporaryFile(suffix=".arpa") as plain:  # KenLM's module reads no compressed files
+            plain.write(read_bytes(path))
+            plain.flush()
+            return kenlm.Model(plain.name, config)
+    except (OSError, RuntimeError, ValueError) as error:
+        cause = "not an ARPA or KenLM file" if isinstance(error, ValueError) else str(error).rpartition(" threw ")[2]
+        raise UserError(f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it again") from None

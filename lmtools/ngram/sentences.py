@@ -1,0 +1,42 @@
+"""Sentences as an n-gram model sees them: lists of tokens, without the symbols that KenLM reserves."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+
+SYMBOLS = ("<unk>", "<s>", "</s>")
+UNK, BOS, EOS = range(len(SYMBOLS))
+RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
+
+
+class Sentences:
+    """The token lists of texts, one a line that holds a token; iterating tallies `sentences`, `tokens`, `reserved` (tokens left out).
+
+    `tokenise` maps a line to its tokens. Reserved symbols count as white space, as in lmplz --skip_symbols.
+    """
+
+    def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]]):
+        self.paths, self.tokenise = paths, tokenise
+        self.sentences = self.tokens = self.reserved = 0
+
+    def __iter__(self) -> Iterator[list[str]]:
+        self.sentences = self.tokens = self.reserved = 0
+        for path in self.paths:
+            for number, line in read_lines(path):
+                if "\0" in line:
+                    raise UserError(f"{path}:{number}: holds a NUL byte, which ends a word in KenLM; remove it")
+                if words := self.allowed(self.tokenise(line)):
+                    self.sentences += 1
+                    self.tokens += len(words)
+                    yield words
+        if not self.sentences:
+            raise UserError(f"{self.paths[0]}: no sentence in the text; give text with one sentence a line")
+
+    def allowed(self, words: list[str]) -> list[str]:
+        """`words` without reserved symbols."""
+        if RESERVED.isdisjoint(words):
+            return words
+        kept = [word for word in words if word not in RESERVED]
+        self.reserved += len(words) - len(kept)
+        return kept

@@ -1,0 +1,96 @@
+"""The full softmax over the vocabulary, trained with cross entropy; logits never exist for more than a chunk of rows."""
+
+import torch
+from torch import Tensor, nn
+
+CHUNK = 1 << 20  # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
+CHUNK_CUDA = 1 << 27
+
+
+class Softmax(nn.Module):
+    """p(w|h) = softmax(h W^T + b); `weight` (V, D) may be shared with the input embedding."""
+
+    def __init__(self, weight: nn.Parameter):
+        super().__init__()
+        self.weight = weight
+        self.bias = nn.Parameter(torch.zeros(weight.shape[0]))
+
+    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
+        """The summed cross entropy in nats and the number of targets; states (N, D), targets (N,)."""
+        if not torch.is_grad_enabled():
+            return -self.log_prob(states.to(compute_dtype(states)), targets).sum(dtype=torch.float64), len(targets)
+        return LinearCrossEntropy.apply(states, self.weight, self.bias, targets), len(targets)
+
+    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
+        """log p(target | state) in nats, float32 (N,)."""
+        weight, bias = self.weight.to(states.dtype), self.bias.float()
+        result = torch.empty(len(targets), device=states.device)
+        rows, columns = tile(len(weight), states.device)
+        for some in torch.arange(len(targets), device=states.device).split(rows):
+            result[some] = target_logit(states[some], weight, bias, targets[some]) - log_normaliser(states[some], weight, bias, columns)
+        return result
+
+
+def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
+    """Rows and vocabulary columns of one block of logits."""
+    if device.type == "cuda":
+        return max(1, CHUNK_CUDA // vocabulary), vocabulary
+    columns = min(vocabulary, 4096)
+    return max(1, CHUNK // columns), columns
+
+
+def target_logit(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+    """h . W[target] + b[target] with float32 accumulation, (N,)."""
+    return (states.float() * weight[targets].float()).sum(-1) + bias[targets]
+
+
+def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
+    """log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a time."""
+    parts = []
+    for w, b in zip(weight.split(columns), bias.split(columns), strict=True):
+        logits = torch.addmm(b, states, w.T) if states.dtype == torch.float32 else (states @ w.T).float().add_(b)
+        top = logits.amax(-1, keepdim=True)
+        parts.append(logits.sub_(top).exp_().sum(-1).log_() + top[:, 0])
+    return parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(0)
+
+
+class LinearCrossEntropy(torch.autograd.Function):
+    """Summed cross entropy of softmax(h W^T + b); gradients are taken while a chunk's logits are at hand and kept instead of them.
+
+    Memory is one chunk of logits and the three gradients, whatever N x V is.
+    """
+
+    @staticmethod
+    @torch.no_grad()
+    def forward(ctx, states, weight, bias, targets):
+        kind = compute_dtype(states)
+        low_weight = weight.to(kind)
+        total = torch.zeros((), dtype=torch.float64, device=states.device)
+        grad_states = torch.empty_like(states)
+        grad_weight = torch.zeros_like(weight)
+        grad_bias = torch.zeros_like(bias)
+        rows = max(1, (CHUNK_CUDA if states.is_cuda else CHUNK) // len(weight))
+        for begin in range(0, len(targets), rows):
+            some, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
+            logits = (some @ low_weight.T).float().add_(bias)  # (rows, V)
+            logits -= logits.amax(-1, keepdim=True)
+            picked = logits.gather(1, gold)
+            normaliser = logits.exp_().sum(-1, keepdim=True)
+            total += (normaliser.log() - picked).sum(dtype=torch.float64)
+            residual = logits.div_(normaliser).scatter_add_(1, gold, -torch.ones_like(picked))  # softmax - one-hot
+            grad_bias += residual.sum(0)
+            residual = residual.to(kind)
+            grad_states[begin : begin + rows] = residual @ low_weight
+            grad_weight += residual.T @ some
+        ctx.save_for_backward(grad_states, grad_weight, grad_bias)
+        return total.float()
+
+    @staticmethod
+    def backward(ctx, scale):
+        return *(scale * gradient for gradient in ctx.saved_tensors), None
+
+
+def compute_dtype(states: Tensor) -> torch.dtype:
+    """The precision of matrix products: autocast's where it is on, else that of the states."""
+    device = states.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype

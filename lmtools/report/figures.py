@@ -1,0 +1,260 @@
+"""The figures of an experiment, for light and for dark paper; every system has one colour, marker and line in all of them."""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from lmtools.report.measure import LENGTHS, Measured, length_classes
+from lmtools.report.names import FIRST, ORACLE, Look, label, looks, ordered
+from lmtools.report.tables import TASKS, Report, span
+
+DPI = 160
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of paper, text and grid."""
+
+    dark: bool
+    paper: str
+    ink: str
+    grid: str
+
+    def color(self, look: Look) -> str:
+        """The colour of a system on this paper."""
+        return look.dark if self.dark else look.light
+
+    @property
+    def settings(self) -> dict:
+        """matplotlib's settings for it."""
+        ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
+        return dict.fromkeys(ink, self.ink) | {
+            "figure.facecolor": self.paper,
+            "axes.facecolor": self.paper,
+            "axes.edgecolor": self.grid,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 11,
+            "axes.titlelocation": "left",
+            "grid.color": self.grid,
+            "grid.linewidth": 0.7,
+            "font.size": 10,
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 5.5,
+            "figure.constrained_layout.use": True,
+        }
+
+
+LIGHT = Theme(False, "#ffffff", "#1f2430", "#dfe3e9")
+DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure: file name without suffix, what it shows, the same for those who cannot see it, and how to draw it."""
+
+    name: str
+    caption: str
+    alt: str
+    draw: Callable[[Theme], Figure]
+    wide: bool = False
+
+    def png(self, theme: Theme) -> bytes:
+        """The figure as PNG, without the time or anything else that differs from run to run."""
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+            out = io.BytesIO()
+            self.draw(theme).savefig(out, format="png", dpi=DPI, metadata={"Software": None})
+        return out.getvalue()
+
+
+def pictures(report: Report) -> list[Picture]:
+    """All figures that the experiment has data for, in printing order."""
+    return [picture for make in PICTURES.values() for picture in make(report)]
+
+
+def system_pictures(report: Report) -> Iterator[Picture]:
+    """The score of every system with its 95% interval."""
+    for measured in report.judged:
+        scores = ", ".join(f"{label(name)} {result.score:.2f}" for name, result in measured.results.items())
+        yield Picture(
+            f"systems-{measured.sample.name}",
+            f"{report.metric} on {measured.sample.name} with 95% bootstrap intervals; the dashed line is the first pass.",
+            f"{report.metric} on {measured.sample.name}: {scores}.",
+            lambda theme, measured=measured: draw_systems(theme, measured, report.metric),
+        )
+
+
+def draw_systems(theme: Theme, measured: Measured, metric: str) -> Figure:
+    figure = Figure((6.6, 0.9 + 0.34 * len(measured.results)))
+    axes = figure.subplots()
+    styles = looks(measured.results)
+    for y, (name, result) in enumerate(measured.results.items()):
+        low, high = result.bootstrap.score_interval
+        color = theme.color(styles[name])
+        axes.plot([low, high], [y, y], color=color, linewidth=3, alpha=0.45, solid_capstyle="butt")
+        axes.plot([result.score], [y], color=color, marker=styles[name].marker, markersize=8, linestyle="none")
+        axes.annotate(f"{result.score:.2f}", (high, y), (6, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.axvline(measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(measured.results)), [label(name) for name in measured.results])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.margins(x=0.12)
+    axes.set_xlabel(f"{metric} on {measured.sample.name}")
+    return figure
+
+
+def depth_pictures(report: Report) -> Iterator[Picture]:
+    """The score by list depth, oracle included."""
+    for measured in report.judged:
+        if len(measured.oracle) > 1:
+            reached = ", ".join(f"{depth}: {measured.oracle[depth - 1]:.2f}" for depth in measured.depths)
+            yield Picture(
+                f"depth-{measured.sample.name}",
+                f"{report.metric} on {measured.sample.name} when only the first hypotheses of each list are there to choose from.",
+                f"Oracle {report.metric} by list depth: {reached}.",
+                lambda theme, measured=measured: draw_depth(theme, measured, report.metric),
+            )
+
+
+def draw_depth(theme: Theme, measured: Measured, metric: str) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    depths = np.arange(1, len(measured.oracle) + 1)
+    styles = looks([ORACLE])
+    line(axes, theme, styles[ORACLE], ORACLE, depths, measured.oracle, marker="")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(measured.depths))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("list depth (hypotheses an utterance)")
+    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    beside(axes)
+    return figure
+
+
+def length_pictures(report: Report) -> Iterator[Picture]:
+    """The score by utterance length."""
+    for measured in report.judged:
+        yield Picture(
+            f"length-{measured.sample.name}",
+            f"{report.metric} on {measured.sample.name} by number of reference words; in parentheses the number of utterances.",
+            f"{report.metric} by utterance length; the table of the same name has the figures.",
+            lambda theme, measured=measured: draw_length(theme, measured, report.metric),
+        )
+
+
+def draw_length(theme: Theme, measured: Measured, metric: str) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    styles = looks(measured.results)
+    counts = [int(members.sum()) for members in length_classes(measured.lengths)]
+    scores = {name: measured.by_length(name) for name in measured.results}
+    shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
+    for name, values in scores.items():
+        line(axes, theme, styles[name], name, range(len(shown)), [values[i] for i in shown])
+    axes.set_xticks(range(len(shown)), [f"{span(LENGTHS[i])}\n({counts[i]})" for i in shown])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("reference words (utterances)")
+    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    beside(axes)
+    return figure
+
+
+def learning_pictures(report: Report) -> Iterator[Picture]:
+    """Training and validation loss over tokens."""
+    if curves := report.experiment.learning:
+        ends = ", ".join(f"{label(lm)} {losses[-1][1]:.2f}" for lm, lines in curves.items() if (losses := validation(lines)))
+        yield Picture(
+            "learning",
+            "Learning curves: thin lines are training loss, thick ones with marks validation loss. "
+            "The models predict different things, so their losses do not compare with each other.",
+            f"Validation loss at the end, in nats a token: {ends}.",
+            lambda theme: draw_learning(theme, curves),
+        )
+
+
+def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
+    """Pairs (tokens, validation loss); the tokens at a step are interpolated from the training's own lines."""
+    steps, tokens = zip(*((line["step"], line["tokens"]) for line in lines if "tokens" in line), strict=True)
+    return [(float(np.interp(line["step"], steps, tokens)), line["valid_loss"]) for line in lines if "valid_loss" in line]
+
+
+def draw_learning(theme: Theme, curves) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    styles = looks(curves)
+    for lm, lines in curves.items():
+        points = [(one["tokens"] / 1e6, one["train_loss"]) for one in lines if "train_loss" in one]
+        axes.plot(*zip(*points, strict=True), color=theme.color(styles[lm]), linewidth=0.8, alpha=0.55)
+        if held_out := validation(lines):
+            tokens, losses = zip(*held_out, strict=True)
+            line(axes, theme, styles[lm], lm, np.array(tokens) / 1e6, losses)
+    axes.set_xlabel("training tokens (millions)")
+    axes.set_ylabel("loss (nats a token)")
+    beside(axes)
+    return figure
+
+
+def speed_pictures(report: Report) -> Iterator[Picture]:
+    """Run time by sentence length, as in Figure 4 of the T-TA paper."""
+    if speed := report.experiment.speed:
+        yield Picture(
+            "speed",
+            f"Run time of one sentence by its length, {speed.get('threads', '?')} thread(s), {speed.get('machine', 'machine unknown')}: "
+            "lines are medians, bands the middle half of the measurements (compare Figure 4 of the T-TA paper).",
+            "Run time by sentence length; the table of the same name has the medians.",
+            lambda theme: draw_speed(theme, speed["rows"]),
+            wide=True,
+        )
+
+
+def draw_speed(theme: Theme, rows) -> Figure:
+    tasks = sorted({row["task"] for row in rows})
+    lms = ordered({row["lm"] for row in rows})
+    styles = looks(lms)
+    figure = Figure((10, 4))
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    for axes, task in zip(panels, tasks, strict=True):
+        for lm in lms:
+            mine = sorted((row for row in rows if row["task"] == task and row["lm"] == lm), key=lambda row: row["words"])
+            words = [row["words"] for row in mine]
+            low, high = np.array([np.percentile(row.get("seconds") or [row["seconds_median"]], (25, 75)) for row in mine]).T.reshape(2, -1)
+            axes.fill_between(words, 1000 * low, 1000 * high, color=theme.color(styles[lm]), alpha=0.2, linewidth=0)
+            line(axes, theme, styles[lm], lm, words, [1000 * row["seconds_median"] for row in mine])
+        axes.set_title(TASKS.get(task, task))
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.set_xlabel("sentence length (words)")
+    panels[0].set_ylabel("milliseconds a sentence (log scale)")
+    beside(panels[-1])
+    return figure
+
+
+def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
+    """A system's line in its own look, under its own name."""
+    size = 9 if look.marker == "*" else None
+    marker = look.marker if marker is None else marker
+    axes.plot(x, y, color=theme.color(look), marker=marker, markersize=size, linestyle=look.line, label=label(name))
+
+
+def beside(axes) -> None:
+    """The legend to the right of the axes."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+
+
+PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {
+    "systems": system_pictures,
+    "depth": depth_pictures,
+    "length": length_pictures,
+    "learning": learning_pictures,
+    "speed": speed_pictures,
+}

@@ -1,0 +1,71 @@
+"""What systems and language models are called in print, in which order they stand, and how they are drawn."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+FIRST, ORACLE = "@first", "@oracle"  # the decoder's own choice and the best of each list; no directory is called so
+LABELS = {
+    FIRST: "first pass",
+    ORACLE: "oracle",
+    "first-pass": "first pass, tuned",
+    "ngram": "n-gram",
+    "causal": "uniLM (causal)",
+    "masked": "biLM (masked)",
+    "tta": "T-TA",
+    "all": "all LMs",
+}
+
+
+def label(name: str) -> str:
+    """The printed name of a system or language model; `a+b` is a combination."""
+    if "+" in name:
+        return " + ".join(label(part).partition(" (")[0] for part in name.split("+"))
+    return LABELS.get(name, name)
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`."""
+    known = list(LABELS)
+
+    def place(name):
+        combined = 2 if name == "all" else "+" in name
+        return combined, known.index(name) if name in known else len(known), name.count("+"), name
+
+    return sorted(names, key=place)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a system is drawn: colour on light and on dark paper, marker and line, so that colour never stands alone."""
+
+    light: str
+    dark: str
+    marker: str
+    line: str = "-"
+
+
+# Okabe and Ito's colours, told apart by colour-blind people; the darkest are lighter on dark paper.
+LOOKS = {
+    FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
+    ORACLE: Look("#111111", "#f2f2f2", "x", ":"),
+    "first-pass": Look("#8c6d46", "#c9a97e", "D", "--"),
+    "ngram": Look("#d98c00", "#f0b23c", "^"),
+    "causal": Look("#0072b2", "#5ab4f0", "o"),
+    "masked": Look("#d0502b", "#f58a5c", "v"),
+    "tta": Look("#00876a", "#2fcaa0", "*"),
+    "tta+ngram": Look("#b5568f", "#e59cc6", "P"),
+    "all": Look("#6a4fb3", "#b3a1ee", "X"),
+}
+SPARE = (
+    Look("#2f8fbf", "#8fd0f5", "<", "-."),
+    Look("#7a8f00", "#c3d64a", ">", "-."),
+    Look("#9c4a3c", "#e3a195", "p", "-."),
+    Look("#3d6b52", "#94c9ab", "h", "-."),
+    Look("#7f4f9e", "#cda6e6", "d", "-."),
+)
+
+
+def looks(names: Iterable[str]) -> Mapping[str, Look]:
+    """The look of each name; those that LOOKS lacks take the spare ones in alphabetical order."""
+    unknown = sorted(set(names) - LOOKS.keys())
+    return LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}

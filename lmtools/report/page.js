@@ -1,0 +1,279 @@
+
+"use strict";
+(() => {
+  const CHUNK = 40; // utterances put into the page at once
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const labels = new Map(data.systems);
+  const LABEL_OF = { all: "all", better: "better", worse: "worse", same: "same errors", changed: "words differ" };
+  const state = { set: "", system: "", base: "@first", show: "all", sort: "file", q: "" };
+  let rows = []; // what is shown: {utt, place, mine, theirs, length}
+  let drawn = 0;
+  let current = -1;
+
+  const element = (tag, kind, text) => {
+    const node = document.createElement(tag);
+    if (kind) node.className = kind;
+    if (text !== undefined) node.textContent = text;
+    return node;
+  };
+  const words = (text) => (text ? text.split(" ") : []);
+  const plural = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
+
+  // The steps of an alignment: operation C, S, D or I, reference word, hypothesis word.
+  const steps = (reference, [text, operations]) => {
+    const refs = words(reference);
+    const hyps = words(text);
+    let r = 0;
+    let h = 0;
+    return Array.from(operations, (op) => ({ op, ref: op === "I" ? null : refs[r++], hyp: op === "D" ? null : hyps[h++] }));
+  };
+
+  const errors = ([, operations]) => operations.length - operations.split("C").length + 1;
+
+  // What a hypothesis says at each place of the reference: even keys hold insertions before a word, odd keys the word itself.
+  const places = (alignment) => {
+    const found = new Map();
+    let place = 0;
+    for (const step of alignment) {
+      if (step.op === "I") {
+        found.set(place, `${found.get(place) ?? ""} ${step.hyp}`);
+      } else {
+        found.set(place + 1, step.op === "D" ? "" : step.hyp);
+        place += 2;
+      }
+    }
+    return found;
+  };
+
+  // How a step compares with the other system: nothing, right (error gone), wrong (error new) or other.
+  const comparison = (step, place, other) => {
+    if (step.op === "I") return other.get(place) === undefined ? "wrong" : other.get(place).split(" ").includes(step.hyp) ? "" : "other";
+    const theirs = other.get(place + 1);
+    const mine = step.op === "D" ? "" : step.hyp;
+    if (theirs === mine) return "";
+    return mine === step.ref ? "right" : theirs === step.ref ? "wrong" : "other";
+  };
+
+  const TITLES = { S: (step) => `instead of: ${step.ref}`, I: () => "inserted", D: () => "deleted" };
+  const TAGS = { C: ["span", ""], S: ["span", "sub"], I: ["ins", "ins"], D: ["del", "del"] };
+
+  // A hypothesis with its errors marked and, where another is given, what differs from that.
+  const marked = (node, alignment, other) => {
+    let place = 0;
+    alignment.forEach((step, index) => {
+      const [tag, kind] = TAGS[step.op];
+      const change = other ? comparison(step, place, other) : "";
+      if (index) node.append(" ");
+      let word = document.createTextNode(step.hyp ?? step.ref);
+      if (kind) {
+        word = element(tag, kind, step.hyp ?? step.ref);
+        word.title = TITLES[step.op](step);
+      }
+      if (change) {
+        const mark = element("mark", change);
+        mark.append(word);
+        word = mark;
+      }
+      node.append(word);
+      if (step.op !== "I") place += 2;
+    });
+    return node;
+  };
+
+  const verdict = ({ mine, theirs }) => {
+    if (mine === theirs) return element("span", "same", `${plural(mine, "error")}, as before`);
+    return element("span", mine < theirs ? "better" : "worse", `${theirs} \u2192 ${plural(mine, "error")} (${mine < theirs ? "better" : "worse"})`);
+  };
+
+  const line = (list, name, filled) => list.append(element("dt", "", name), filled);
+
+  const everySystem = (box, utt) => {
+    const [, reference, hyps, choices] = utt;
+    const list = element("dl", "lines");
+    hyps.forEach((hyp, index) => {
+      const names = data.systems.filter((_, system) => choices[system] === index).map(([, label]) => label);
+      line(list, `${names.join(", ")} (${errors(hyp)})`, marked(element("dd"), steps(reference, hyp)));
+    });
+    box.append(list);
+  };
+
+  const card = (row) => {
+    const [id, reference, hyps, choices] = row.utt;
+    const item = element("li", "utt");
+    item.tabIndex = -1;
+    const head = element("div", "head");
+    head.append(element("b", "", id), element("span", "", plural(row.length, "word")), verdict(row));
+    const list = element("dl", "lines");
+    const base = steps(reference, hyps[row.base]);
+    line(list, "reference", element("dd", "ref", reference));
+    line(list, labels.get(state.base), marked(element("dd", "base"), base));
+    line(list, labels.get(state.system), marked(element("dd", "system"), steps(reference, hyps[row.system]), places(base)));
+    const details = element("details");
+    details.append(element("summary", "", `all systems (${choices.filter((choice) => choice !== null).length})`));
+    details.addEventListener("toggle", () => details.childElementCount === 1 && everySystem(details, row.utt));
+    item.append(head, list, details);
+    return item;
+  };
+
+  const FILTERS = {
+    all: () => true,
+    better: (row) => row.mine < row.theirs,
+    worse: (row) => row.mine > row.theirs,
+    same: (row) => row.mine === row.theirs,
+    changed: (row) => row.system !== row.base,
+  };
+  const SORTS = {
+    file: (a, b) => a.place - b.place,
+    improved: (a, b) => a.mine - a.theirs - (b.mine - b.theirs),
+    worsened: (a, b) => b.mine - b.theirs - (a.mine - a.theirs),
+    errors: (a, b) => b.mine - a.mine,
+    long: (a, b) => b.length - a.length,
+    short: (a, b) => a.length - b.length,
+  };
+
+  const select = () => {
+    const utts = data.sets.find((set) => set.name === state.set).utts;
+    const system = data.systems.findIndex(([name]) => name === state.system);
+    const base = data.systems.findIndex(([name]) => name === state.base);
+    const wanted = state.q.toLowerCase().trim();
+    const found = [];
+    utts.forEach((utt, place) => {
+      const [id, reference, hyps, choices] = utt;
+      if (choices[system] === null || choices[base] === null) return;
+      const [mine, theirs] = [hyps[choices[system]], hyps[choices[base]]];
+      const text = `${id}\n${reference}\n${mine[0]}\n${theirs[0]}`;
+      if (wanted && !text.toLowerCase().includes(wanted)) return;
+      const length = words(reference).length;
+      found.push({ utt, place, system: choices[system], base: choices[base], mine: errors(mine), theirs: errors(theirs), length });
+    });
+    return { found, of: utts.length };
+  };
+
+  const more = () => {
+    const part = rows.slice(drawn, drawn + CHUNK).map(card);
+    drawn += part.length;
+    byId("list").append(...part);
+    byId("more").hidden = drawn >= rows.length;
+  };
+
+  const update = () => {
+    const { found, of } = select();
+    rows = found.filter(FILTERS[state.show]).sort((a, b) => SORTS[state.sort](a, b) || a.place - b.place);
+    for (const [name, filter] of Object.entries(FILTERS)) {
+      byId(`count-${name}`).textContent = `${LABEL_OF[name]} ${found.filter(filter).length}`;
+    }
+    byId("count").textContent = `${rows.length} of ${plural(of, "utterance")}`;
+    byId("list").replaceChildren();
+    drawn = 0;
+    current = -1;
+    more();
+    remember();
+  };
+
+  // The address keeps the choice, so that a view can be linked.
+  const remember = () => {
+    const hash = new URLSearchParams(state).toString();
+    try {
+      history.replaceState(null, "", `#${hash}`);
+    } catch {
+      // some browsers forbid it for local files; the page works without
+    }
+  };
+
+  const recall = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const known = {
+      set: data.sets.map((set) => set.name),
+      system: [...labels.keys()],
+      base: [...labels.keys()],
+      show: Object.keys(FILTERS),
+      sort: Object.keys(SORTS),
+    };
+    for (const [name, value] of asked) {
+      if (name === "q" || known[name]?.includes(value)) state[name] = value;
+    }
+    return asked.has("q");
+  };
+
+  const options = (id, pairs) => {
+    byId(id).replaceChildren(...pairs.map(([value, text]) => Object.assign(element("option", "", text), { value })));
+  };
+
+  const show = (index) => {
+    if (index < 0 || index >= rows.length) return;
+    while (drawn <= index) more();
+    current = index;
+    const item = byId("list").children[index];
+    item.focus({ preventScroll: true });
+    item.scrollIntoView({ block: "nearest" });
+  };
+
+  const toggle = () => {
+    const details = byId("list").children[current]?.querySelector("details");
+    if (details) details.open = !details.open;
+  };
+  const KEYS = {
+    j: () => show(current + 1),
+    k: () => show(current - 1),
+    Enter: toggle,
+    "/": () => {
+      byId("search").scrollIntoView({ block: "center" });
+      byId("search").focus();
+    },
+  };
+
+  const listen = () => {
+    for (const name of ["set", "system", "base", "sort"]) {
+      byId(name).value = state[name];
+      byId(name).addEventListener("change", (event) => {
+        state[name] = event.target.value;
+        update();
+      });
+    }
+    byId("search").value = state.q;
+    byId("search").addEventListener("input", (event) => {
+      state.q = event.target.value;
+      update();
+    });
+    byId("search").addEventListener("keydown", (event) => event.key === "Escape" && event.target.blur());
+    document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+    byId("more").addEventListener("click", more);
+    byId("list").addEventListener("focusin", (event) => {
+      current = Array.prototype.indexOf.call(byId("list").children, event.target.closest(".utt"));
+    });
+    document.addEventListener("keydown", (event) => {
+      const typing = event.target.closest?.("input, select, button, summary, a");
+      if (typing || event.ctrlKey || event.metaKey || event.altKey || !KEYS[event.key]) return;
+      event.preventDefault();
+      KEYS[event.key]();
+    });
+    if ("IntersectionObserver" in window) {
+      new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && drawn < rows.length && more(), { rootMargin: "800px" }).observe(byId("more"));
+    }
+  };
+
+  const filters = () => {
+    for (const name of Object.keys(FILTERS)) {
+      const choice = Object.assign(element("input"), { type: "radio", name: "show", value: name, checked: name === state.show });
+      choice.addEventListener("change", () => {
+        state.show = name;
+        update();
+      });
+      const label = element("label");
+      label.append(choice, Object.assign(element("span"), { id: `count-${name}` }));
+      byId("show").append(label);
+    }
+  };
+
+  state.set = data.sets[0].name;
+  state.system = data.systems.at(-1)[0];
+  const asked = recall();
+  options("set", data.sets.map(({ name }) => [name, name]));
+  options("system", data.systems);
+  options("base", data.systems);
+  filters();
+  listen();
+  update();
+  if (asked) byId("utterances").scrollIntoView();
+})();

@@ -1,0 +1,78 @@
+"""A table of printed cells, and the same table as Markdown, plain text and HTML."""
+
+import re
+from dataclasses import dataclass
+from html import escape
+
+TAG, ENTITY = re.compile(r"<(?=[a-zA-Z/!?])"), re.compile(r"&(?=[a-zA-Z#])")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of cells to stress."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    left: int = 1
+    best: frozenset[tuple[int, int]] = frozenset()
+
+    def __post_init__(self):
+        assert all(len(row) == len(self.header) for row in self.rows), self.title
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, columns padded so that the source is readable too."""
+    bar = "\\|"
+    head = [guarded(cell).replace("|", bar) for cell in table.header]
+    cells = [[guarded(cell).replace("|", bar) for cell in row] for row in table.rows]
+    cells = [[f"**{cell}**" if (i, j) in table.best else cell for j, cell in enumerate(row)] for i, row in enumerate(cells)]
+    widths = [max(map(len, column), default=0) for column in zip(head, *cells, strict=True)]
+    rule = ["-" * width if j < table.left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    lines = [" | ".join(padded(row, widths, table.left)) for row in (head, rule, *cells)]
+    notes = "".join(f"\n{guarded(note)}\n" for note in table.notes)
+    return f"## {guarded(table.title)}\n\n" + "".join(f"| {line} |\n" for line in lines) + notes
+
+
+def guarded(text: str) -> str:
+    """`text` with what Markdown and HTML would take for more than letters escaped; code between backticks stays."""
+    parts = text.split("`")
+    plain = [TAG.sub("&lt;", ENTITY.sub("&amp;", part)).replace("*", "\\*") for part in parts[::2]]
+    return "`".join(part for pair in zip(plain, [*parts[1::2], None], strict=False) for part in pair if part is not None)
+
+
+def padded(cells, widths, left: int) -> list[str]:
+    """Cells filled with spaces to their columns' widths."""
+    return [cell.ljust(width) if j < left else cell.rjust(width) for j, (cell, width) in enumerate(zip(cells, widths, strict=True))]
+
+
+def plain(table: Table) -> str:
+    """The table for a terminal, without its notes."""
+    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
+    lines = ["  ".join(padded(row, widths, table.left)).rstrip() for row in (table.header, *table.rows)]
+    return "\n".join([table.title, lines[0], "-" * max(map(len, lines)), *lines[1:]]) + "\n"
+
+
+def html(table: Table) -> str:
+    """The table as an HTML section that scrolls sideways where the window is narrow."""
+    kinds = ["" if j < table.left else ' class="n"' for j in range(len(table.header))]
+    head = "".join(f'<th scope="col"{kind}>{escape(cell)}</th>' for kind, cell in zip(kinds, table.header, strict=True))
+    rows = []
+    for i, row in enumerate(table.rows):
+        inside = [f"<strong>{escape(cell)}</strong>" if (i, j) in table.best else escape(cell) for j, cell in enumerate(row)]
+        data = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds[1:], inside[1:], strict=True))
+        rows.append(f'<tr><th scope="row">{inside[0]}</th>{data}</tr>\n')
+    notes = "".join(f"<p>{code(note)}</p>" for note in table.notes)
+    title = escape(table.title)
+    return (
+        f'<section class="table">\n<h3>{title}</h3>\n<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
+        f'<div class="notes">{notes}</div>\n</section>\n'
+    )
+
+
+def code(text: str) -> str:
+    """Escaped text in which what stands between backticks is code."""
+    parts = [escape(part) for part in text.split("`")]
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

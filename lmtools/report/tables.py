@@ -1,0 +1,286 @@
+"""The tables of RESULTS.md, in the shape of Tables 1, 5 and 7 of the T-TA paper (Shin et al. 2020), each with what made it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.significance import RESAMPLES
+from lmtools.report.collect import Experiment, Sample
+from lmtools.report.measure import LENGTHS, SEED, Measured, Result, length_classes
+from lmtools.report.names import FIRST, ORACLE, label, ordered
+from lmtools.report.render import Table
+
+NONE = "-"
+TASKS = {"hidden": "hidden states", "rerank": "reranking"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the tables, figures and the page are made of; `command` is the call that makes them."""
+
+    experiment: Experiment
+    sets: Sequence[Measured]
+    command: str
+
+    @property
+    def judged(self) -> list[Measured]:
+        """The sets that weights were not tuned on."""
+        return [one for one in self.sets if one.sample in self.experiment.judged]
+
+    @property
+    def metric(self) -> str:
+        """The metric's printed name with its unit."""
+        measure = METRICS[self.experiment.metric]
+        return f"{measure.title} %" if isinstance(measure, ErrorRate) else measure.title
+
+
+def tables(report: Report) -> list[Table]:
+    """All tables that the experiment has data for, in printing order."""
+    return [table for make in TABLES for table in make(report)]
+
+
+def main_tables(report: Report) -> list[Table]:
+    """For each set that weights were not tuned on: every system, its score, interval, change and significance."""
+    return [main_table(report, measured) for measured in report.judged]
+
+
+def main_table(report: Report, measured: Measured) -> Table:
+    """The systems on one set, beside their scores on the sets that weights were tuned on."""
+    tuned = [one for one in report.sets if one.sample.tuned and one is not measured]
+    rate = isinstance(METRICS[measured.metric], ErrorRate)
+    name = measured.sample.name
+    header = ["system", *(f"{one.sample.name} {report.metric}" for one in tuned), f"{name} {report.metric}", "95% CI"]
+    header += ["sub", "del", "ins"] if rate else []
+    header += ["change", "relative"] + (["p (MAPSSWE)"] if measured.metric == "wer" else []) + ["p (bootstrap)"]
+    first = measured.results[FIRST].score
+    rows = []
+    for system, result in measured.results.items():
+        scores = [decimal(one.results[system].score) if system in one.results else NONE for one in tuned]
+        counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
+        rows.append((label(system), *scores, decimal(result.score), *interval(result), *counts, *change(result, first, system, measured)))
+    best = frozenset(stressed(measured, 1 + len(tuned))) | {cell for j, one in enumerate(tuned) for cell in stressed(one, 1 + j, measured)}
+    notes = [*missing(measured), *provenance(report, measured.sample), f"Metric: `{METRICS[measured.metric].signature}`."]
+    return Table(f"{METRICS[measured.metric].title} after rescoring: {name}", tuple(header), tuple(rows), tuple(notes), best=best)
+
+
+def stressed(measured: Measured, column: int, rows: Measured | None = None) -> Iterator[tuple[int, int]]:
+    """The cell of the best system that could be used (not the oracle), in a table with the systems of `rows`."""
+    sign = 1 if METRICS[measured.metric].lower_is_better else -1
+    names = list((rows or measured).results)
+    usable = [name for name in names if name != ORACLE and name in measured.results]
+    best = min(usable, key=lambda name: sign * measured.results[name].score)
+    yield names.index(best), column
+
+
+def interval(result: Result) -> list[str]:
+    """The 95% interval in one cell."""
+    return ["{:.2f}-{:.2f}".format(*result.bootstrap.score_interval) if result.bootstrap else NONE]
+
+
+def change(result: Result, first: float, system: str, measured: Measured) -> list[str]:
+    """Absolute and relative change to the first pass and the probabilities that it is chance; the oracle has no probabilities."""
+    tests = ([result.pairs] if measured.metric == "wer" else []) + [result.bootstrap]
+    if system == FIRST:
+        return [NONE] * (2 + len(tests))
+    absolute, relative = f"{result.score - first:+.2f}", f"{100 * (result.score / first - 1):+.1f}%" if first else NONE
+    return [absolute, relative, *(NONE if system == ORACLE or not test else probability(test.p) for test in tests)]
+
+
+def probability(p: float) -> str:
+    """A probability with three decimals."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """A number with thousands separators, or a dash."""
+    return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def missing(measured: Measured) -> Iterator[str]:
+    """What to know of systems that chose nothing for some utterances."""
+    for name, result in measured.results.items():
+        if result.missing:
+            yield f"{label(name)} has no hypothesis for {len(result.missing)} utterances; they count as empty (first: {result.missing[0]})."
+
+
+def provenance(report: Report, *samples: Sample) -> Iterator[str]:
+    """Corpus and sizes, then the commands and the signature."""
+    experiment = report.experiment
+    tuned = [sample for sample in experiment.samples if sample.tuned and sample not in samples]
+    sizes = [size(sample) for sample in samples] + [f"weights tuned on {size(sample)}" for sample in tuned]
+    if experiment.training:
+        sizes.append(
+            f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,} {experiment.training.scheme} tokens"
+        )
+    yield f"Corpus {experiment.title}; " + "; ".join(sizes) + "."
+    commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
+    models = ", ".join(f"{name} {value[:8]}" for name, value in experiment.models.items())
+    seeds = ", ".join(f"{name} {seed}" for name, seed in experiment.seeds.items())
+    parts = [models and f"model hashes {models}", seeds and f"training seeds {seeds}", f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}"]
+    yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(filter(None, parts))}; lmtools {__version__}."
+
+
+def size(sample: Sample) -> str:
+    """Name and sizes of a set."""
+    depths = [len(nbest.hyps) for nbest in sample.nbests]
+    words = sum(len(ref.split()) for ref in sample.refs.values())
+    lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
+    return f"{sample.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
+
+
+def weight_tables(report: Report) -> Iterator[Table]:
+    """The tuned weight of every feature in every system."""
+    systems = {name: system for name, system in report.experiment.systems.items() if system.weights}
+    if not systems:
+        return
+    features = {feature: None for system in systems.values() for feature in system.weights}
+    lms = set(report.experiment.models) | {name for name in systems if name in features}
+    order = [name for name in features if name not in lms] + ordered(name for name in features if name in lms)
+    rows = [(label(name), *(weight(system.weights.get(feature)) for feature in order)) for name, system in systems.items()]
+    note = "A hypothesis scores the sum of weight times value over the features (natural logs); `words` is its number of words."
+    yield Table("Weights", ("system", *order), tuple(rows), (note, *deviations(report), *provenance(report)))
+
+
+def weight(value: float | None) -> str:
+    """A weight with four significant digits."""
+    return NONE if value is None else f"{value:.4g}"
+
+
+def deviations(report: Report) -> Iterator[str]:
+    """Where the score on the tuning set is not what tuning said it would be."""
+    for measured in report.sets:
+        for name, system in report.experiment.systems.items():
+            said = system.tuned.get("dev", {}).get(system.tuned.get("metric"))
+            if measured.sample.tuned and said is not None and name in measured.results and abs(measured.results[name].score - said) > 0.005:
+                found = f"{measured.results[name].score:.2f} here, {said:.2f} in its weights.json"
+                yield f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore again."
+
+
+def oracle_tables(report: Report) -> Iterator[Table]:
+    """The oracle by list depth, all sets (Table 5 of the paper)."""
+    depths = sorted({depth for measured in report.sets for depth in measured.depths})
+    rows = []
+    for measured in report.sets:
+        reached = [decimal(float(measured.oracle[depth - 1])) if depth <= len(measured.oracle) else NONE for depth in depths]
+        rows.append((measured.sample.name, *reached))
+    title = f"Oracle {report.metric} by list depth"
+    yield Table(title, ("set", *map(str, depths)), tuple(rows), tuple(provenance(report, *(one.sample for one in report.sets))))
+
+
+def ppl_tables(report: Report) -> Iterator[Table]:
+    """(Pseudo-)perplexities beside the score that rescoring with the model reaches (Table 7 of the paper)."""
+    ppl = report.experiment.ppl
+    if not ppl:
+        return
+    sets = {measured.sample.name: measured.results for measured in report.sets}
+    names = [*sets, *sorted({name for _, name in ppl} - sets.keys())]
+    columns = ("subword_ppl", "word_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median")
+    rows = []
+    for lm, name in sorted(ppl, key=lambda key: names.index(key[1])):
+        tree, result = ppl[lm, name], sets.get(name, {}).get(lm)
+        figures = [decimal(tree.get(column)) for column in columns]
+        rows.append(
+            (name, label(lm), tree.get("kind", NONE), *figures, str(tree.get("oov", NONE)), decimal(result.score if result else None))
+        )
+    header = ("set", "LM", "kind", "subword", "word", "bits/char", "sentence mean", "sentence median", "OOV", report.metric)
+    rules: dict[str, list[str]] = {}
+    for (lm, _), tree in ppl.items():
+        rules.setdefault(tree.get("rules", ""), []).append(lm)
+    notes = [f"{', '.join(label(lm) for lm in dict.fromkeys(lms))}: {rule}." for rule, lms in rules.items() if rule]
+    notes.append(
+        "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature and compares only with its like."
+    )
+    yield Table(f"Perplexity beside {report.metric}", header, tuple(rows), (*notes, *provenance(report)), left=3)
+
+
+def length_tables(report: Report) -> Iterator[Table]:
+    """Scores by utterance length."""
+    for measured in report.judged:
+        classes = length_classes(measured.lengths)
+        scores = {name: measured.by_length(name) for name in measured.results}
+        rows = []
+        for i, (bounds, members) in enumerate(zip(LENGTHS, classes, strict=True)):
+            if members.any():
+                counts = f"{members.sum():,}", f"{measured.lengths[members].sum():,}"
+                rows.append((span(bounds), *counts, *(decimal(scores[name][i]) for name in scores)))
+        header = ("words", "utterances", "ref. words", *(label(name) for name in scores))
+        title = f"{report.metric} by utterance length: {measured.sample.name}"
+        yield Table(title, header, tuple(rows), tuple(provenance(report, measured.sample)))
+
+
+def span(bounds: tuple[int, int | None]) -> str:
+    """`3-5`, `0`, `21+`."""
+    low, high = bounds
+    return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
+
+
+def speed_tables(report: Report) -> Iterator[Table]:
+    """Median milliseconds a sentence (Figure 4 of the paper) and how many times faster T-TA is than biLM."""
+    speed = report.experiment.speed
+    if not speed:
+        return
+    medians = {(row["task"], row["words"], row["lm"]): 1000 * row["seconds_median"] for row in speed["rows"]}
+    lms = ordered({lm for _, _, lm in medians})
+    rows = []
+    for task, words in sorted({key[:2] for key in medians}):
+        times = {lm: medians.get((task, words, lm)) for lm in lms}
+        ratio = times["masked"] / times["tta"] if times.get("tta") and times.get("masked") else None
+        rows.append((TASKS.get(task, task), str(words), *(decimal(times[lm]) for lm in lms), decimal(ratio)))
+    header = ("task", "words", *(f"{label(lm)} ms" for lm in lms), "biLM / T-TA")
+    machine = f"Machine: {speed.get('machine', 'unknown')}, threads: {speed.get('threads', 'unknown')}."
+    paper = (
+        "The paper's abstract: T-TA is over six times faster than the BERT-based model in reranking, twelve times in semantic similarity."
+    )
+    yield Table("Run time by sentence length", header, tuple(rows), (machine, paper, *provenance(report)))
+
+
+def training_tables(report: Report) -> Iterator[Table]:
+    """How long each neural model trained and where it ended."""
+    if not report.experiment.learning:
+        return
+    rows = []
+    for lm, lines in report.experiment.learning.items():
+        seen, losses = [line for line in lines if "tokens" in line], [line["valid_loss"] for line in lines if "valid_loss" in line]
+        last = seen[-1] if seen else {}
+        figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
+        rows.append((label(lm), *(decimal(value, 0) for value in figures), decimal(min(losses, default=None), 3)))
+    note = "Losses are nats a predicted token; they compare only between models of the same objective and subwords."
+    header = ("LM", "steps", "tokens", "seconds", "best valid loss")
+    yield Table("Training", header, tuple(rows), (note, *provenance(report)))
+
+
+def stage_tables(report: Report) -> Iterator[Table]:
+    """How the time divides over the recipe's stages."""
+    stages = [stage for stage in report.experiment.stages if stage.get("seconds") is not None]
+    if not stages:
+        return
+    total = sum(stage["seconds"] for stage in stages)
+    rows = [
+        (
+            str(stage.get("stage", NONE)),
+            stage.get("title", NONE),
+            decimal(stage["seconds"], 1),
+            f"{100 * stage['seconds'] / (total or 1):.1f}%",
+        )
+        for stage in stages
+    ]
+    open_stages = [f"{stage.get('stage')} ({stage.get('title')})" for stage in report.experiment.stages if stage not in stages]
+    notes = [f"Not finished when this was written: stage {', '.join(open_stages)}."] if open_stages else []
+    header = ("stage", "title", "seconds", "share")
+    yield Table("How the time divides", header, (*rows, ("", "all", decimal(total, 1), "100.0%")), (*notes, *provenance(report)), left=2)
+
+
+TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
+    main_tables,
+    weight_tables,
+    oracle_tables,
+    ppl_tables,
+    length_tables,
+    speed_tables,
+    training_tables,
+    stage_tables,
+)

@@ -1,0 +1,138 @@
+"""The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the columns of score files.
+
+`words` (the number of words: its weight is the word insertion bonus) and, for lists without any scores, `rank` are computed here.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.formats import scores
+from lmtools.types import Hypothesis, NBest
+
+# Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
+REFERENCES = ("am", "score", "rank")
+
+
+@dataclass(frozen=True)
+class Features:
+    """Values (features, utterances, hypotheses) padded with 0, and which of them exist (utterances, hypotheses).
+
+    An empty list counts as one empty hypothesis whose features are 0, so that every utterance chooses something.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    valid: np.ndarray
+
+    @property
+    def reference(self) -> str:
+        """The feature that the weights of others are relative to: the first of REFERENCES that is there, else the first."""
+        return next((name for name in REFERENCES if name in self.names), self.names[0])
+
+    def column(self, name: str) -> np.ndarray:
+        """The values of one feature (utterances, hypotheses)."""
+        return self.values[self.names.index(name)]
+
+
+def rank_score(rank: int) -> float:
+    """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave none: -log(1 + rank).
+
+    Recognisers' score differences shrink down a list; on telephone speech this chose better than -rank, and no worse than -sqrt(rank).
+    """
+    return -float(np.log1p(rank))
+
+
+def read_columns(specs: Iterable[str], nbests: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
+    """Log-probabilities (hypotheses,) a list for each `NAME=FILE`, joined by utterance and rank."""
+    columns = {}
+    for spec in specs:
+        name, sign, path = spec.partition("=")
+        if not (name and sign and path):
+            raise UserError(f"--scores {spec}: not NAME=FILE; write for instance --scores tta=exp/score/tta/dev.scores")
+        if name in columns:
+            raise UserError(f"--scores {spec}: the name {name!r} is taken; give each file its own name")
+        columns[name] = scores.columns(scores.read(path), nbests, path)
+    return columns
+
+
+def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]], source, words: bool = True) -> Features:
+    """The features of `nbests`: their components (or `rank`), `columns`, and `words` if asked for, in this order.
+
+    A component called `words` or `rank` takes the place of the built-in. UserError about `source` where a name clashes, a component is
+    missing from some hypotheses, or a value is not finite.
+    """
+    if not nbests:
+        raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
+    own = components(nbests, source)
+    for name in columns:
+        if name in own or name in ("words", "rank"):
+            raise UserError(f"--scores {name}=...: {source} has a feature of this name already; choose another")
+    table = {name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own}
+    if not own:
+        table["rank"] = [[rank_score(rank) for rank in range(len(nbest.hyps))] for nbest in nbests]
+    table |= columns
+    if words and "words" not in table:
+        table["words"] = [[len(hyp.text.split()) for hyp in nbest.hyps] for nbest in nbests]
+    return assemble(nbests, table, source)
+
+
+def components(nbests: Sequence[NBest], source) -> list[str]:
+    """The names of the lists' own scores, in their order; UserError if a hypothesis lacks one of them."""
+    names = list(dict.fromkeys(name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores))
+    for nbest in nbests:
+        for rank, hyp in enumerate(nbest.hyps, 1):
+            if lacking := [name for name in names if name not in hyp.scores]:
+                raise UserError(
+                    f"{source}: hypothesis {rank} of utterance {nbest.utt!r} has no score {lacking[0]!r}; give it to all hypotheses or to none"
+                )
+    return names
+
+
+def assemble(nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[float]]], source) -> Features:
+    """Padded features from one sequence of values a list and name."""
+    lengths = np.array([len(nbest.hyps) for nbest in nbests])
+    depth = max(1, lengths.max())
+    exists = np.arange(depth) < lengths[:, None]  # (U, K)
+    values = np.zeros((len(table), *exists.shape))
+    for column, (name, lists) in zip(values, table.items(), strict=True):
+        column[exists] = np.fromiter((value for row in lists for value in row), np.float64, lengths.sum())
+        if not np.isfinite(column).all():
+            utterance, rank = np.argwhere(~np.isfinite(column))[0]
+            raise UserError(
+                f"{source}: feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r} is no finite number; score it again"
+            )
+    return Features(tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None])
+
+
+def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:
+    """Weighted sums (utterances, hypotheses) over features.
+
+    Feature by feature and not as a matrix product, whose rounding may depend on the row: equal hypotheses must get equal sums.
+    """
+    total = np.zeros(values.shape[1:])
+    for weight, column in zip(weights, values, strict=True):
+        total += weight * column
+    return total
+
+
+def best(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The place of each list's highest total (utterances,), the earlier one of equals."""
+    return np.where(valid, totals, -np.inf).argmax(-1)
+
+
+def set_hash(nbests: Sequence[NBest]) -> str:
+    """SHA-256 of the utterances and their hypotheses' words: the same set in another format or with other scores is the same set."""
+    digest = hashlib.sha256()
+    for nbest in sorted(nbests, key=lambda nbest: nbest.utt):
+        digest.update(json.dumps([nbest.utt, [words(hyp) for hyp in nbest.hyps]]).encode() + b"\n")
+    return digest.hexdigest()
+
+
+def words(hyp: Hypothesis) -> str:
+    """The words of a hypothesis, single-spaced."""
+    return " ".join(hyp.text.split())

@@ -1,0 +1,153 @@
+"""Tuning: from features and references of a development set to weights."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.evaluate import METRICS, nbest_statistics
+from lmtools.rescore.envelope import flat_region, sweep
+from lmtools.rescore.features import Features, best, combine, set_hash
+from lmtools.rescore.search import Problem, search
+from lmtools.rescore.weights import Dev, Weights
+from lmtools.types import Hypothesis, NBest
+
+TUNABLE = ("wer", "cer", "bleu")  # metrics whose score of many sums is one array operation
+FORMS = ("linear", "interpolation")
+FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
+POINTS = 400  # at most, of a stored curve
+
+
+@dataclass(frozen=True)
+class Options:
+    """What tuning may do: `fixed` weights (relative to the reference's 1), `lms` the names of language-model columns.
+
+    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020, section 4.2) for one LM and no other free feature.
+    A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart.
+    """
+
+    metric: str = "wer"
+    seed: int = 0
+    fixed: Mapping[str, float] | None = None
+    lms: Collection[str] = ()
+    form: str = "linear"
+    negative: bool = False
+
+    def free(self, features: Features) -> list[str]:
+        """The features whose weights are searched."""
+        return [name for name in features.names if name not in self.base(features)]
+
+    def base(self, features: Features) -> dict[str, float]:
+        """The weights that are given: the reference's and the fixed ones."""
+        return {features.reference: 1.0, **(self.fixed or {})}
+
+
+def tune(nbests: Sequence[NBest], features: Features, path, options: Options) -> Weights:
+    """The weights of `features` that make the metric of the chosen hypotheses best over all of `nbests`.
+
+    UserError about `path` for missing references, and about options that do not fit the features.
+    """
+    check(features, options, path)
+    statistics = padded_statistics(nbests, options.metric, path)  # (U, K, width)
+    loss = loss_of(options.metric)
+    found = weights_of(features, statistics, loss, options)
+    chosen = best(combine(found.values(), features.values), features.valid)
+    score = METRICS[options.metric].score
+    after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
+    dev = Dev(str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after)
+    curves = {name: scale_curve(name, features, found, statistics, loss, options) for name in features.names if name in options.lms}
+    notes = {"form": options.form, "seed": options.seed, "fixed": dict(options.fixed or {}), "curves": curves}
+    if options.form == "interpolation":
+        (lm,) = options.free(features)
+        part = found[lm] / (1 + found[lm])
+        notes["lambda"] = part
+        found = {name: part if name == lm else weight * (1 - part) for name, weight in found.items()}
+    return Weights(options.metric, found, features.reference, dev, notes)
+
+
+def check(features: Features, options: Options, path) -> None:
+    """UserError where the options do not fit the features."""
+    for name in options.fixed or {}:
+        if name not in features.names:
+            raise UserError(f"--fix {name}: {path} has no such feature; it has {', '.join(features.names)}")
+        if name == features.reference:
+            raise UserError(f"--fix {name}: {name!r} is the reference with weight 1, the others scale against it; fix those")
+    free = options.free(features)
+    if options.form == "interpolation" and (len(free) != 1 or free[0] not in options.lms):
+        others = [name for name in free if name not in options.lms] or list(options.lms)
+        raise UserError(
+            f"--form interpolation: one language model goes with the first pass, but {', '.join(others) or 'no column'} "
+            "would be tuned too; give one --scores, --no-words, and --fix the first pass's other scores"
+        )
+
+
+def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
+    """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty hypothesis."""
+    filled = [nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref) for nbest in nbests]
+    try:
+        rows = nbest_statistics(filled, metric)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    padded = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), rows[0].dtype)
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+    return padded
+
+
+def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
+    """What is minimised, from summed statistics (..., width): the metric, or minus it where more is better."""
+    measure = METRICS[metric]
+    return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)
+
+
+def weights_of(features: Features, statistics: np.ndarray, loss, options: Options) -> dict[str, float]:
+    """The weight of each feature, in the features' order and units.
+
+    The search sees one column for the given part and one for each free feature that varies inside lists, all of unit spread.
+    """
+    base = options.base(features)
+    first = combine([base.get(name, 0.0) for name in features.names], features.values)
+    names = [name for name in options.free(features) if spread(features.column(name), features.valid)]
+    columns = np.stack([first, *(features.column(name) for name in names)])
+    scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
+    nonnegative = np.array([name in options.lms and not options.negative for name in names], dtype=bool)
+    problem = Problem(columns / scales[:, None, None], features.valid, statistics, loss, nonnegative)
+    found = search(problem, options.seed) * scales[0] / scales
+    free = dict(zip(names, map(float, found[1:]), strict=True))
+    return {name: base.get(name, free.get(name, 0.0)) for name in features.names}
+
+
+def spread(column: np.ndarray, valid: np.ndarray) -> float:
+    """The standard deviation of a column inside its lists, pooled; 0 where no list has two different values."""
+    means = column.sum(1, where=valid) / valid.sum(1)
+    deviations = np.where(valid, column - means[:, None], 0)
+    varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1).any()
+    return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies else 0.0
+
+
+def scale_curve(name: str, features: Features, found: Mapping[str, float], statistics: np.ndarray, loss, options: Options) -> dict:
+    """The metric over the scale of feature `name`, other weights as found, with its flat region: see Weights."""
+    rest = combine([0.0 if other == name else weight for other, weight in found.items()], features.values)
+    curve = sweep(rest, features.column(name), features.valid, statistics)
+    low = -np.inf if options.negative else 0.0
+    losses = loss(curve.totals)
+    flat = flat_region(curve, losses, found[name], FLAT, low)
+    high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * found[name]
+    high = max(high, 3 * found[name]) or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0) or 1.0
+    begin = min(0.0, 3 * found[name], 1.5 * max(flat[0], -high))
+    scales = sample(curve.edges, begin, high, found[name])
+    metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
+    points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
+    chosen = found[name]
+    if options.form == "interpolation":
+        points[:, 0], ends, chosen = points[:, 0] / (1 + points[:, 0]), ends / (1 + ends), chosen / (1 + chosen)
+    return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
+
+
+def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
+    """Scales from `low` to `high`: every edge between them, or POINTS even steps where there are more edges; `at` is always one."""
+    inside = edges[(edges > low) & (edges < high)]
+    if len(inside) > POINTS:
+        inside = np.linspace(low, high, POINTS)
+    return np.unique(np.concatenate([[low, at, high], inside]))

@@ -1,0 +1,200 @@
+"""Scorers of local Hugging Face model directories: BERT through our own fast pass, other masked and causal models as they are."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from lmtools import __version__
+from lmtools.errors import UserError
+from lmtools.files import sha256
+from lmtools.lm import autocast, choose_device, resolve_precision
+from lmtools.models.masked import Masked
+from lmtools.models.transformer import TransformerConfig
+from lmtools.outputs import Softmax
+
+
+def load_huggingface(directory: str, device="auto", precision="float32", intact=False):
+    """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched and no code of the directory runs."""
+    try:
+        import transformers
+    except ImportError:
+        raise UserError(f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'") from None
+    transformers.logging.set_verbosity_error()
+    if not (Path(directory) / "config.json").is_file():
+        raise UserError(f"hf:{directory}: no config.json there; give the directory that save_pretrained wrote")
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        masked = (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
+        family = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
+        model = family.from_pretrained(directory, local_files_only=True, dtype=torch.float32)
+    except (OSError, ValueError, KeyError) as error:
+        cause = str(error).splitlines()[0]
+        raise UserError(f"hf:{directory}: {cause}; give a masked or causal language model with its tokenizer") from None
+    kind = HuggingFaceCausal if not masked else HuggingFaceBert if config.model_type == "bert" else HuggingFaceMasked
+    return kind(model, tokenizer, directory, device, precision, intact)
+
+
+def directory_hash(directory) -> str:
+    """Identifies a model by the files in its directory."""
+    files = sorted(p for p in Path(directory).iterdir() if p.is_file() and not p.name.startswith("."))
+    return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
+
+
+class HuggingFace:
+    """What the scorers of Hugging Face models share; tokenisation is the model's own, with its boundary tokens."""
+
+    def __init__(self, model, tokenizer, directory, device, precision, intact):
+        self.device = choose_device(device)
+        self.precision = resolve_precision(precision, self.device)
+        self.model, self.tokenizer, self.directory, self.intact = model.to(self.device).eval(), tokenizer, directory, intact
+        self.longest = min(getattr(model.config, "max_position_embeddings", tokenizer.model_max_length), tokenizer.model_max_length)
+        self.signature = {
+            "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""), "model": directory_hash(directory)[:16],
+            "precision": self.precision, "version": __version__,
+        }  # fmt: skip
+
+    def normalise(self, text):
+        return " ".join(text.split())
+
+    def prepare(self, texts):
+        encoded = self.tokenizer([self.normalise(text) for text in texts], add_special_tokens=False)["input_ids"] if texts else []
+        for text, ids in zip(texts, encoded, strict=True):
+            if len(ids) + 2 > self.longest:
+                size = f"{len(ids)} tokens and the model {self.longest} positions"
+                raise UserError(f"hf:{self.directory}: {text[:60]!r}... has {size}; drop it")
+        return [tuple(ids) for ids in encoded]
+
+    def unknown(self, sentence):
+        return sentence.count(self.tokenizer.unk_token_id)
+
+    def logits(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
+        """The model's logits (B, T, V)."""
+        with torch.inference_mode(), autocast(self.device, self.precision):
+            return self.model(input_ids=ids.to(self.device), attention_mask=attention.to(self.device)).logits
+
+
+class HuggingFaceCausal(HuggingFace):
+    """log p of each token after the beginning-of-sentence token (or the end-of-text token that stands for it), and of the end."""
+
+    kind = "perplexity"
+
+    def cost(self, sentence):
+        return len(sentence) + 1
+
+    def log_probs(self, sentences):
+        end = self.tokenizer.eos_token_id
+        begin = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else end
+        if begin is None or end is None:
+            raise UserError(f"hf:{self.directory}: the tokenizer has no beginning or end of sentence; set eos_token in its configuration")
+        whole = [torch.tensor([begin, *s, end]) for s in sentences]
+        ids = pad_sequence(whole, batch_first=True, padding_value=end)
+        attention = pad_sequence([torch.ones_like(s) for s in whole], batch_first=True)
+        log_p = self.logits(ids[:, :-1], attention[:, :-1]).float().log_softmax(-1)
+        gold = log_p.gather(-1, ids[:, 1:, None].to(self.device))[..., 0].double().cpu().numpy()
+        return [row[: len(s) + 1] for row, s in zip(gold, sentences, strict=True)]
+
+
+class HuggingFaceMasked(HuggingFace):
+    """Pseudo-log-likelihood: each token from a copy in which it alone is masked; boundary tokens are not scored (their log p is 0).
+
+    `intact` scores all tokens from one unmasked pass instead.
+    """
+
+    kind = "pseudo-perplexity"
+
+    def cost(self, sentence):
+        return (len(sentence) + 2) * (1 if self.intact else len(sentence) or 1)
+
+    def log_probs(self, sentences):
+        score = self.from_intact if self.intact else self.from_copies
+        return [np.append(score(s), 0.0) if s else np.zeros(1) for s in sentences]
+
+    def whole(self, sentence) -> tuple[torch.Tensor, int]:
+        """The ids with boundary tokens, and the position of the first real token."""
+        ids = self.tokenizer.build_inputs_with_special_tokens(list(sentence))
+        first = next(i for i in range(len(ids)) if tuple(ids[i : i + len(sentence)]) == sentence)
+        return torch.tensor(ids), first
+
+    def from_intact(self, sentence):
+        ids, first = self.whole(sentence)
+        log_p = self.logits(ids[None], torch.ones_like(ids)[None])[0, first : first + len(sentence)].float().log_softmax(-1)
+        return log_p[torch.arange(len(sentence)), list(sentence)].double().cpu().numpy()
+
+    def from_copies(self, sentence):
+        ids, first = self.whole(sentence)
+        which = torch.arange(len(sentence))
+        copies = ids.repeat(len(sentence), 1)
+        copies[which, first + which] = self.tokenizer.mask_token_id
+        log_p = self.logits(copies, torch.ones_like(copies))[which, first + which].float().log_softmax(-1)
+        return log_p[which, list(sentence)].double().cpu().numpy()
+
+
+class HuggingFaceBert(HuggingFaceMasked):
+    """BERT's weights in our own masked model, whose pseudo-log-likelihood pass shares what the copies have in common."""
+
+    def __init__(self, model, tokenizer, directory, device, precision, intact):
+        super().__init__(model, tokenizer, directory, device, precision, intact)
+        if not intact:
+            self.trunk, self.output = (part.to(self.device).eval() for part in from_bert(model))
+
+    def log_probs(self, sentences):
+        if self.intact:
+            return super().log_probs(sentences)
+        result: list = [np.zeros(1)] * len(sentences)
+        for length in {len(s) for s in sentences} - {0}:
+            some = [i for i, s in enumerate(sentences) if len(s) == length]
+            for i, values in zip(some, self.same_length([sentences[i] for i in some]), strict=True):
+                result[i] = np.append(values, 0.0)
+        return result
+
+    @torch.inference_mode()
+    def same_length(self, sentences) -> np.ndarray:
+        """Token scores (B, T) of sentences of one length."""
+        ids = torch.tensor([self.tokenizer.build_inputs_with_special_tokens(list(s)) for s in sentences], device=self.device)
+        with autocast(self.device, self.precision):
+            states = self.trunk.masked_states(ids, self.tokenizer.mask_token_id)[:, 1:-1]  # [CLS] and [SEP] are not scored
+            head = self.trunk.head(states.flatten(0, 1))
+        dtype = torch.float32 if self.precision == "float32" else torch.bfloat16
+        scores = self.output.log_prob(head.to(dtype), ids[:, 1:-1].flatten())
+        return scores.view(len(sentences), -1).double().cpu().numpy()
+
+
+def from_bert(model) -> tuple[Masked, Softmax]:
+    """Our masked model and softmax with the weights of a Hugging Face BERT; the first token type is added into the positions."""
+    c = model.config
+    if c.hidden_act != "gelu":
+        raise UserError(f"BERT with activation {c.hidden_act}: only gelu is known; use another model")
+    size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
+    config = TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0)
+    trunk = Masked(config, c.vocab_size)
+    bert, head = model.bert, model.cls.predictions
+    state = {
+        "embedding.token.weight": bert.embeddings.word_embeddings.weight,
+        "embedding.position.weight": bert.embeddings.position_embeddings.weight + bert.embeddings.token_type_embeddings.weight[0],
+        **named("embedding.norm", bert.embeddings.LayerNorm),
+        **named("head_dense", head.transform.dense),
+        **named("head_norm", head.transform.LayerNorm),
+    }
+    for i, layer in enumerate(bert.encoder.layer):
+        own, output = layer.attention.self, layer.attention.output
+        parts = {
+            "query": own.query, "attention": output.dense, "attention_norm": output.LayerNorm,
+            "inner": layer.intermediate.dense, "outer": layer.output.dense, "norm": layer.output.LayerNorm,
+        }  # fmt: skip
+        for name, module in parts.items():
+            state |= named(f"blocks.{i}.{name}", module)
+        for kind in ("weight", "bias"):
+            state[f"blocks.{i}.key_value.{kind}"] = torch.cat([getattr(own.key, kind), getattr(own.value, kind)])
+    trunk.load_state_dict(state)
+    output = Softmax(trunk.output_weight)
+    output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
+    return trunk, output
+
+
+def named(prefix: str, module) -> dict[str, torch.Tensor]:
+    """A module's weight and bias under another name."""
+    return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

@@ -1,0 +1,41 @@
+"""Scoring many texts with the least work: each distinct one once, sorted by length, in batches that fit."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from lmtools.errors import UserError
+from lmtools.score.scorers import Scorer
+
+
+def batches(costs: Sequence[int], budget: int) -> list[list[int]]:
+    """Indices into `costs` in batches of similar cost; rows times the greatest cost in a batch stays within `budget` where one row does."""
+    order = sorted(range(len(costs)), key=lambda i: (costs[i], i))
+    result: list[list[int]] = []
+    for index in order:
+        if result and (len(result[-1]) + 1) * costs[index] <= budget:
+            result[-1].append(index)
+        else:
+            result.append([index])
+    return result
+
+
+def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
+    """The scorer's token log-probabilities of a batch; one that does not fit into memory is halved until it does."""
+    try:
+        return scorer.log_probs(sentences)
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
+            raise
+        if len(sentences) == 1:
+            raise UserError(f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a larger machine") from None
+    torch.cuda.empty_cache()
+    half = len(sentences) // 2
+    return score_batch(scorer, sentences[:half]) + score_batch(scorer, sentences[half:])
+
+
+def score_all(scorer: Scorer, sentences: Sequence, budget: int) -> Iterator[tuple[list[int], list[np.ndarray]]]:
+    """Pairs (indices, their token log-probabilities), batch by batch, of distinct `sentences`."""
+    for batch in batches([scorer.cost(s) for s in sentences], budget):
+        yield batch, score_batch(scorer, [sentences[i] for i in batch])

@@ -1,0 +1,152 @@
+"""Scorers turn prepared texts into natural-log probabilities token by token; one class a kind of language model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from lmtools import __version__
+from lmtools.checkpoint import CONFIG, load_model, model_hash
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.models.masked import Masked
+from lmtools.ngram.model import NgramModel
+from lmtools.subword import MASK, UNK
+
+
+class Scorer(Protocol):
+    """What the planner asks of a language model. A sentence is whatever `prepare` made of a text: hashable, equal for equal scores."""
+
+    kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
+    signature: dict[str, str]
+
+    def normalise(self, text: str) -> str:
+        """The text as the model reads it."""
+
+    def prepare(self, texts: Sequence[str]) -> list[tuple]:
+        """One sentence a text: normalised and segmented."""
+
+    def cost(self, sentence: tuple) -> int:
+        """How many rows the model computes for the sentence."""
+
+    def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a sentence."""
+
+    def unknown(self, sentence: tuple) -> int:
+        """How many of its tokens are out of vocabulary."""
+
+
+class Neural:
+    """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by pseudo-log-likelihood.
+
+    `intact` scores a masked model in one pass over the intact input instead (a variant in the T-TA paper: each token sees itself).
+    Sentences that do not fit the positions are scored in overlapping windows, each token where it has most context.
+    """
+
+    def __init__(self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False):
+        self.device = choose_device(device)
+        self.precision = resolve_precision(precision, self.device)
+        self.lm, self.subword, self.intact = lm.to(self.device).eval(), subword, intact
+        self.masked = isinstance(lm.trunk, Masked) and not intact
+        self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
+        self.signature = {
+            "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16], "vocabulary": subword.hash[:16],
+            "precision": self.precision, "version": __version__,
+        }  # fmt: skip
+
+    def normalise(self, text):
+        return self.subword.normaliser(text)
+
+    def prepare(self, texts):
+        return [tuple(ids) for ids in self.subword.encode_batch(texts)]
+
+    def cost(self, sentence):
+        width = min(len(sentence), self.lm.longest) + self.lm.objective.boundary
+        return width * width if self.masked else width
+
+    def unknown(self, sentence):
+        return sentence.count(UNK)
+
+    def log_probs(self, sentences):
+        pieces = [windows(len(s), self.lm.longest) for s in sentences]
+        parts = [s[begin:end] for s, cuts in zip(sentences, pieces, strict=True) for begin, end, _, _ in cuts]
+        scores = iter(self.one_pass(parts))
+        return [np.concatenate([next(scores)[first:last] for _, _, first, last in cuts]) for cuts in pieces]
+
+    @torch.inference_mode()
+    def one_pass(self, sentences) -> list[np.ndarray]:
+        """Token log-probabilities of sentences that fit the positions."""
+        examples = self.lm.objective.scoring(sentences).to(self.device)
+        with autocast(self.device, self.precision):
+            states = self.states(examples)
+            head = self.lm.trunk.head(states)
+        dtype = torch.float32 if self.precision == "float32" else torch.bfloat16
+        scores = self.lm.output.log_prob(head.to(dtype), examples.targets).double().cpu().numpy()
+        return np.split(scores, np.cumsum([len(s) + 1 for s in sentences])[:-1])
+
+    def states(self, examples):
+        """The states (N, D) that predict the targets."""
+        if not self.masked:
+            return self.lm.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows]
+        inputs, lengths = examples.inputs, examples.lengths
+        states = [None] * len(inputs)
+        for length in lengths.unique().tolist():  # sentences of one length go through together, without padding
+            some = (lengths == length).nonzero()[:, 0]
+            for i, state in zip(some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True):
+                states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
+        return torch.cat(states)
+
+
+def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
+    """Cover `length` tokens by windows of at most `longest`: (begin, end, first, last) with the scores first:last of a window's
+    end - begin + 1 to be used; together they are those of the tokens and the end of sentence, once each, in order."""
+    if length <= longest:
+        return [(0, length, 0, length + 1)]
+    stride, margin = max(1, longest // 2), longest // 4
+    begins = [*range(0, length - longest, stride), length - longest]
+    cuts = [0, *(begin + margin for begin in begins[1:]), length + 1]
+    return [(begin, begin + longest, first - begin, last - begin) for begin, first, last in zip(begins, cuts, cuts[1:], strict=False)]
+
+
+class Ngram:
+    """A KenLM or ARPA model, queried through kenlm."""
+
+    kind = "perplexity"
+
+    def __init__(self, model: NgramModel):
+        self.model = model
+        self.signature = {"lm": "ngram", "model": model.hash[:16], "precision": "float32", "version": __version__}
+
+    def normalise(self, text):
+        return self.model.subword.normaliser(text) if self.model.subword else " ".join(text.split())
+
+    def prepare(self, texts):
+        return [tuple(self.model.tokens(text)) for text in texts]
+
+    def cost(self, sentence):
+        return 1
+
+    def unknown(self, sentence):
+        return int(self.model.query(sentence)[1].sum())
+
+    def log_probs(self, sentences):
+        return [self.model.query(sentence)[0] for sentence in sentences]
+
+
+def load_scorer(lm: str, device: str = "auto", precision: str = "float32", intact: bool = False) -> Scorer:
+    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or `hf:DIR` (a Hugging Face directory)."""
+    if lm.startswith("hf:") or (Path(lm) / "config.json").exists():
+        from lmtools.score.huggingface import load_huggingface  # transformers is an optional dependency
+
+        return load_huggingface(lm.removeprefix("hf:"), device, precision, intact)
+    path = Path(lm)
+    if not path.exists():
+        raise UserError(f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR")
+    if path.is_file() or not (path / "model.safetensors").exists():
+        if path.is_dir() and not (path / CONFIG).exists():
+            raise UserError(f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or `lmtools ngram` wrote")
+        return Ngram(NgramModel.load(path))
+    model, subword = load_model(path)
+    return Neural(model, subword, model_hash(path), device, precision, intact)

@@ -1,0 +1,118 @@
+"""Scores of any number of texts, in input order: deduplicated, cached, planned, and spread over processes."""
+
+import contextlib
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from lmtools.errors import UserError
+from lmtools.score.cache import Cache, default_directory
+from lmtools.score.planner import batches, score_batch
+from lmtools.score.scorers import Scorer, load_scorer
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which language model scores, and how; the scores depend on the first three only."""
+
+    lm: str
+    precision: str = "float32"
+    intact: bool = False
+    device: str = "auto"
+    nj: int = 1
+    cache: str = "default"  # a directory, default (the user's cache directory) or none
+    rows: int = 4096  # model rows a batch; halved where they do not fit into memory
+
+    def load(self) -> Scorer:
+        """The scorer."""
+        return load_scorer(self.lm, self.device, self.precision, self.intact)
+
+    @property
+    def cache_directory(self):
+        """Where the cache lies, None for no cache."""
+        return {"default": default_directory(), "none": None}.get(self.cache, self.cache)
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums over, unknown tokens among them."""
+
+    log_prob: np.ndarray
+    tokens: np.ndarray
+    unknown: np.ndarray
+    kind: str
+    signature: dict[str, str]
+
+
+def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextScores:
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list."""
+    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    prepared = scorer.prepare(list(distinct))
+    sentences = list(dict.fromkeys(prepared))
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    scores = score_sentences(sentences, scorer, options)
+    which = np.array([place[prepared[distinct[text]]] for text in texts], dtype=np.int64)
+    lengths = np.array([len(s) + 1 for s in sentences], dtype=np.int64)
+    unknown = np.array([scorer.unknown(s) for s in sentences], dtype=np.int64)
+    return TextScores(scores[which], lengths[which], unknown[which], scorer.kind, scorer.signature)
+
+
+def score_sentences(sentences: list, scorer: Scorer, options: Options) -> np.ndarray:
+    """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
+    cache = Cache(options.cache_directory, scorer.signature)
+    with contextlib.closing(cache):
+        scores = np.full(len(sentences), np.nan)
+        for i, value in cache.get(sentences).items():
+            scores[i] = value
+        missing = np.flatnonzero(np.isnan(scores)).tolist()
+        plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], options.rows)]
+        bar = tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True)
+        for batch, values in zip(plan, run([[sentences[i] for i in batch] for batch in plan], scorer, options), strict=True):
+            refuse_not_finite(values, [sentences[i] for i in batch], options.lm)
+            scores[batch] = values
+            cache.put((sentences[i], v) for i, v in zip(batch, values, strict=True))
+            bar.update(len(batch))
+        bar.close()
+    return scores
+
+
+def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[list[float]]:
+    """The sums of each batch's log-probabilities, in order, computed here or by `nj` processes."""
+    if options.nj <= 1 or len(work) < 2:
+        yield from (sums(scorer, batch) for batch in work)
+        return
+    context = multiprocessing.get_context("spawn")
+    threads = max(1, (os.cpu_count() or 1) // options.nj)
+    with context.Pool(options.nj, start_worker, (options, threads)) as pool:
+        yield from pool.imap(work_on, work)
+
+
+def sums(scorer: Scorer, batch: list) -> list[float]:
+    """One log-probability a sentence."""
+    return [float(values.sum()) for values in score_batch(scorer, batch)]
+
+
+WORKER: dict[str, Scorer] = {}  # a worker process's own scorer, loaded once
+
+
+def start_worker(options: Options, threads: int) -> None:
+    """Load the scorer in a new worker process."""
+    torch.set_num_threads(threads)
+    WORKER["scorer"] = options.load()
+
+
+def work_on(batch: list) -> list[float]:
+    """What a worker does with a batch."""
+    return sums(WORKER["scorer"], batch)
+
+
+def refuse_not_finite(values, sentences, lm: str) -> None:
+    """A score that is NaN or infinite would silently win or lose every comparison."""
+    for value, sentence in zip(values, sentences, strict=True):
+        if not np.isfinite(value):
+            raise UserError(f"{lm}: scores {value} for {' '.join(map(str, sentence))[:100]!r}; the model is damaged, train it again")

@@ -1,0 +1,66 @@
+"""Everything that a training is told, declared once; conf/*.yaml, `key=value` and a model directory's config.yaml derive from it."""
+
+from dataclasses import dataclass, field
+
+from lmtools.config import build
+from lmtools.errors import UserError
+from lmtools.models import MODELS
+from lmtools.objectives import OBJECTIVES
+from lmtools.outputs import CRITERIA
+
+
+@dataclass(frozen=True)
+class Optim:
+    """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay` (linear to 0 at the last step, or none)."""
+
+    name: str = "adam"
+    lr: float = 1e-4
+    betas: tuple[float, ...] = (0.9, 0.999)
+    eps: float = 1e-6
+    weight_decay: float = 0.01  # decoupled; not on biases and LayerNorm
+    warmup: int = 50_000
+    decay: str = "linear"
+    clip: float = 1.0  # of the gradient's norm; 0: none
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The size of a batch: a number of sentences, or a budget of tokens (padding counted) that long sentences fill sooner."""
+
+    sentences: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One training: which model learns which objective by which criterion, and for how long."""
+
+    model: str
+    objective: str
+    criterion: str = "softmax"
+    arch: dict = field(default_factory=dict)
+    optim: Optim = Optim()
+    batch: Batch = Batch(sentences=64)
+    epochs: int = 10
+    steps: int | None = None  # overrides epochs
+    seed: int = 1
+    precision: str = "auto"  # auto, float32, bfloat16: of matrix products; weights and sums are float32
+    valid_every: int | None = None  # steps; None: once an epoch
+    patience: int | None = None  # validations without a better loss before training stops
+    log_every: int = 100
+    checkpoint_every: int = 1000
+
+    def __post_init__(self):
+        for name, known in (("model", MODELS), ("objective", OBJECTIVES), ("criterion", CRITERIA)):
+            if getattr(self, name) not in known:
+                raise UserError(f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
+        if (self.batch.sentences is None) == (self.batch.tokens is None):
+            raise UserError("batch: give either batch.sentences or batch.tokens (set the other to null)")
+        for name in ("epochs", "log_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name}: {getattr(self, name)} is too small; give at least 1")
+
+    @property
+    def architecture(self):
+        """The model family's own Config, from `arch`."""
+        return build(MODELS[self.model].Config, self.arch, prefix="arch.")

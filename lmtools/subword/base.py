@@ -1,0 +1,99 @@
+"""What every subword scheme offers, over the reserved ids that all schemes share."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import yaml
+
+from lmtools.files import atomic_directory
+from lmtools.text import MARK, Normaliser
+
+PAD, EOS, UNK, BOS, MASK = range(5)
+SPECIALS = ("<pad>", "</s>", "<unk>", "<s>", "<mask>")
+DESCRIPTION = "subword.yaml"
+
+
+class Subword:
+    """A vocabulary with the segmentation of text into it; immutable, and its ids depend on nothing but its content and its normaliser.
+
+    A scheme is a subclass with `scheme`, `file` (the name of its content in the directory), `learn`, `read`, `segment`, `surfaces`.
+    `vocabulary` holds the piece of each id, the specials first; `begins` (size,) says which pieces begin a word.
+    """
+
+    scheme = ""
+    file = ""
+    joiner = ""
+
+    def __init__(self, content: bytes, normaliser: Normaliser):
+        self.content, self.normaliser = content, normaliser
+        self.vocabulary: tuple[str, ...] = self.read(content)
+        self.begins = np.array([piece.startswith(MARK) for piece in self.vocabulary])
+        parts = (self.scheme, normaliser.hash, hashlib.sha256(content).hexdigest())
+        self.hash = hashlib.sha256(" ".join(parts).encode()).hexdigest()
+
+    def __reduce__(self):
+        return type(self), (self.content, self.normaliser)
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> bytes:
+        """The model's content, learnt from normalised `lines`."""
+        raise NotImplementedError
+
+    def read(self, content: bytes) -> tuple[str, ...]:
+        """Take up the model's content; the piece of each id. ValueError or RuntimeError where it is damaged."""
+        raise NotImplementedError
+
+    def segment(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each normalised text."""
+        raise NotImplementedError
+
+    def surfaces(self, text: str) -> list[str]:
+        """The pieces of a normalised text as they stand in it, unknown ones too."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """The number of ids, specials included."""
+        return len(self.vocabulary)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of `text` after normalisation, without BOS and EOS; empty for an empty text."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` of every text, much faster than one by one."""
+        return self.segment([self.normaliser(text) for text in texts])
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of `text` after normalisation, one an id, with unknown ones as they are written."""
+        return self.surfaces(self.normaliser(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of `ids`: specials are dropped, except that an unknown piece reads `<unk>`."""
+        pieces = [self.vocabulary[i] for i in ids if i not in (PAD, EOS, BOS, MASK)]
+        return self.joiner.join(pieces).replace(MARK, " ").strip()
+
+    def unknown(self, text: str) -> int:
+        """The number of pieces of `text` that the vocabulary does not hold."""
+        return self.encode(text).count(UNK)
+
+    def word_lengths(self, text: str) -> list[int]:
+        """The number of ids of each word of the normalised text; they sum to `len(encode(text))`."""
+        return self.lengths(self.encode(text))
+
+    def lengths(self, ids: Sequence[int]) -> list[int]:
+        """The number of ids of each word in `ids` of a whole text."""
+        if not len(ids):
+            return []
+        starts = np.flatnonzero(self.begins[np.asarray(ids)])
+        bounds = np.concatenate(([0], starts[starts > 0], [len(ids)]))
+        return np.diff(bounds).tolist()
+
+    def save_to(self, directory) -> None:
+        """Write the model into `directory`, whole or not at all; an older subword model there is replaced, anything else refused."""
+        with atomic_directory(directory, DESCRIPTION) as temporary:
+            (temporary / self.file).write_bytes(self.content)
+            self.normaliser.save(temporary)
+            description = {"scheme": self.scheme, "size": self.size, "hash": self.hash}
+            (temporary / DESCRIPTION).write_text(yaml.safe_dump(description, sort_keys=False), encoding="utf-8")

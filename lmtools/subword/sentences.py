@@ -1,0 +1,127 @@
+"""SentencePiece models: byte-pair encoding and the unigram language model."""
+
+import io
+import random
+import re
+from collections.abc import Iterable, Sequence
+
+import sentencepiece
+
+from lmtools.errors import UserError
+from lmtools.subword.base import BOS, EOS, MASK, PAD, SPECIALS, UNK, Subword
+
+SEED = 1
+REMEMBERED = 200_000  # words
+WIDEST = 1000  # characters: a longer "word" is noise; nothing is learnt from it and nothing remembered
+
+
+class Words(dict):
+    """The ids of each word, found when first asked for; no piece crosses a word, so that a text's ids are those of its words in a row.
+
+    This is several times faster than segmenting whole texts, and a word's pieces never depend on rounding in its neighbourhood.
+    """
+
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor):
+        self.processor = processor
+
+    def __missing__(self, word: str) -> list[int]:
+        ids = self.processor.encode(word, out_type=int)
+        if len(self) < REMEMBERED and len(word) <= WIDEST:
+            self[word] = ids
+        return ids
+
+
+class SentencePiece(Subword):
+    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability, those of bpe by order of merging."""
+
+    file = "subword.model"
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> bytes:
+        if vocab_size is None:
+            raise UserError(f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in --vocab-size 2000")
+        if min_count > 1:
+            raise UserError(f"--min-count is for word and char vocabularies; leave it out with {cls.scheme}")
+        text = sample((short for line in lines if (short := drop_wide(line))), sentences)
+        if not text:
+            raise UserError("the text holds no sentence; give text with one sentence a line")
+        return fit(text, cls.scheme, vocab_size)
+
+    def read(self, content: bytes) -> tuple[str, ...]:
+        if not content:
+            raise ValueError("the model is empty")
+        self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+        vocabulary = tuple(self.processor.id_to_piece(list(range(self.processor.get_piece_size()))))
+        if vocabulary[: len(SPECIALS)] != SPECIALS:
+            raise ValueError(f"its first pieces are not {' '.join(SPECIALS)}")
+        self.words = Words(self.processor)
+        return vocabulary
+
+    def segment(self, texts: Sequence[str]) -> list[list[int]]:
+        words = self.words
+        return [[i for word in text.split() for i in words[word]] for text in texts]
+
+    def surfaces(self, text: str) -> list[str]:
+        return [piece for word in text.split() for piece in self.processor.encode(word, out_type=str)]
+
+
+class Bpe(SentencePiece):
+    """Byte-pair encoding over characters (Sennrich et al. 2016)."""
+
+    scheme = "bpe"
+
+
+class Unigram(SentencePiece):
+    """The most probable segmentation under a unigram language model of pieces (Kudo 2018)."""
+
+    scheme = "unigram"
+
+
+def sample(lines: Iterable[str], count: int) -> list[str]:
+    """At most `count` of `lines`, each equally likely (reservoir sampling with a fixed seed), so that any text fits in memory."""
+    chosen, draw = [], random.Random(SEED).random
+    for seen, line in enumerate(lines, 1):
+        if seen <= count:
+            chosen.append(line)
+        elif (place := int(draw() * seen)) < count:
+            chosen[place] = line
+    return chosen
+
+
+def drop_wide(line: str) -> str:
+    """`line` without words of more than WIDEST characters."""
+    return line if len(line) <= WIDEST else " ".join(word for word in line.split() if len(word) <= WIDEST)
+
+
+def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
+    """The serialised SentencePiece model; one thread, so that the same text gives the same bytes."""
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(text),
+            model_writer=model,
+            model_type=model_type,
+            vocab_size=vocab_size,
+            hard_vocab_limit=False,
+            pad_id=PAD,
+            eos_id=EOS,
+            unk_id=UNK,
+            bos_id=BOS,
+            pad_piece=SPECIALS[PAD],
+            control_symbols=[SPECIALS[MASK]],  # a control symbol, unlike a user-defined one, is never found in text
+            character_coverage=1.0,
+            normalization_rule_name="identity",
+            split_digits=False,
+            byte_fallback=False,
+            max_sentence_length=1 << 30,
+            shuffle_input_sentence=False,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if needed := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
+            raise UserError(
+                f"a vocabulary of {vocab_size} cannot hold the text's characters; give --vocab-size {needed[1]} or more, or normalise more"
+            ) from None
+        raise
+    return model.getvalue()

@@ -1,0 +1,119 @@
+"""Normalisation of case, punctuation, apostrophes, Unicode form and white space, stored beside every model trained on its output."""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import re
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmtools.config import dump, from_yaml
+from lmtools.errors import UserError
+from lmtools.files import atomic_text
+
+CHOICES = {
+    "case": ("keep", "lower", "upper"),
+    "punctuation": ("keep", "strip"),
+    "apostrophe": ("keep", "straight", "strip"),
+    "unicode_form": ("none", "NFC", "NFKC"),
+}
+APOSTROPHES = "'’‘‛ʼ´`′＇"
+MARK = "▁"  # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words stay words
+FILE = "normaliser.yaml"
+RULES = 1  # part of the hash: raise it when the same settings give another text
+
+
+class Blanking(dict):
+    """A translation table, filled as characters turn up, of punctuation and symbols to spaces; apostrophes stay."""
+
+    def __missing__(self, point: int) -> str:
+        letter = chr(point)
+        self[point] = " " if unicodedata.category(letter)[0] in "PS" and letter not in APOSTROPHES else letter
+        return self[point]
+
+
+STRAIGHTEN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
+REMOVE = str.maketrans(dict.fromkeys(APOSTROPHES))
+BLANK = Blanking()
+QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation marks, not apostrophes
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """A function text -> text with single spaces between words and none around; applying it twice changes nothing more.
+
+    `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces, except an apostrophe inside a
+    word; `apostrophe="straight"` maps typographic apostrophes, accents and backticks to `'`, "strip" deletes them all.
+    """
+
+    case: str = "keep"
+    punctuation: str = "keep"
+    apostrophe: str = "keep"
+    unicode_form: str = "none"
+
+    def __post_init__(self):
+        for name, allowed in CHOICES.items():
+            if (value := getattr(self, name)) not in allowed:
+                raise UserError(f"normaliser: setting '{name}' is {value!r}; choose one of {', '.join(allowed)}")
+
+    def __call__(self, text: str) -> str:
+        once = self.apply(text)
+        if text.isascii():
+            return once
+        while (again := self.apply(once)) != once:  # a change of case can leave a form that composes anew
+            once = again
+        return once
+
+    def apply(self, text: str) -> str:
+        """One pass over `text`, in an order that lets accents count as apostrophes before compatibility forms take them apart."""
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("utf-8").replace(MARK, " ")  # JSON can hold half a surrogate pair
+        if self.apostrophe != "keep":
+            text = text.translate(STRAIGHTEN if self.apostrophe == "straight" else REMOVE)
+        if self.unicode_form != "none":
+            text = unicodedata.normalize(self.unicode_form, text)
+        if self.case != "keep":
+            text = text.lower() if self.case == "lower" else text.upper()
+        if self.punctuation == "keep":
+            return " ".join(text.split())
+        words = QUOTES.sub(" ", text.translate(BLANK)).split()
+        return " ".join(bare for word in words if (bare := word.strip(APOSTROPHES)))
+
+    @property
+    def hash(self) -> str:
+        """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
+        return hashlib.sha256(json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True).encode()).hexdigest()
+
+    def save(self, directory) -> None:
+        """Write `normaliser.yaml` into `directory`."""
+        with atomic_text(Path(directory) / FILE) as stream:
+            stream.write(dump(self))
+
+    @classmethod
+    def load(cls, directory) -> "Normaliser":
+        """The normaliser saved in `directory`; UserError if there is none."""
+        return from_yaml(cls, Path(directory) / FILE)
+
+
+NORMALISERS = {
+    "none": Normaliser(),
+    "cased": Normaliser(apostrophe="straight", unicode_form="NFC"),
+    "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the normaliser's options, the same for every verb that learns from text."""
+    group = parser.add_argument_group("normaliser", "what is done to text in training, and by itself to hypotheses in scoring")
+    presets = "; ".join(f"{name}: {', '.join(dataclasses.asdict(one).values())}" for name, one in NORMALISERS.items())
+    group.add_argument("--normaliser", choices=NORMALISERS, default="none", help=f"a set of these options, default none ({presets})")
+    for name, allowed in CHOICES.items():
+        group.add_argument(f"--{name.replace('_', '-')}", choices=allowed, help="default: as the set says")
+
+
+def from_arguments(args: argparse.Namespace) -> Normaliser:
+    """The normaliser that the command line asks for: the named set, refined by single options."""
+    given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
+    return dataclasses.replace(NORMALISERS[args.normaliser], **given)

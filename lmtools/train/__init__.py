@@ -1,0 +1,5 @@
+"""The one training loop."""
+
+from lmtools.train.loop import Stopped, train
+
+__all__ = ["Stopped", "train"]

@@ -1,0 +1,77 @@
+"""lmtools evaluate: a metric of hypotheses against references, its confidence interval, and the comparison with another system."""
+
+import dataclasses
+import json
+
+from lmtools.errors import UserError
+from lmtools.evaluate import METRICS, confidence, evaluate, matched_pairs, oracle, paired_bootstrap, show
+from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.files import atomic_text
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = "Files are Kaldi text (`utt w1 w2 ...`), trn, or N-best lists, whose first hypotheses and references count."
+    parser.add_argument("--ref", metavar="F", help="references (default: those in the N-best lists of --hyp)")
+    parser.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
+    parser.add_argument("--metric", choices=METRICS, default="wer", help="(default: %(default)s)")
+    parser.add_argument("--against", metavar="F", help="hypotheses of another system: is the difference significant?")
+    parser.add_argument("--oracle", action="store_true", help="also the best that N-best lists hold, by depth")
+    parser.add_argument("--plain", action="store_true", help="files without ids, one sentence a line, joined by line number")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument("--json", metavar="OUT", help="also write everything as JSON")
+
+
+def run(args):
+    """Evaluate, print, and write the JSON if asked."""
+    hyp, ref, against = inputs(args)
+    refs = references(ref)
+    tree, first = one(refs, hyp, args, prefix="")
+    if args.oracle:
+        curve = oracle(lists_of(ref, hyp, refs), args.metric)
+        tree["oracle"] = curve.tolist()
+        print(show.oracle_line(args.metric, curve))
+    if against:
+        tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
+        tree |= compare(refs, hyp, against, first, second, args)
+    if args.json:
+        with atomic_text(args.json) as out:
+            json.dump({"ref": ref.path, "hyp": hyp.path, **tree}, out, ensure_ascii=False, indent=1)
+            out.write("\n")
+
+
+def inputs(args) -> tuple[Texts, Texts, Texts | None]:
+    """Hypotheses, references, and the other system's hypotheses."""
+    if not args.ref and args.plain:
+        raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
+    read = load_plain if args.plain else load
+    hyp = read(args.hyp)
+    ref = read(args.ref) if args.ref else hyp
+    if ref.lists is None and ref is hyp:
+        raise UserError(f"{args.hyp}: holds no references; give them with --ref")
+    against = read(args.against) if args.against else None
+    for other in filter(None, [hyp, against] if args.plain else []):
+        same_length(ref, other)
+    return hyp, ref, against
+
+
+def one(refs, hyp: Texts, args, prefix: str):
+    """The tree and the evaluation of one system, printed on the way."""
+    evaluation = evaluate(refs, hyp.texts, args.metric, hyp.path)
+    interval = confidence(evaluation.statistics, args.metric, args.seed)
+    print(prefix + show.line(evaluation, interval))
+    if evaluation.missing:
+        print(show.missing_line(evaluation))
+    return show.tree(evaluation, interval), evaluation
+
+
+def compare(refs, hyp: Texts, against: Texts, first, second, args) -> dict:
+    """The significance tests of two systems, printed on the way."""
+    result = paired_bootstrap(first.statistics, second.statistics, args.metric, args.seed)
+    print(show.bootstrap_line(result))
+    trees = {"bootstrap": dataclasses.asdict(result)}
+    if args.metric == "wer":
+        result = matched_pairs(list(refs.values()), *([system.texts.get(utt, "") for utt in refs] for system in (hyp, against)))
+        print(show.matched_pairs_line(result))
+        trees["matched_pairs"] = dataclasses.asdict(result)
+    return trees

@@ -1,0 +1,36 @@
+"""`lmtools ngram`: estimate an n-gram language model with interpolated modified Kneser-Ney smoothing."""
+
+import argparse
+import sys
+
+from lmtools.ngram import build
+from lmtools.ngram.kneser_ney import FALLBACK
+from lmtools.subword import load_subword
+from lmtools.text import add_arguments, from_arguments
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--text", required=True, nargs="+", action="extend", metavar="F", help="text, one sentence a line (.gz, .xz, -)")
+    parser.add_argument("--order", required=True, type=int, metavar="N", help="words of the longest n-gram, 1 to 6")
+    parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
+    parser.add_argument("--subword", metavar="DIR", help="model the pieces of this subword model (and take its normaliser); default words")
+    parser.add_argument(
+        "--kenlm", default="auto", metavar="DIR|auto|none",
+        help="KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed, lmplz for text over 200 MB; none",
+    )  # fmt: skip
+    parser.add_argument("--memory", default="2G", metavar="SIZE", help="lmplz's memory for sorting, default 2G")
+    add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Estimate, write, and say what was unusual and how large it became."""
+    tokens = load_subword(args.subword) if args.subword else from_arguments(args)
+    made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory)
+    if made.fallback:
+        orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
+        print(f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead", file=sys.stderr)
+    if made.reserved:
+        print(f"{args.out}: left out {made.reserved} words of the text that read <s>, </s> or <unk>", file=sys.stderr)
+    counts = " ".join(map(str, made.counts))
+    print(f"{args.out}: {made.order}-gram model by {made.estimator}, n-grams {counts}; {made.sentences} sentences, {made.tokens} tokens")

@@ -1,0 +1,35 @@
+"""lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
+
+import json
+import sys
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats import kaldi_text
+from lmtools.score import perplexity
+from lmtools.verbs.score import add_options, options_of
+
+
+def arguments(parser):
+    add_options(parser)
+    parser.add_argument("--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped")
+    parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
+    parser.add_argument("--out", metavar="F.json", help="write the figures as JSON too")
+
+
+def run(args):
+    lines = kaldi_text.read(args.text).values() if args.kaldi else (line for _, line in read_lines(args.text))
+    texts = [line for line in lines if line.strip()]
+    if not texts:
+        raise UserError(f"{args.text}:1: no sentences; give text")
+    figures = perplexity(texts, options_of(args)) | {"text": args.text}
+    if args.out:
+        with atomic_text(args.out) as stream:
+            stream.write(json.dumps(figures, indent=1) + "\n")
+    print(
+        f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token {figures['subword_ppl']:.2f} "
+        f"(by sentence: mean {figures['sentence_ppl_mean']:.2f}, median {figures['sentence_ppl_median']:.2f}), "
+        f"{figures['bits_per_char']:.3f} bits a character"
+    )
+    print(f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,} tokens, {figures['oov']:,} unknown")
+    print(f"rules: {figures['rules']}", file=sys.stderr)

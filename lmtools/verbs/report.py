@@ -1,0 +1,32 @@
+"""`lmtools report`: tables, figures and one self-contained HTML page of an experiment."""
+
+import argparse
+import shlex
+import sys
+
+from lmtools.report import write_report
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("exp", metavar="EXP_DIR", help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report")
+    parser.add_argument(
+        "--nbest", nargs="+", action="extend", default=[], metavar="F", help="N-best lists (default: data/*/nbest.jsonl beside it)"
+    )
+    parser.add_argument("--title", help="name of the corpus (default: the recipe's name and its option corpus)")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Write the report, print the main table, and say what is absent."""
+    words = [
+        "lmtools",
+        "report",
+        args.exp,
+        *(["--nbest", *args.nbest] if args.nbest else []),
+        *(["--title", args.title] if args.title else []),
+    ]
+    text, absent = write_report(args.exp, args.nbest, args.title, shlex.join(words))
+    print(text)
+    for line in absent:
+        print(line, file=sys.stderr)
+    print(f"{args.exp}/report/index.html: the report; {args.exp}/report/RESULTS.md: its tables", file=sys.stderr)

@@ -1,0 +1,28 @@
+"""lmtools train: from binarised corpora to a model directory."""
+
+import sys
+
+from lmtools.config import from_yaml
+from lmtools.settings import Settings
+from lmtools.train import Stopped, train
+
+
+def arguments(parser):
+    parser.add_argument("--conf", required=True, metavar="F.yaml", help="settings; may name a `base:` file that it refines")
+    parser.add_argument("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
+    parser.add_argument("--valid", required=True, metavar="F.bin", help="validation corpus, for early stopping and the best weights")
+    parser.add_argument("--out", required=True, metavar="DIR", help="model directory; what a killed run left there is continued")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes the GPU where there is one (default: auto)")
+    parser.add_argument("settings", nargs="*", metavar="key=value", help="override settings, as in optim.lr=1e-3 arch.layers=6")
+
+
+def run(args):
+    settings = from_yaml(Settings, args.conf, args.settings)
+    try:
+        progress = train(settings, args.train, args.valid, args.out, args.device)
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        return 128 + 15
+    spent = f"{progress.step} steps, {progress.tokens:,} tokens, {progress.seconds:.0f} s"
+    print(f"{args.out}: {spent}, best validation loss {progress.best:.4f} nats")
+    return 0

@@ -1,0 +1,28 @@
+"""What the tests of the neural wing share: a tiny vocabulary, tiny corpora, tiny models."""
+
+import pytest
+from toys import OBJECTIVE, sentences, settings
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A directory with text, a word vocabulary (sw) and binarised corpora (train.bin, valid.bin)."""
+    from lmtools.cli import main
+
+    root = tmp_path_factory.mktemp("tiny")
+    for name, count, seed in (("train", 300, 1), ("valid", 40, 2)):
+        (root / f"{name}.txt").write_text("\n".join(sentences(count, seed)) + "\n")
+    assert main(["subword", "--text", str(root / "train.txt"), "--type", "word", "--vocab-size", "100", "--out", str(root / "sw")]) == 0
+    for name in ("train", "valid"):
+        assert main(["corpus", "--text", str(root / f"{name}.txt"), "--subword", str(root / "sw"), "--out", str(root / f"{name}.bin")]) == 0
+    return root
+
+
+@pytest.fixture(scope="session")
+def trained(tiny):
+    """Model directories of one tiny trained model a family: {"causal": path, ...}."""
+    from lmtools.train import train
+
+    for model in OBJECTIVE:
+        train(settings(model), tiny / "train.bin", tiny / "valid.bin", tiny / "lm" / model, "cpu")
+    return {model: tiny / "lm" / model for model in OBJECTIVE}

@@ -1,0 +1,84 @@
+"""A shell environment in which recipes find this tree's lmtools, and ways to run and kill them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from lmtools import __version__
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def program(path: Path, command: str) -> None:
+    """An executable shell script."""
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
+
+
+def environment(folder: Path, lmtools: str) -> dict[str, str]:
+    """Variables with `python3` (this interpreter) and `lmtools` (the shell command given) first on the path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program(folder / "python3", f'exec "{sys.executable}" "$@"')
+    program(folder / "lmtools", lmtools)
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Recipe:
+    """A run.sh in `home` and what one does with it."""
+
+    def __init__(self, home: Path, env: dict[str, str]):
+        self.home, self.env = home, env
+
+    def __call__(self, *args, status=0, **env) -> subprocess.CompletedProcess:
+        """Run it to its end and check its exit status; stdout and stderr as text."""
+        command = [str(self.home / "run.sh"), *map(str, args)]
+        done = subprocess.run(command, env={**self.env, **env}, capture_output=True, text=True, timeout=300)
+        assert done.returncode == status, f"{done.args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def start(self, *args) -> subprocess.Popen:
+        """Start it in a process group of its own; its output goes to run.out."""
+        with open(self.home / "run.out", "w") as out:
+            command = [str(self.home / "run.sh"), *map(str, args)]
+            return subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def said(self, words: str, seconds=60.0) -> None:
+        """Wait until a started run has said `words`."""
+        end = time.monotonic() + seconds
+        while words not in (self.home / "run.out").read_text():
+            assert time.monotonic() < end, f"never said {words}"
+            time.sleep(0.02)
+
+    def kill(self, process: subprocess.Popen) -> None:
+        """SIGKILL a started run with all that it started."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        """Replace text in one of its files."""
+        text = (self.home / name).read_text()
+        assert old in text
+        (self.home / name).write_text(text.replace(old, new))
+
+
+@pytest.fixture
+def make_recipe():
+    """Recipe, which a test cannot import from here."""
+    return Recipe
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Variables for shell scripts, with the real lmtools."""
+    return environment(tmp_path / "bin", f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"')
+
+
+@pytest.fixture
+def stub(tmp_path):
+    """Variables for shell scripts, with an lmtools that only prints its version and its arguments."""
+    return environment(tmp_path / "bin", f'[ "$1" != --version ] || set -- lmtools {__version__}; echo "$@"')

@@ -1,0 +1,244 @@
+"""utils/fetch.py and egs/librispeech/local: what --corpus full fetches, against a local server."""
+
+import contextlib
+import functools
+import gzip
+import hashlib
+import http.server
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+LOCAL = REPOSITORY / "egs/librispeech/local"
+PARTS = ("dev-clean", "dev-other", "test-clean", "test-other")
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files; `ranges`: continues where asked; `cut`: ends a connection after so many bytes, once."""
+
+    ranges, cut, asked = True, 0, ()
+
+    def do_GET(self):
+        content = Path(self.translate_path(self.path)).read_bytes() if Path(self.translate_path(self.path)).is_file() else None
+        start = self.headers.get("Range")
+        self.asked.append((self.path, start))
+        if content is None:
+            self.send_error(404)
+            return
+        begin = int(start.removeprefix("bytes=").removesuffix("-")) if start and self.ranges else 0
+        if begin >= len(content):
+            self.send_error(416)
+            return
+        self.send_response(206 if begin else 200)
+        self.send_header("Content-Length", str(len(content) - begin))
+        self.end_headers()
+        end, type(self).cut = type(self).cut or len(content), 0
+        self.wfile.write(content[begin:end])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A context manager that serves tmp_path/www, giving the address and the list of requests (path, range)."""
+    www = tmp_path / "www"
+    www.mkdir()
+
+    @contextlib.contextmanager
+    def serve(ranges=True, cut=0):
+        handler = type("H", (Handler,), {"ranges": ranges, "cut": cut, "asked": []})
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=www)) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}", handler.asked
+            server.shutdown()
+
+    return serve
+
+
+def run(*command, status=0) -> subprocess.CompletedProcess:
+    env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def fetch(url, out, sha256, status=0):
+    return run(sys.executable, REPOSITORY / "utils/fetch.py", url, out, sha256, status=status)
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+CONTENT = bytes(range(256)) * 400
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_an_interrupted_download_goes_on(server, tmp_path, ranges):
+    (tmp_path / "www/f").write_bytes(CONTENT)
+    with server(ranges, cut=70_000) as (url, asked):
+        fetch(f"{url}/f", tmp_path / "out/f", sha256(CONTENT))
+    assert (tmp_path / "out/f").read_bytes() == CONTENT
+    assert asked == [("/f", None), ("/f", "bytes=70000-")]
+    assert os.listdir(tmp_path / "out") == ["f"]
+
+
+def test_what_an_earlier_run_left_is_used(server, tmp_path):
+    (tmp_path / "www/f").write_bytes(CONTENT)
+    (tmp_path / "f.part").write_bytes(CONTENT[:1000])
+    with server() as (url, asked):
+        fetch(f"{url}/f", tmp_path / "f", sha256(CONTENT))
+        assert asked == [("/f", "bytes=1000-")]
+        assert "is there already" in fetch(f"{url}/f", tmp_path / "f", sha256(CONTENT)).stdout
+        assert len(asked) == 1
+    (tmp_path / "f").rename(tmp_path / "f.part")
+    with server() as (url, asked):
+        fetch(f"{url}/f", tmp_path / "f", sha256(CONTENT))
+    assert (tmp_path / "f").read_bytes() == CONTENT
+
+
+def test_wrong_checksum_is_refused(server, tmp_path):
+    (tmp_path / "www/f").write_bytes(CONTENT)
+    with server() as (url, _):
+        done = fetch(f"{url}/f", tmp_path / "f", sha256(b"other"), status=1)
+    assert f"its SHA-256 is {sha256(CONTENT)}, expected {sha256(b'other')}; removed" in done.stderr
+    assert os.listdir(tmp_path) == ["www"]
+
+
+def test_missing_file_is_not_tried_again(server, tmp_path):
+    with server() as (url, asked):
+        done = fetch(f"{url}/f", tmp_path / "f", sha256(CONTENT), status=1)
+    assert "404" in done.stderr and "Traceback" not in done.stderr and len(asked) == 1
+
+
+# Archives
+
+
+def archive(path: Path, files: dict[str, str], *evil: tarfile.TarInfo) -> None:
+    """A .tar.gz of text files, with other members after them."""
+    with tarfile.open(path, "w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            tar.addfile(member, io.BytesIO(text.encode()))
+        for member in evil:
+            tar.addfile(member)
+
+
+def member(name, kind=tarfile.REGTYPE, target="") -> tarfile.TarInfo:
+    made = tarfile.TarInfo(name)
+    made.type, made.linkname = kind, target
+    return made
+
+
+GOOD = {
+    "LibriSpeech/x/84/121123/84-121123.trans.txt": "84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n",
+    "LibriSpeech/x/26/7/26-7.trans.txt": "26-7-0000 AH\n",
+    "LibriSpeech/x/84/121123/84-121123-0000.flac": "noise",
+}
+
+
+def test_transcripts(tmp_path):
+    archive(tmp_path / "a.tar.gz", GOOD, member("LibriSpeech/x", tarfile.DIRTYPE), member("LibriSpeech/l", tarfile.SYMTYPE, "x/84"))
+    run(sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", tmp_path / "text")
+    assert (tmp_path / "text").read_text() == "26-7-0000 AH\n84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "text"]
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        member("/etc/x.trans.txt"),
+        member("../x.trans.txt"),
+        member("LibriSpeech/../../x.trans.txt"),
+        member("LibriSpeech/l", tarfile.SYMTYPE, "/etc/passwd"),
+        member("LibriSpeech/l", tarfile.SYMTYPE, "../../x"),
+        member("LibriSpeech/l", tarfile.LNKTYPE, "../x"),
+        member("LibriSpeech/l", tarfile.LNKTYPE, "/etc/passwd"),
+        member("LibriSpeech/p", tarfile.FIFOTYPE),
+        member("LibriSpeech/d", tarfile.CHRTYPE),
+    ],
+    ids=lambda evil: f"{evil.name}>{evil.linkname}",
+)
+def test_evil_archives_are_refused(tmp_path, evil):
+    archive(tmp_path / "a.tar.gz", GOOD, evil)
+    done = run(sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", tmp_path / "text", status=1)
+    assert f"its member '{evil.name}' would leave the directory" in done.stderr
+    assert os.listdir(tmp_path) == ["a.tar.gz"]
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:100], lambda content: b"no archive", lambda content: b""])
+def test_damaged_archives_are_refused(tmp_path, damage):
+    path = tmp_path / "a.tar.gz"
+    archive(path, GOOD)
+    path.write_bytes(damage(path.read_bytes()))
+    done = run(sys.executable, LOCAL / "transcripts.py", path, tmp_path / "text", status=1)
+    assert done.stderr.startswith(f"{path}: ") and done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == ["a.tar.gz"]
+
+
+# All of --corpus full up to the N-best lists
+
+
+@pytest.fixture
+def full(tmp_path, server, shell, make_recipe):
+    """The recipe with a small LibriSpeech on a local server, and N-best lists of it."""
+    www, home = tmp_path / "www", tmp_path / "egs/librispeech"
+    shutil.copytree(LOCAL, home / "local")
+    shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
+    shutil.copy(REPOSITORY / "egs/librispeech/run.sh", home)
+    (www / "11").mkdir()
+    (www / "12").mkdir()
+    lines = "".join(f"LINE {n}\n" for n in range(45_000))
+    (www / "11/librispeech-lm-norm.txt.gz").write_bytes(gzip.compress(lines.encode(), 1))
+    for n, part in enumerate(PARTS):
+        archive(www / f"12/{part}.tar.gz", {f"LibriSpeech/{part}/{n}/1/{n}-1.trans.txt": f"{n}-1-1 YES\n{n}-1-0 NO\n"})
+        (tmp_path / "nbest").mkdir(exist_ok=True)
+        hyps = '[{"text": "NOW"}, {"text": "NO"}, {"text": "KNOW"}]'
+        lists = "".join(f'{{"utt": "{n}-1-{u}", "hyps": {hyps}}}\n' for u in (0, 1))
+        (tmp_path / f"nbest/{part}.jsonl.gz").write_bytes(gzip.compress(lists.encode()))
+    paths = ["11/librispeech-lm-norm.txt.gz", *(f"12/{part}.tar.gz" for part in PARTS)]
+    (home / "local/full.sha256").write_text("".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths))
+    shell = {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")}
+    return make_recipe(home, shell)
+
+
+def test_corpus_full(full, server, tmp_path):
+    with server(cut=50_000) as (url, asked):
+        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest", "--stop-stage", 1, "--depth", 2)
+        full(*options)
+        fetched = len(asked)
+        assert fetched == 6  # five files, one of them cut
+        full(*options)
+        assert len(asked) == fetched
+    data = full.home / "data"
+    train, valid = ((data / part / "text").read_text().splitlines() for part in ("train", "valid"))
+    assert valid == ["LINE 0", "LINE 20000", "LINE 40000"]
+    assert len(train) == 45_000 - 3 and not set(valid) & set(train)
+    assert (data / "test-other/text").read_text() == "3-1-0 NO\n3-1-1 YES\n"
+    assert (data / "dev/text").read_text() == "0-1-0 NO\n0-1-1 YES\n1-1-0 NO\n1-1-1 YES\n"
+    lists = (data / "dev/nbest.jsonl").read_text()
+    assert lists == "".join((data / f"dev-{part}/nbest.jsonl").read_text() for part in ("clean", "other"))
+    assert lists.count("NOW") == 4 and lists.count('"ref": "YES"') == 2 and "KNOW" not in lists
+
+
+def test_corpus_full_needs_lists(full):
+    done = full("--corpus", "full", status=2)
+    assert "name their directory with --nbest-dir" in done.stderr and done.stderr.count("\n") == 1
+    assert "--nbest-dir" in full("--corpus", "full", "--help").stdout
+
+
+def test_a_set_without_lists_is_named(full, server, tmp_path):
+    (tmp_path / "nbest/test-clean.jsonl.gz").unlink()
+    with server() as (url, _):
+        done = full("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest", "--stop-stage", 1, status=1)
+    assert f"{tmp_path}/nbest: no N-best lists of test-clean; put them in {tmp_path}/nbest/test-clean" in done.stdout

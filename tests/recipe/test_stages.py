@@ -1,0 +1,370 @@
+"""utils/recipe.sh: stages, manifests, logs and the lock, on a toy recipe of three stages."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+import lmtools
+
+REPOSITORY = Path(__file__).parents[2]
+TOY = r"""#!/usr/bin/env bash
+# Toy: writes words, sorts them, counts them.
+
+cd "$(dirname "$0")" && . REPOSITORY/utils/recipe.sh
+
+words="pear fig apple" # what to sort,
+                       # in any order
+slow=0                 # stage that takes some seconds
+nj=1                   # jobs
+loud=false             # shout
+note=
+expdir=exp
+options "$@"
+
+work() {
+  ((slow != $1)) || sleep 5
+}
+
+if stage 1 "write" conf : $expdir/words; then
+  echo writing $loud && work 1
+  printf '%s\n' $words >$expdir/words.tmp
+  mv $expdir/words.tmp $expdir/words
+fi
+
+if stage 2 "sort" $expdir/words : $expdir/sorted; then
+  echo sorting && work 2
+  mkdir -p $expdir/sorted && sort $expdir/words >$expdir/sorted/list
+fi
+
+if stage 3 "count" $expdir/sorted/list extra : $expdir/count; then
+  echo counting && work 3
+  wc -l <$expdir/sorted/list >$expdir/count
+  lmtools count
+fi
+"""
+
+
+@pytest.fixture
+def toy(tmp_path, stub, make_recipe):
+    home = tmp_path / "toy"
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "a.yaml").write_text("a: 1\n")
+    (home / "extra").write_text("extra\n")
+    (home / "run.sh").write_text(TOY.replace("REPOSITORY", str(REPOSITORY)))
+    (home / "run.sh").chmod(0o755)
+    return make_recipe(home, stub)
+
+
+@pytest.fixture(scope="module")
+def python():
+    """utils/recipe.py as a module."""
+    spec = importlib.util.spec_from_file_location("recipe_py", REPOSITORY / "utils/recipe.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def results(toy, exp="exp") -> dict[str, bytes]:
+    return {name: (toy.home / exp / name).read_bytes() for name in ("words", "sorted/list", "count")}
+
+
+def manifest(toy, stage: int) -> dict:
+    return json.loads((toy.home / f"exp/stages/{stage}.json").read_text())
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    "args, expected",
+    [
+        ([], {"words": "pear fig apple", "loud": "false", "note": ""}),
+        (["--words", "b a"], {"words": "b a"}),
+        (["--words=b a"], {"words": "b a"}),
+        (["--note", ""], {"note": ""}),
+        (["--note=--x=1"], {"note": "--x=1"}),
+        (["--loud"], {"loud": "true"}),
+        (["--loud", "--nj", "2"], {"loud": "true", "nj": "2"}),
+        (["--loud", "true", "--nj=3"], {"loud": "true", "nj": "3"}),
+        (["--loud", "false"], {"loud": "false"}),
+        (["--words", "a", "--words", "b"], {"words": "b"}),
+        (["--skip_done", "true", "--stop-stage", "1"], {}),
+    ],
+)
+def test_options(toy, args, expected):
+    toy("--stop-stage", 1, *args)
+    options = manifest(toy, 1)["options"]
+    assert list(options) == ["words", "slow", "nj", "loud", "note", "expdir"]
+    assert expected.items() <= options.items()
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--wrods", "x"], "unknown option --wrods; did you mean --words?"),
+        (["--stop_stages=3"], "unknown option --stop_stages; did you mean --stop-stage?"),
+        (["--zzz"], "unknown option --zzz; --help"),
+        (["--PATH", "x"], "unknown option --PATH; --help"),
+        (["--recipe-home", "x"], "unknown option --recipe-home; --help"),
+        (["words"], "unexpected 'words'"),
+        (["--words"], "--words needs a value"),
+        (["--words", "--nj", "2"], "--words needs a value; write --words=VALUE"),
+        (["--nj", "two"], "--nj is 'two'; it takes a whole number"),
+        (["--loud=yes"], "--loud is 'yes'; it takes true or false"),
+        (["--loud", "yes"], "unexpected 'yes'"),
+        (["--stage", "3", "--stop-stage", "2"], "--stage 3 comes after --stop-stage 2"),
+    ],
+)
+def test_wrong_usage(toy, args, message):
+    done = toy(*args, status=2)
+    assert done.stderr.startswith("./run.sh: " + message) and done.stderr.count("\n") == 1
+    assert not (toy.home / "exp").exists()
+
+
+def test_help(toy):
+    text = toy("--words", "a b", "--help", PATH="/usr/bin:/bin").stdout
+    assert text.startswith("Toy: writes words, sorts them, counts them.\n")
+    for line in ("--stage 0", "--stop-stage 99", "--skip-done false", "--debug false", "--words pear fig apple", '--note ""'):
+        assert re.search(rf"^  {re.escape(line)}$", text, re.MULTILINE), line
+    assert "        what to sort,\n        in any order\n" in text
+    stages = text.partition("Stages:\n")[2]
+    assert "  2  sort\n       reads  exp/words\n       writes exp/sorted\n" in stages
+    assert not (toy.home / "exp").exists()
+
+
+def test_runs_from_anywhere(toy, tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    toy()
+    assert results(toy) == {"words": b"pear\nfig\napple\n", "sorted/list": b"apple\nfig\npear\n", "count": b"3\n"}
+
+
+def test_debug_shows_commands_and_passes_the_flag_on(toy):
+    assert "count\n" in toy().stdout
+    done = toy("--stage", 3, "--debug")
+    assert "count --debug\n" in done.stdout and "+ echo counting" in done.stdout
+
+
+def test_without_lmtools(toy, tmp_path):
+    (tmp_path / "bin" / "lmtools").unlink()
+    if (REPOSITORY / ".venv/bin/lmtools").exists():
+        pytest.skip("the repository's own environment is always found")
+    assert "run 'make setup'" in toy(status=1).stderr
+
+
+# Inputs and outputs
+
+
+def test_missing_input_names_its_stage(toy):
+    done = toy("--stage", 2, status=1)
+    assert done.stderr == "./run.sh: stage 2 needs exp/words, which stage 1 writes; run ./run.sh --stage 1 --stop-stage 1\n"
+    toy("--stop-stage", 1)
+    done = toy("--stage", 3, status=1)
+    assert done.stderr == "./run.sh: stage 3 needs exp/sorted/list, which stage 2 writes; run ./run.sh --stage 2 --stop-stage 2\n"
+
+
+def test_missing_input_starts_from_what_is_there(toy):
+    done = toy("--stage", 3, "--words", "a b", status=1)
+    assert done.stderr.endswith("which stage 2 writes; run ./run.sh --words a\\ b --stage 1 --stop-stage 2\n")
+
+
+def test_missing_input_that_no_stage_writes(toy):
+    (toy.home / "extra").unlink()
+    done = toy(status=1)
+    assert done.stderr == "./run.sh: stage 3 needs extra, which no earlier stage writes; check the path\n"
+    assert manifest(toy, 2)["finished"] and not (toy.home / "exp/stages/3.json").exists()
+
+
+def test_missing_output_fails_the_stage(toy):
+    toy.edit("run.sh", "  mv $expdir/words.tmp $expdir/words\n", "")
+    done = toy(status=1)
+    assert "stage 1 failed; its log: exp/log/stage1.log" in done.stderr
+    assert "stage 1 (write) ended without writing exp/words" in (toy.home / "exp/log/stage1.log").read_text()
+    assert manifest(toy, 1)["finished"] is None
+
+
+def test_manifest(toy):
+    toy("--loud", "true")
+    content = manifest(toy, 3)
+    assert [content[key] for key in ("stage", "title", "command")] == [3, "count", "./run.sh --loud true"]
+    assert content["lmtools"] == lmtools.__version__
+    assert content["started"] <= content["finished"] and content["seconds"] >= 0
+    listing = (toy.home / "exp/sorted/list").read_bytes()
+    assert content["inputs"]["exp/sorted/list"] == {"size": len(listing), "sha256": hashlib.sha256(listing).hexdigest()}
+    assert content["outputs"]["exp/count"] == {"size": 2, "sha256": hashlib.sha256(b"3\n").hexdigest()}
+    assert manifest(toy, 2)["outputs"]["exp/sorted"]["files"] == 1
+
+
+def test_changed_input_is_said(toy):
+    toy()
+    again = toy()
+    assert "changed" not in again.stdout + again.stderr
+    (toy.home / "conf/a.yaml").write_text("a: 2\n")
+    done = toy("--stage", 2)
+    assert done.stderr == "warning: conf changed since stage 1 read it; its outputs are stale: start from --stage 1\n"
+    assert "conf changed since stage 1 read it; running again\n" in toy().stdout
+    assert toy("--stage", 2).stderr == ""
+
+
+def test_input_of_a_later_stage_changed(toy):
+    toy()
+    done = toy("--words", "a b", "--stop-stage", 1)
+    assert done.stderr == "warning: exp/words changed since stage 2 read it; its outputs are stale: start from --stage 2\n"
+
+
+# Skipping what is done
+
+
+def test_skip_done(toy):
+    toy("--skip-done")
+    before = manifest(toy, 3)
+    done = toy("--skip-done", "true", "--nj", 7)
+    assert [line.split(" (")[0] for line in done.stdout.splitlines()] == ["stage 1", "stage 2", "stage 3"]
+    assert done.stdout.count("is done already: skipped") == 3
+    assert manifest(toy, 3) == before
+
+
+@pytest.mark.parametrize(
+    "change, args, reason, stages",
+    [
+        (lambda toy: (toy.home / "conf/b.yaml").write_text("b\n"), [], "conf changed since stage 1 read it", "1"),
+        (lambda toy: (toy.home / "extra").write_text("other\n"), [], "extra changed since stage 3 read it", "3"),
+        (lambda toy: (toy.home / "exp/words").write_text("kiwi\n"), [], "exp/words is not as stage 1 left it", "1"),
+        (lambda toy: (toy.home / "exp/sorted/list").unlink(), [], "exp/sorted is not as stage 2 left it", "2"),
+        (lambda toy: toy.edit("run.sh", "sort $expdir", "sort -r $expdir"), [], "the commands of stage 2 changed", "23"),
+        (lambda toy: None, ["--loud"], "option loud was 'false' and is 'true'", "123"),
+    ],
+)
+def test_skip_done_runs_what_changed(toy, change, args, reason, stages):
+    toy()
+    change(toy)
+    done = toy("--skip-done", "true", *args)
+    assert f"{reason}; running again\n" in done.stdout
+    assert "".join(re.findall(r"^== stage (\d)", done.stdout, re.MULTILINE)) == stages
+    assert toy("--skip-done", *args).stdout.count("skipped") == 3
+
+
+def test_skip_done_needs_a_manifest(toy):
+    toy()
+    (toy.home / "exp/stages/2.json").write_text("{")
+    assert "== stage 2" in toy("--skip-done").stdout
+    assert manifest(toy, 2)["finished"]
+
+
+# Logs, failures, signals
+
+
+def test_log_has_all_output_of_its_stage(toy):
+    toy.edit("run.sh", "echo sorting", "echo sorting && echo oops >&2")
+    done = toy()
+    toy("--stage", 2, "--stop-stage", 2)
+    log = (toy.home / "exp/log/stage2.log").read_text()
+    assert re.fullmatch(r"(== stage 2: sort == \d{4}-\d\d-\d\d [\d:]{8}\nsorting\noops\nstage 2 done in [\d.]+ s\n){2}", log)
+    assert log[: len(log) // 2] in done.stdout
+
+
+def test_failing_command_is_named(toy):
+    toy.edit("run.sh", "  wc -l", "  false\n  wc -l")
+    line = toy.home.joinpath("run.sh").read_text().splitlines().index("  false") + 1
+    done = toy(status=1)
+    assert done.stderr == f"./run.sh:{line}: stage 3 failed with status 1; its log: exp/log/stage3.log\n"
+    assert toy("--stage", 3, "--stop-stage", 3, "--words", "x", status=1).returncode == 1
+    assert "warning: stage 3 was interrupted" in toy("--stop-stage", 2).stderr
+
+
+def test_sigterm_reaches_the_command_that_runs(toy):
+    toy()  # all outputs are there: only the signal tells that the stage did not finish
+    toy.edit("run.sh", "echo sorting", """bash -c 'trap "echo saved; exit 3" TERM; echo ready; sleep 9 & wait'""")
+    process = toy.start()
+    toy.said("ready")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=8) != 0
+    assert (toy.home / "exp/log/stage2.log").read_text().endswith("ready\nsaved\n")
+    assert "stage 2 was interrupted; the same command goes on with it" in (toy.home / "run.out").read_text()
+    assert manifest(toy, 2)["finished"] is None
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_sigkill_then_the_same_command(toy, stage):
+    toy("--expdir", "whole")
+    process = toy.start("--slow", stage)
+    toy.said(f"== stage {stage}")
+    toy.kill(process)
+    assert manifest(toy, stage)["finished"] is None
+    toy()
+    assert results(toy) == results(toy, "whole")
+
+
+def test_two_runs_do_not_mix(toy):
+    process = toy.start("--slow", 1)
+    toy.said("writing")
+    done = toy(status=1)
+    assert done.stderr == f"exp is in use by another run, process {process.pid}; wait for it, or stop it and run again\n"
+    toy("--expdir", "other")
+    toy.kill(process)
+    toy()
+
+
+def test_what_a_killed_run_left_working_is_waited_for(toy):
+    process = toy.start("--slow", 1)
+    toy.said("writing")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = toy()
+    assert re.match(
+        rf"run {process.pid} was killed but left process \d+ \(sleep\) working; waiting for it \(kill \d+ ends it\)\n", done.stdout
+    )
+    assert results(toy)["count"] == b"3\n"
+
+
+# Hashes
+
+
+def test_hashes_are_kept_until_the_file_changes(python, tmp_path, monkeypatch):
+    monkeypatch.setattr(python, "RACY_SECONDS", -1)
+    path, cache = tmp_path / "big", tmp_path / "hashes.json"
+    path.write_bytes(b"a" * 10)
+    first = python.Hashes(cache)
+    digest = first.file(str(path))
+    first.save()
+    with monkeypatch.context() as patch:
+        patch.setattr(python.hashlib, "sha256", None)
+        assert python.Hashes(cache).file(str(path)) == digest
+    times = path.stat()
+    time.sleep(0.01)
+    path.write_bytes(b"b" * 10)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert python.Hashes(cache).file(str(path)) == hashlib.sha256(b"b" * 10).hexdigest()
+    path.unlink()
+    first.save()
+    assert json.loads(cache.read_text()) == {}
+
+
+def test_a_file_written_just_now_is_read_again(python, tmp_path):
+    path, cache = tmp_path / "new", tmp_path / "hashes.json"
+    path.write_text("a")
+    hashes = python.Hashes(cache)
+    hashes.file(str(path))
+    hashes.save()
+    assert json.loads(cache.read_text()) == {}
+
+
+def test_hash_of_a_directory(python, tmp_path):
+    home = tmp_path / "d"
+    (home / "sub").mkdir(parents=True)
+    (home / "sub/a").write_text("1")
+    (home / "b").write_text("22")
+    hashes = python.Hashes(tmp_path / "hashes.json")
+    entry = hashes.entry(str(home))
+    assert (entry["files"], entry["size"]) == (2, 3)
+    for ignored in (".hidden", "x.tmp"):
+        (home / ignored).write_text("x")
+    assert hashes.entry(str(home)) == entry
+    (home / "b").rename(home / "c")
+    assert hashes.entry(str(home))["sha256"] != entry["sha256"]

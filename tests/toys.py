@@ -1,0 +1,34 @@
+"""Tiny texts and settings that several tests use."""
+
+import random
+
+from lmtools.settings import Batch, Optim, Settings
+
+VOCABULARY = "the a king queen city went came to of and great river stone house they he she said unto him"
+WORDS = VOCABULARY.split()
+
+
+def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
+    """Random sentences in which words tend to be followed by their neighbour in WORDS, so that there is something to learn."""
+    rng = random.Random(seed)
+    result = []
+    for _ in range(count):
+        word, line = rng.randrange(len(WORDS)), []
+        for _ in range(rng.randint(1, longest)):
+            line.append(WORDS[word])
+            word = (word + 1) % len(WORDS) if rng.random() < 0.8 else rng.randrange(len(WORDS))
+        result.append(" ".join(line))
+    return result
+
+
+OBJECTIVE = {"causal": "causal", "masked": "masked", "tta": "autoencoding"}
+ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16}
+
+
+def settings(model: str, **changes):
+    """Settings of a model that trains in a second."""
+    base = {
+        "model": model, "objective": OBJECTIVE[model], "arch": ARCH, "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),
+        "epochs": 2, "precision": "float32", "log_every": 5, "checkpoint_every": 7, "valid_every": 10,
+    }  # fmt: skip
+    return Settings(**{**base, **changes})

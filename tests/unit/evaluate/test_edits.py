@@ -1,0 +1,57 @@
+import functools
+
+import jiwer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.evaluate import Counts, align, errors
+
+sentences = st.lists(st.sampled_from(["a", "b", "c", "é", "𝄞", "long-word"]), max_size=9)
+
+
+def brute_force(ref, hyp):
+    """The Levenshtein distance, straight from its definition."""
+
+    @functools.cache
+    def distance(i, j):
+        if not (i and j):
+            return i + j
+        return min(distance(i - 1, j) + 1, distance(i, j - 1) + 1, distance(i - 1, j - 1) + (ref[i - 1] != hyp[j - 1]))
+
+    return distance(len(ref), len(hyp))
+
+
+@settings(max_examples=200, deadline=None)
+@given(sentences, sentences)
+def test_fewest_errors_and_their_alignment(ref, hyp):
+    counts = errors(ref, hyp)
+    assert counts.errors == brute_force(ref, hyp)
+    assert counts.length == len(ref)
+    assert counts.insertions - counts.deletions == len(hyp) - len(ref)
+    pairs = align(ref, hyp)
+    assert [word for _, word, _ in pairs if word is not None] == ref
+    assert [word for _, _, word in pairs if word is not None] == hyp
+    for operation, left, right in pairs:
+        assert operation == ("ins" if left is None else "del" if right is None else "ok" if left == right else "sub")
+    operations = [operation for operation, _, _ in pairs]
+    assert Counts(operations.count("sub"), operations.count("del"), operations.count("ins"), len(ref)) == counts
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=5))
+def test_jiwer_counts_the_same(pairs):
+    total = sum((errors(*pair) for pair in pairs), Counts(0, 0, 0, 0))
+    theirs = jiwer.process_words(*([" ".join(words) for words in side] for side in zip(*pairs, strict=True)))
+    assert (total.substitutions, total.deletions, total.insertions) == (theirs.substitutions, theirs.deletions, theirs.insertions)
+    assert total.rate == 100 * theirs.wer or abs(total.rate - 100 * theirs.wer) < 1e-9
+
+
+def test_characters_align_as_words_do():
+    assert errors("finch", "fins") == Counts(1, 1, 0, 5)
+    assert align("ab", "b") == [("del", "a", None), ("ok", "b", "b")]
+
+
+def test_empty_references_count_their_insertions():
+    assert errors([], ["a", "b"]) == Counts(0, 0, 2, 0)
+    assert errors([], ["a", "b"]).rate == 200
+    assert errors([], []).rate == 0

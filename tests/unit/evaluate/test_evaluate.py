@@ -1,0 +1,110 @@
+import json
+
+import pytest
+
+from lmtools.cli import main
+from lmtools.formats import jsonl, kaldi_text, plain, trn
+from lmtools.types import Hypothesis, NBest
+
+REFS = {"s_a": "one two three four", "s_b": "", "s_c": "five six seven eight nine ten"}
+GOOD = {"s_a": "one two three", "s_b": "", "s_c": "five six seven eight nine ten"}
+WORSE = {"s_a": "one", "s_b": "oh", "s_c": "five six seven"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, texts in {"ref": REFS, "good": GOOD, "worse": WORSE}.items():
+        kaldi_text.write(texts, name)
+        trn.write(texts, f"{name}.trn")
+        plain.write(texts.values(), f"{name}.txt")
+    hyps = {utt: tuple(map(Hypothesis, dict.fromkeys([WORSE[utt], GOOD[utt]]))) for utt in REFS}
+    jsonl.write([NBest(utt, hyps[utt], ref) for utt, ref in REFS.items()], "n.jsonl")
+    return tmp_path
+
+
+def output(capsys, *arguments):
+    assert main(["evaluate", *arguments]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--ref", "ref", "--hyp", "worse"],
+        ["--ref", "n.jsonl", "--hyp", "worse"],
+        ["--ref", "ref.trn", "--hyp", "worse.trn"],
+        ["--hyp", "n.jsonl"],
+        ["--ref", "ref", "--hyp", "n.jsonl"],
+        ["--ref", "ref.txt", "--hyp", "worse.txt", "--plain"],
+    ],
+)
+def test_one_readable_line_whatever_the_format(here, capsys, arguments):
+    (line,) = output(capsys, *arguments)
+    assert line.startswith("WER 70.00% [95% CI ")
+    assert "(0 sub, 6 del, 1 ins; 10 words, 3 utterances) metric:wer|case:mixed|norm:none|nrefs:1" in line
+
+
+def test_missing_hypotheses_are_said(here, capsys):
+    (here / "part").write_text("s_c five six seven eight nine ten\n")
+    lines = output(capsys, "--ref", "ref", "--hyp", "part")
+    assert lines[0].startswith("WER 40.00%")
+    assert lines[1] == "2 of 3 utterances have no hypothesis and count as empty (first 's_a')"
+
+
+def test_against_and_json(here, capsys):
+    lines = output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--json", "out.json", "--seed", "7")
+    assert lines[0].startswith("WER 10.00%") and lines[1].startswith("against worse: WER 70.00%")
+    assert lines[2].startswith("difference -60.00 [95% CI ") and "(seed 7)" in lines[2]
+    assert lines[3].startswith("matched pairs (MAPSSWE): 3 segments, -2.000 errors a segment")
+    tree = json.loads((here / "out.json").read_text())
+    assert (tree["score"], tree["deletions"], tree["length"], tree["utterances"]) == (10, 1, 10, 3)
+    assert tree["against"]["score"] == 70
+    assert tree["bootstrap"]["difference"] == -60 and tree["matched_pairs"]["segments"] == 3
+    output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--json", "again.json", "--seed", "7")
+    assert (here / "again.json").read_text() == (here / "out.json").read_text()
+
+
+@pytest.mark.parametrize("arguments", [["--hyp", "n.jsonl"], ["--ref", "n.jsonl", "--hyp", "worse"]])
+def test_oracle(here, capsys, arguments):
+    lines = output(capsys, *arguments, "--oracle", "--json", "out.json")
+    assert lines[1] == "oracle WER by list depth: 1: 70.00, 2: 10.00"
+    assert json.loads((here / "out.json").read_text())["oracle"] == [70, 10]
+
+
+def test_an_utterance_without_list_is_deleted_in_the_oracle_too(here, capsys):
+    jsonl.write([NBest("s_a", (Hypothesis("one two"), Hypothesis("one two three four")))], "part.jsonl")
+    lines = output(capsys, "--ref", "ref", "--hyp", "part.jsonl", "--oracle")
+    assert lines[0].startswith("WER 80.00%") and "2 of 3" in lines[1]
+    assert lines[2] == "oracle WER by list depth: 1: 80.00, 2: 60.00"
+
+
+@pytest.mark.parametrize(("metric", "start"), [("cer", "CER "), ("bleu", "BLEU "), ("chrf", "chrF "), ("ter", "TER ")])
+def test_other_metrics(here, capsys, metric, start):
+    lines = output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--metric", metric)
+    assert lines[0].startswith(start) and f"metric:{metric}" in lines[0]
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cause"),
+    [
+        (["--hyp", "good"], "good: holds no references"),
+        (["--hyp", "good.txt", "--plain"], "good.txt: plain text holds no references"),
+        (["--ref", "ref", "--hyp", "other"], "other: 1 of 1 hypotheses have no reference (first 'x')"),
+        (["--ref", "other", "--hyp", "good"], "good: 3 of 3 hypotheses"),
+        (["--ref", "empty", "--hyp", "good"], "good: no references"),
+        (["--ref", "ref", "--hyp", "none"], "none: cannot read"),
+        (["--ref", "ref.txt", "--hyp", "other", "--plain"], "other: 1 lines against 3 in ref.txt"),
+        (["--ref", "ref", "--hyp", "good", "--oracle"], "good: holds no N-best lists"),
+        (["--hyp", "noref.jsonl"], "noref.jsonl: utterance 'x' has no reference"),
+    ],
+)
+def test_mistakes_are_one_line(here, capsys, arguments, cause):
+    (here / "other").write_text("x y\n")
+    (here / "empty").write_text("")
+    jsonl.write([NBest("x", ())], "noref.jsonl")
+    assert main(["evaluate", *arguments, "--json", "out.json"]) == 1
+    captured = capsys.readouterr().err
+    assert cause in captured and captured.count("\n") == 1
+    assert not (here / "out.json").exists()

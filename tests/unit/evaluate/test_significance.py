@@ -1,0 +1,102 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from lmtools.evaluate import METRICS, align, confidence, evaluate, matched_pairs, paired_bootstrap
+from lmtools.evaluate.significance import resample, segment_errors, slots, z_test
+
+# (reference, first system, second system, errors of both in each segment), counted by hand
+SEGMENTS = [
+    ("a b c d e f g h i j", "a x c d e f y h i j", "a b c d e f g h i j", [(1, 0), (1, 0)]),  # two errors, four right words apart
+    ("k l m n o p", "k l m n o p", "k l n o p", [(0, 1)]),
+    ("q r s t", "q r t", "q r s t u v", [(1, 2)]),  # only one right word between the deletion and the insertions
+    ("a b", "", "a b", [(2, 0)]),
+    ("a b c d", "x b c d", "a b c y", [(1, 0), (0, 1)]),  # two right words bound a segment ...
+    ("a b c", "x b c", "a b y", [(1, 1)]),  # ... one does not
+    ("a b c", "x b c", "a b", [(1, 1)]),
+    ("", "u", "", [(1, 0)]),
+    ("a b", "a b", "a b", []),
+]
+
+
+@pytest.mark.parametrize(("ref", "first", "second", "expected"), SEGMENTS)
+def test_segments(ref, first, second, expected):
+    found = segment_errors(*(slots(align(ref.split(), hyp.split())) for hyp in (first, second)))
+    assert [tuple(row) for row in found.tolist()] == expected
+
+
+def test_matched_pairs_by_hand():
+    """Differences 1, 1, -1, -1, 2: mean 2/5, variance 7.2/4, z = 0.4 sqrt(5) / sqrt(1.8) = 2/3."""
+    refs, first, second, _ = zip(*SEGMENTS[:4], strict=True)
+    result = matched_pairs(refs, first, second)
+    assert (result.segments, result.mean, result.deviation) == pytest.approx((5, 0.4, 1.8**0.5))
+    assert result.z == pytest.approx(2 / 3)
+    assert result.p == pytest.approx(2 * stats.norm.sf(2 / 3))
+    assert matched_pairs(refs, second, first).z == -result.z
+
+
+words = st.lists(st.sampled_from("abcdefgh"), max_size=9)
+
+
+@settings(max_examples=80, deadline=None)
+@given(words, words, words)
+def test_segments_hold_all_errors(ref, first, second):
+    places = [slots(align(ref, hyp)) for hyp in (first, second)]
+    assert all(len(place) == 2 * len(ref) + 1 for place in places)
+    segments = segment_errors(*places)
+    assert segments.sum(0).tolist() == [int(place.sum()) for place in places]
+    assert (segments.sum(1) > 0).all()
+
+
+@pytest.mark.parametrize("segments", [np.zeros((0, 2), int), np.array([[3, 1]]), np.array([[1, 0]] * 5), np.array([[2, 2]] * 5)])
+def test_differences_that_do_not_vary_show_nothing(segments):
+    result = z_test(segments)
+    assert (result.z, result.p) == (0, 1)
+
+
+def systems(metric, seed=0, utterances=40):
+    rng = np.random.default_rng(seed)
+    refs = {f"u{i}": " ".join(rng.choice(list("abcdefgh"), rng.integers(1, 12))) for i in range(utterances)}
+    noisy = [{utt: " ".join(w if rng.random() > rate else "z" for w in ref.split()) for utt, ref in refs.items()} for rate in (0.2, 0.4)]
+    return [evaluate(refs, hyps, metric).statistics for hyps in noisy]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_bootstrap_is_deterministic_and_sees_a_clear_difference(metric):
+    first, second = systems(metric)
+    result = paired_bootstrap(first, second, metric, seed=3, resamples=500)
+    assert result == paired_bootstrap(first, second, metric, seed=3, resamples=500)
+    assert result != paired_bootstrap(first, second, metric, seed=4, resamples=500)
+    assert result.score == float(METRICS[metric].score(first.sum(0)))
+    assert result.difference_interval[0] < result.difference < result.difference_interval[1]
+    assert result.score_interval == confidence(first, metric, seed=3, resamples=500)
+    assert result.improvement > 0.99 and result.p < 0.05
+    swapped = paired_bootstrap(second, first, metric, seed=3, resamples=500)
+    assert swapped.p == result.p and swapped.improvement < 0.01 and swapped.difference == -result.difference
+
+
+def test_equal_systems_do_not_differ():
+    first, _ = systems("wer")
+    result = paired_bootstrap(first, first, "wer", seed=1, resamples=300)
+    assert (result.difference, result.improvement, result.p, result.difference_interval) == (0, 0, 1, (0, 0))
+
+
+def test_bootstrap_approaches_the_exact_distribution():
+    """With three utterances all 27 equally likely resamples can be listed."""
+    first, second = np.array([[2, 0, 0, 5], [0, 1, 0, 2], [0, 0, 0, 9]]), np.array([[1, 0, 0, 5], [0, 2, 1, 2], [0, 0, 1, 9]])
+    better = np.mean([first[list(draw), :3].sum() < second[list(draw), :3].sum() for draw in itertools.product(range(3), repeat=3)])
+    result = paired_bootstrap(first, second, "wer", seed=5, resamples=20_000)
+    assert result.improvement == pytest.approx(better, abs=0.015)
+    assert 0 < better < 1
+
+
+def test_resamples_draw_whole_utterances(monkeypatch):
+    sums = resample(np.eye(6), seed=1, resamples=50)
+    assert sums.shape == (50, 6)
+    assert (sums.sum(1) == 6).all() and (sums == sums.astype(int)).all() and sums.std() > 0
+    monkeypatch.setattr("lmtools.evaluate.significance.BLOCK", 60)
+    assert resample(np.eye(6), seed=1, resamples=50).shape == (50, 6)

@@ -1,0 +1,76 @@
+import io
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmtools.errors import UserError
+from lmtools.ngram import arpa
+from lmtools.ngram.counts import count, index
+from lmtools.ngram.kneser_ney import estimate
+
+
+def written(corpus, order):
+    """The ARPA file of a model of `corpus`, the model and its vocabulary."""
+    vocabulary, ids = index(corpus)
+    made = estimate(count(ids, len(vocabulary), order))
+    stream = io.BytesIO()
+    arpa.write(stream, vocabulary, made.grams, made.prob, made.backoff)
+    return stream.getvalue(), made, vocabulary
+
+
+@given(st.lists(st.floats(1e-98, 1), min_size=1, max_size=20))
+def test_decimals_are_log10_rounded(values):
+    letters, skip = arpa.decimals(np.array(values))
+    for row, start, value in zip(letters, skip, values, strict=True):
+        shown = bytes(row[start:]).decode()
+        assert float(shown) == pytest.approx(math.log10(value), abs=0.51e-6)
+        assert shown == "0" or (shown.count("-") == 1 and len(shown.split(".")[1]) == 6)
+
+
+def test_decimals_of_zero_and_one():
+    letters, skip = arpa.decimals(np.array([0.0, 1.0, 1e-10]))
+    assert [bytes(row[start:]) for row, start in zip(letters, skip, strict=True)] == [b"-99.000000", b"0", b"-10.000000"]
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_what_is_written_reads_back(tmp_path, lines, order, monkeypatch):
+    monkeypatch.setattr(arpa, "CHUNK", 37)  # so that sections take several pieces
+    content, made, vocabulary = written([*map(str.split, lines), ["ein-" + "sehr" * 200 + "-langes-wört"]], order)
+    (tmp_path / "lm.arpa").write_bytes(content)
+    read = arpa.read(tmp_path / "lm.arpa")
+    assert [len(section) for section in read] == [len(gram) for gram in made.grams]
+    names = [(word,) for word in vocabulary]
+    for n, gram in enumerate(made.grams, 1):
+        if n > 1:
+            names = [(vocabulary[first], *names[suffix]) for first, suffix in zip(gram.first, gram.suffix, strict=True)]
+        for row, words in enumerate(names):
+            prob, backoff = read[n - 1][words]
+            assert prob == pytest.approx(math.log10(made.prob[n - 1][row]), abs=1e-6)
+            assert backoff == pytest.approx(math.log10(made.backoff[n - 1][row]) if n < order else 0, abs=1e-6)
+
+
+def test_layout():
+    content, _, _ = written([["a", "b"], ["a", "c"]], 2)
+    text = content.decode()
+    assert text.startswith("\\data\\\nngram 1=6\nngram 2=5\n\n\\1-grams:\n")
+    assert text.endswith("\n\n\\end\\\n")
+    rows = text.split("\\2-grams:\n")[1].split("\n\n")[0].split("\n")
+    assert [row.split("\t")[1] for row in rows] == ["b </s>", "c </s>", "<s> a", "a b", "a c"]
+    assert "\n0\t<s>\t" in text
+
+
+def test_a_unigram_model_has_an_empty_bigram_section():
+    content, _, _ = written([["a", "b"]], 1)
+    assert b"ngram 2=0\n" in content
+    assert b"\\2-grams:\n\n\\end\\\n" in content
+
+
+@pytest.mark.parametrize("row", ["-1.0 a", "x\ta", "-1\ta\tno"])
+def test_a_malformed_row_is_named(tmp_path, row):
+    path = tmp_path / "lm.arpa"
+    path.write_text(f"\\data\\\nngram 1=1\n\n\\1-grams:\n{row}\n\n\\end\\\n")
+    with pytest.raises(UserError, match=r"lm\.arpa:5: expected log10 probability"):
+        arpa.read(path)

@@ -1,0 +1,103 @@
+import hashlib
+import lzma
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.ngram import Description, NgramModel, arpa, build
+from lmtools.ngram.build import COMPRESSION, size
+from lmtools.subword import load_subword, train
+from lmtools.text import Normaliser
+
+
+def test_the_directory_is_whole(directory, text, lines):
+    made = Description.load(directory)
+    assert (made.kind, made.order, made.estimator, made.file) == ("ngram", 3, "lmtools", "lm.arpa")
+    assert made.text_sha256 == [hashlib.sha256(text.read_bytes()).hexdigest()]
+    assert made.sentences == sum(map(bool, lines)) < len(lines)
+    assert made.tokens == sum(len(line.split()) for line in lines)
+    assert made.counts == [len(section) for section in arpa.read(directory / "lm.arpa")]
+    assert len(made.discounts) == 3
+    words = load_subword(directory / "subword")
+    assert words.normaliser == Normaliser(case="lower")
+    assert words.counts.sum() == made.tokens
+
+
+def test_compressed_text_in_two_files_is_the_same_text(directory, lines, tmp_path):
+    with lzma.open(tmp_path / "a.xz", "wt", encoding="utf-8") as first:
+        first.write("\n".join(lines[:100]))
+    (tmp_path / "b").write_text("\n".join(lines[100:]), encoding="utf-8")
+    build([tmp_path / "a.xz", tmp_path / "b"], 3, tmp_path / "lm", Normaliser(case="lower"), kenlm="none")
+    assert (tmp_path / "lm/lm.arpa").read_bytes() == (directory / "lm.arpa").read_bytes()
+    first, second = ((tmp_path / name).stat().st_size for name in ("a.xz", "b"))
+    assert size([tmp_path / "a.xz", tmp_path / "b", "-"]) == first * COMPRESSION + second
+
+
+@pytest.mark.parametrize("order", range(1, 7))
+def test_every_order_loads_and_scores(text, tmp_path, order):
+    build([text], order, tmp_path / "lm", Normaliser(), kenlm="none")
+    log_prob, tokens, unknown = NgramModel.load(tmp_path / "lm").score(["w0 w1", "zzz"])
+    assert tokens.tolist() == [3, 2] and unknown.tolist() == [0, 1]
+    assert np.isfinite(log_prob).all() and (log_prob < 0).all()
+
+
+def test_a_unigram_model_ignores_history(text, tmp_path):
+    build([text], 1, tmp_path / "lm", Normaliser(), kenlm="none")
+    model = NgramModel.load(tmp_path / "lm")
+    forward, backward = model.score(["w0 w1 w2 w2", "w2 w2 w1 w0"])[0]
+    assert forward == pytest.approx(backward)
+    assert model.conditional("w0")[0][0] == pytest.approx(np.log(10) * arpa.read(tmp_path / "lm/lm.arpa")[0]["w0",][0])
+
+
+def test_pieces_of_a_subword_model(text, tmp_path, capsys):
+    characters = train("char", ["ab ba w0"], None, Normaliser(case="lower"), tmp_path / "chars")
+    options = {"--text": text, "--order": 4, "--out": tmp_path / "lm", "--subword": tmp_path / "chars", "--kenlm": "none"}
+    assert main(["ngram", *(str(part) for option in options.items() for part in option)]) == 0
+    model = NgramModel.load(tmp_path / "lm")
+    assert model.subword.hash == characters.hash
+    assert model.tokens("W0 x") == ["w", "0", "▁", "x"]
+    assert model.score(["W0 x"])[1:] == (5, 1)
+    assert "4-gram model by lmtools" in capsys.readouterr().out
+
+
+def test_an_older_model_is_replaced_and_other_things_are_not(text, tmp_path):
+    out = tmp_path / "lm"
+    build([text], 2, out, Normaliser(), kenlm="none")
+    build([text], 3, out, Normaliser(), kenlm="none")
+    assert Description.load(out).order == 3
+    (out / "config.yaml").write_text("model: causal\n")
+    with pytest.raises(UserError, match="describes another kind of model"):
+        build([text], 2, out, Normaliser(), kenlm="none")
+    (out / "config.yaml").unlink()
+    with pytest.raises(UserError, match=r"exists and holds no config\.yaml"):
+        build([text], 2, out, Normaliser(), kenlm="none")
+    assert (out / "lm.arpa").exists()
+
+
+def test_a_failure_leaves_nothing(tmp_path):
+    (tmp_path / "bad").write_bytes(b"fine\n\xff\n")
+    with pytest.raises(UserError, match="bad:2: not UTF-8"):
+        build([tmp_path / "bad"], 2, tmp_path / "lm", Normaliser(), kenlm="none")
+    assert [path.name for path in tmp_path.iterdir()] == ["bad"]
+
+
+@pytest.mark.parametrize("order", [0, 7])
+def test_orders_that_kenlm_has_not(text, tmp_path, order):
+    with pytest.raises(UserError, match=f"--order {order}: choose 1 to 6"):
+        build([text], order, tmp_path / "lm", Normaliser())
+
+
+def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys):
+    (tmp_path / "text").write_text("a b\nA <unk> c\n")
+    verb = ["ngram", "--text", str(tmp_path / "text"), "--order", "2", "--case", "lower", "--out", str(tmp_path / "lm"), "--kenlm"]
+    assert main([*verb, "none"]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        f"{tmp_path}/lm: too little text for the discounts of order 1 2; 0.5 1.0 1.5 instead",
+        f"{tmp_path}/lm: left out 1 words of the text that read <s>, </s> or <unk>",
+    ]
+    assert said.out == f"{tmp_path}/lm: 2-gram model by lmtools, n-grams 6 5; 2 sentences, 4 tokens\n"
+    assert main([*verb, str(tmp_path)]) == 1
+    assert "has no lmplz and build_binary; run utils/install_kenlm.sh" in capsys.readouterr().err

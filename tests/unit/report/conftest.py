@@ -1,0 +1,210 @@
+"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]` writes one to look at."""
+
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmtools.evaluate import errors, evaluate
+from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.types import Hypothesis, NBest, ScoreTable
+
+TEXT = (
+    "the and of to a in that he shall unto for I his they be is not him them it with all thou thy was which my me said but ye their have "
+    "will thee from as are when this out were by you up there hath then people came had house on into her come one we children s before "
+    "your also day land men let go no made hand us saying behold therefore went even do now things every may sons put after servants "
+    "king again great done father earth city same heaven give word heart many brought Jerusalem Israel David o'clock prophet"
+)
+WORDS = TEXT.split()
+HOSTILE = "</script><b>bold</b><img src=x onerror=document.title='owned'>"
+LMS = {"ngram": 1.9, "causal": 1.6, "masked": 1.9, "tta": 1.5}  # how noisy a judge of errors each is
+SYSTEMS = {
+    "first-pass": (), "ngram": ("ngram",), "causal": ("causal",), "masked": ("masked",), "tta": ("tta",),
+    "tta+ngram": ("tta", "ngram"), "all": ("ngram", "causal", "masked", "tta"),
+}  # fmt: skip
+WEIGHTS = {"lm": 6.5, "words": 1.2}
+
+
+def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: int = 1) -> Path:
+    """The path of an experiment directory `home`/exp beside `home`/data, complete in all parts of the contract."""
+    rng = random.Random(seed)
+    exp = home / "exp"
+    sets = {"dev": lists(rng, "dev", dev, depth), "test": lists(rng, "test", test, depth)}
+    for name, nbests in sets.items():
+        jsonl.write(nbests, home / "data" / name / "nbest.jsonl.gz")
+        kaldi_text.write({n.utt: n.ref for n in nbests}, home / "data" / name / "text")
+    tables = {lm: {name: judged(rng, nbests, noise, lm) for name, nbests in sets.items()} for lm, noise in LMS.items()}
+    for lm, columns in tables.items():
+        for name, table in columns.items():
+            scores.write(table, exp / "score" / lm / f"{name}.scores")
+            dump(perplexity(lm, name, sets[name]), exp / "ppl" / lm / f"{name}.json")
+    for system, lms in SYSTEMS.items():
+        words_weight = WEIGHTS["words"] + (48.8 if lms else 0)  # undoes what the models say of a word more
+        weights = {"am": 1.0, "lm": WEIGHTS["lm"], "words": words_weight, **{lm: round(8 / len(lms), 3) for lm in lms}}
+        texts = {name: {n.utt: chosen(n, weights, tables, name) for n in nbests} for name, nbests in sets.items()}
+        for name, chosen_texts in texts.items():
+            kaldi_text.write(chosen_texts, exp / "rescore" / system / f"{name}.txt")
+        dump(tuned(weights, sets["dev"], texts["dev"], lms), exp / "tune" / system / "weights.json")
+    for lm in ("causal", "masked", "tta"):
+        learning(exp / "lm" / lm / "metrics.jsonl", lm, rng)
+    dump(speed(rng), exp / "bench" / "speed.json")
+    stages(exp)
+    return exp
+
+
+def lists(rng, name: str, utterances: int, depth: int) -> list[NBest]:
+    """N-best lists with acoustic and language-model scores; the second utterance is hostile and the third has no words."""
+    return [nbest(rng, f"{name}-{i:04}", i, depth) for i in range(utterances)]
+
+
+def nbest(rng, utt: str, index: int, depth: int) -> NBest:
+    ref = [] if index == 2 else words(rng, max(1, round(rng.lognormvariate(2.3, 0.7))))
+    if index == 1:
+        ref = [*ref, *HOSTILE.split()]
+    noise = rng.choice((0.15, 0.35, 0.6))
+    candidates = {tuple(misheard(rng, ref, noise * rng.choice((0.3, 1, 1.5)))) for _ in range(1 if index == 3 else depth)}
+    hyps = []
+    for heard in sorted(candidates):
+        wrong = errors(ref, heard).errors
+        am = -900.0 + 36 * len(heard) - 2.5 * wrong + rng.gauss(0, 9)
+        lm = -5.5 * len(heard) - 0.4 * wrong + rng.gauss(0, 1.2)
+        hyps.append(Hypothesis(" ".join(heard), {"am": round(am, 3), "lm": round(lm, 3)}))
+    hyps.sort(key=lambda hyp: -(hyp.scores["am"] + WEIGHTS["lm"] * hyp.scores["lm"] + rng.gauss(0, 6)))
+    return NBest(utt, tuple(hyps), " ".join(ref))
+
+
+def words(rng, count: int) -> list[str]:
+    return rng.choices(WORDS, weights=[1 / (rank + 2) for rank in range(len(WORDS))], k=count)
+
+
+def misheard(rng, ref, rate: float) -> list[str]:
+    """`ref` with substitutions, deletions and insertions at `rate`."""
+    heard = []
+    for word in ref:
+        draw = rng.random() / max(rate, 1e-9)
+        heard += words(rng, 1) if draw < 0.6 else [] if draw < 0.8 else [word, *words(rng, 1)] if draw < 1 else [word]
+    return heard or (words(rng, 1) if rng.random() < 0.3 else [])
+
+
+def judged(rng, nbests, noise: float, lm: str) -> ScoreTable:
+    """Scores of a language model that dislikes errors, more or less reliably."""
+    log_prob, tokens = {}, {}
+    for nbest in nbests:
+        texts = [hyp.text.split() for hyp in nbest.hyps]
+        log_prob[nbest.utt] = np.array([-6.1 * len(t) - 0.9 * errors(nbest.ref.split(), t).errors + rng.gauss(0, noise) for t in texts])
+        tokens[nbest.utt] = np.array([len(t) + 1 for t in texts])
+    return ScoreTable(log_prob, tokens, {"model": f"{abs(hash_of(lm)):064x}", "precision": "float32", "version": "0.1.0"})
+
+
+def hash_of(text: str) -> int:
+    """A number that is the same in every process."""
+    return int.from_bytes(text.encode().ljust(8, b"\x5a")[:8], "big") ** 4 % 2**256
+
+
+def chosen(nbest: NBest, weights, tables, name: str) -> str:
+    """The hypothesis with the highest weighted sum."""
+
+    def total(rank):
+        hyp = nbest.hyps[rank]
+        values = {**hyp.scores, "words": len(hyp.text.split()), **{lm: tables[lm][name].log_prob[nbest.utt][rank] for lm in tables}}
+        return sum(weight * values[feature] for feature, weight in weights.items())
+
+    return nbest.hyps[max(range(len(nbest.hyps)), key=total)].text if nbest.hyps else ""
+
+
+def tuned(weights, dev, texts, lms) -> dict:
+    refs = {nbest.utt: nbest.ref for nbest in dev}
+    wer, first = (evaluate(refs, hyps).score for hyps in (texts, {n.utt: n.hyps[0].text for n in dev}))
+    return {
+        "metric": "wer",
+        "features": weights,
+        "dev": {"path": "data/dev/nbest.jsonl.gz", "utterances": len(dev), "wer": wer, "first_pass": first},
+        "search": {"method": "coordinate", "curves": {lm: curve(weights[lm], wer) for lm in lms}},
+        "version": "0.1.0",
+    }
+
+
+def curve(best: float, wer: float) -> list[list[float]]:
+    """WER over the scale of one feature: a staircase with its bottom around `best`."""
+    return [[round(s / 4, 2), round(wer + 0.1 * round(4 * math.log2((s / 4 + 1) / (best + 1)) ** 2), 3)] for s in range(81)]
+
+
+def perplexity(lm: str, name: str, nbests) -> dict:
+    base = {"ngram": 210.0, "causal": 160.0, "masked": 21.0, "tta": 14.0}[lm]
+    words = sum(len(nbest.ref.split()) for nbest in nbests)
+    return {
+        "lm": f"exp/lm/{lm}",
+        "text": f"data/{name}/text",
+        "sentences": len(nbests),
+        "words": words,
+        "tokens": 2 * words,
+        "log_prob": -12345.6,
+        "subword_ppl": base / 3,
+        "word_ppl": base,
+        "bits_per_char": 1.4,
+        "sentence_ppl_mean": base * 1.5,
+        "sentence_ppl_median": base * 0.9,
+        "oov": 3,
+        "kind": "pseudo-perplexity" if lm in ("masked", "tta") else "perplexity",
+        "rules": "</s> is predicted once a sentence; an unknown word counts as <unk>",
+    }
+
+
+def learning(path: Path, lm: str, rng) -> None:
+    floor = {"causal": 4.4, "masked": 3.1, "tta": 2.7}[lm]
+    lines = []
+    for step in range(10, 1010, 10):
+        loss = floor + 3.5 * math.exp(-step / 180) + rng.gauss(0, 0.06)
+        lines.append({"step": step, "epoch": step // 250, "tokens": step * 4096, "seconds": step * 0.4, "train_loss": loss})
+        if step % 125 == 0 or step == 1000:
+            lines.append({"step": step, "valid_loss": floor + 0.15 + 3.5 * math.exp(-step / 200)})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (path.parent / "config.yaml").write_text("model: tta\nseed: 1\n")
+
+
+def speed(rng) -> dict:
+    rows = []
+    for lm in ("tta", "masked", "causal"):
+        for task in ("hidden", "rerank"):
+            for words in (5, 10, 20, 30, 40, 50):
+                once = 0.004 + 0.0002 * words + (0.006 + 0.0003 * words if task == "rerank" else 0)
+                seconds = sorted(once * (words if lm == "masked" else 1) * rng.lognormvariate(0, 0.06) for _ in range(9))
+                row = {"lm": lm, "task": task, "words": words, "tokens": words + 4, "seconds_median": seconds[4], "seconds": seconds}
+                rows.append(row)
+    return {"rows": rows, "machine": "Example CPU, 2 cores", "threads": 1}
+
+
+def stages(exp: Path) -> None:
+    titles = ("get data", "prepare text and N-best", "subword and binarise", "train LMs", "score", "tune and rescore")
+    common = {"command": "./run.sh --corpus mini", "lmtools": "lmtools 0.1.0", "options": {"corpus": "mini", "seed": "1"}}
+    for stage, (title, seconds) in enumerate(zip(titles, (0.4, 2.1, 9.8, 312.5, 148.0, 11.3), strict=True)):
+        dump({"stage": stage, "title": title, **common, "finished": "2026-01-01", "seconds": seconds}, exp / "stages" / f"{stage}.json")
+    dump({"stage": 6, "title": "report", **common, "finished": None, "seconds": None}, exp / "stages" / "6.json")
+    dump({}, exp / "stages" / "hashes.json")
+
+
+def dump(content, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1))
+
+
+@pytest.fixture(scope="session")
+def exp(tmp_path_factory) -> Path:
+    """A small complete experiment, shared: tests must not change it."""
+    return experiment(tmp_path_factory.mktemp("egs") / "made-up")
+
+
+@pytest.fixture
+def fresh(tmp_path) -> Path:
+    """A small complete experiment of one's own, to damage."""
+    return experiment(tmp_path / "made-up")
+
+
+if __name__ == "__main__":
+    size = int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    print(experiment(Path(sys.argv[1]), dev=size // 2, test=size, depth=20))

@@ -1,0 +1,87 @@
+"""Figures: what they are of, the same bytes each time, readable axes, one colour a system."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+from lmtools.report.collect import collect
+from lmtools.report.figures import DARK, LIGHT, pictures, validation
+from lmtools.report.measure import measure
+from lmtools.report.names import looks
+from lmtools.report.tables import Report
+
+
+@pytest.fixture(scope="module")
+def report(exp):
+    experiment = collect(exp)
+    return Report(experiment, measure(experiment), "lmtools report exp")
+
+
+@pytest.fixture(scope="module")
+def drawn(report):
+    return {picture.name: picture for picture in pictures(report)}
+
+
+NAMES = ("systems-test", "depth-test", "length-test", "learning", "speed")
+
+
+def test_names(drawn):
+    assert tuple(drawn) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_bytes_again_and_other_paper_in_the_dark(drawn, name):
+    light = drawn[name].png(LIGHT)
+    assert light.startswith(b"\x89PNG")
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):  # a user's own settings must not leak in
+        assert drawn[name].png(LIGHT) == light
+    assert drawn[name].png(DARK) != light
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_are_labelled(drawn, name):
+    axes = drawn[name].draw(LIGHT).axes
+    assert all(one.get_xlabel() for one in axes)
+    assert axes[0].get_ylabel() or axes[0].get_yticklabels()[0].get_text() == "first pass"
+    assert drawn[name].caption
+    assert drawn[name].alt
+
+
+def test_a_system_has_one_colour_everywhere(drawn):
+    colors = {}
+    for name in ("length-test", "speed", "learning"):
+        for axes in drawn[name].draw(LIGHT).axes:
+            for line in axes.get_lines():
+                if not line.get_label().startswith("_"):
+                    colors.setdefault(line.get_label(), set()).add(line.get_color())
+    assert set(colors) >= {"T-TA", "uniLM (causal)", "biLM (masked)", "oracle", "first pass"}
+    assert all(len(found) == 1 for found in colors.values())
+    assert len({found.pop() for found in colors.values()}) == len(colors)
+
+
+def test_looks_differ_without_colour():
+    styles = looks(["mine", "yours"])
+    assert len({look.marker for look in styles.values()}) == len(styles)
+
+
+def test_lines_are_the_data(drawn, report):
+    figure = drawn["length-test"].draw(LIGHT)
+    lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
+    expected = [value for value in report.sets[1].by_length("tta") if value is not None]
+    assert np.allclose(lines["T-TA"], expected)
+    speed = drawn["speed"].draw(LIGHT).axes[1]
+    assert speed.get_title() == "reranking"
+    assert speed.get_yscale() == "log"
+    medians = [1000 * row["seconds_median"] for row in report.experiment.speed["rows"] if (row["lm"], row["task"]) == ("tta", "rerank")]
+    (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
+    assert np.allclose(line.get_ydata(), medians)
+
+
+def test_validation_is_placed_by_tokens():
+    lines = [
+        {"step": 10, "tokens": 100, "train_loss": 5.0},
+        {"step": 15, "valid_loss": 4.5},
+        {"step": 20, "tokens": 300, "train_loss": 4.0},
+        {"step": 20, "valid_loss": 4.1},
+    ]
+    assert validation(lines) == [(200, 4.5), (300, 4.1)]

@@ -1,0 +1,54 @@
+"""The verb: what it writes, prints and refuses."""
+
+import pytest
+
+from lmtools.cli import main
+
+
+def test_writes_and_prints(exp, capsys):
+    assert main(["report", str(exp), "--title", "my corpus"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("WER after rescoring: test\nsystem ")
+    assert "T-TA + n-gram" in out
+    names = {path.name for path in (exp / "report").iterdir()}
+    assert {"RESULTS.md", "index.html", "speed.png", "learning.png", "length-test.png", "depth-test.png"} <= names
+    assert "index.html" in err
+    results = (exp / "report/RESULTS.md").read_text()
+    assert results.startswith("# Results: my corpus\n")
+    assert "--title 'my corpus'`" in results
+    for name in names - {"RESULTS.md", "index.html"}:
+        assert f"]({name})" in results
+
+
+def test_says_what_is_absent(fresh, capsys):
+    (fresh / "bench/speed.json").unlink()
+    assert main(["report", str(fresh)]) == 0
+    said = "bench/speed.json: absent, so there is no figure of run time"
+    assert said in capsys.readouterr().err
+    assert said in (fresh / "report/RESULTS.md").read_text()
+    assert said in (fresh / "report/index.html").read_text()
+    assert not (fresh / "report/speed.png").exists()
+
+
+def test_a_figure_that_is_no_longer_drawn_goes(fresh):
+    assert main(["report", str(fresh)]) == 0
+    (fresh / "bench/speed.json").unlink()
+    assert main(["report", str(fresh)]) == 0
+    assert not (fresh / "report/speed.png").exists()
+    assert (fresh / "report/learning.png").exists()
+
+
+@pytest.mark.parametrize("path", ["rescore/tta/test.txt", "ppl/tta/test.json", "tune/tta/weights.json"])
+def test_a_mistake_is_one_line_and_writes_nothing(fresh, capsys, path):
+    (fresh / path).write_text("other-1 some words\n")
+    assert main(["report", str(fresh)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert path in line
+    assert ";" in line
+    assert not (fresh / "report").exists()
+
+
+def test_usage_is_status_2(capsys):
+    with pytest.raises(SystemExit) as status:
+        main(["report"])
+    assert status.value.code == 2

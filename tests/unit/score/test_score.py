@@ -1,0 +1,188 @@
+"""A hypothesis's score is its own: not that of its batch, its neighbours, the cache or the number of workers."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toys import OBJECTIVE, sentences
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.score import Options, perplexity, planner, score_texts, texts
+from lmtools.score.scorers import load_scorer, windows
+from lmtools.subword import BOS, EOS, MASK
+
+TEXTS = [*sentences(60, 5), "", "king", "xylophone king", "the the", " ".join(sentences(12, 6)), "a" * 300]
+
+
+def scores(options, lines=TEXTS):
+    return score_texts(lines, options.load(), options).log_prob
+
+
+@pytest.fixture(params=OBJECTIVE)
+def options(request, trained):
+    return Options(str(trained[request.param]), cache="none")
+
+
+def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
+    """An independent second computation: whole logits, log_softmax, a pass a token for the masked model."""
+    scorer = options.load()
+    lm = scorer.lm
+    for text, score in zip(TEXTS, scores(options), strict=True):
+        ids = scorer.subword.encode(text)
+        if len(ids) > lm.longest:
+            continue
+        whole = torch.tensor([BOS, *ids, EOS])
+        total = 0.0
+        with torch.inference_mode():
+            for position in range(1, len(whole)):
+                tokens, row = whole[None].clone(), position
+                if lm.settings.model == "masked":
+                    tokens[0, position] = MASK
+                if lm.settings.model == "causal":
+                    tokens, row = tokens[:, :position], position - 1
+                state = lm.trunk.hidden(tokens, torch.tensor([tokens.shape[1]]))[0, row]
+                logits = lm.trunk.head(state[None]) @ lm.output.weight.T + lm.output.bias
+                total += float(logits.log_softmax(-1)[0, whole[position]])
+        assert score == pytest.approx(total, abs=1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 50, 333, 4096])
+def test_score_does_not_depend_on_the_batch(options, rows):
+    np.testing.assert_allclose(scores(dataclasses.replace(options, rows=rows)), scores(options), rtol=0, atol=1e-4)
+
+
+def test_score_does_not_depend_on_order_or_duplicates(options):
+    once = scores(options)
+    order = np.random.default_rng(0).permutation(len(TEXTS))
+    again = scores(options, [TEXTS[i] for i in order] + TEXTS)
+    np.testing.assert_array_equal(again[len(TEXTS) :], once)
+    np.testing.assert_array_equal(again[: len(TEXTS)], once[order])
+
+
+def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monkeypatch):
+    cached = dataclasses.replace(options, cache=str(tmp_path))
+    first = scores(cached)
+    np.testing.assert_array_equal(first, scores(options))
+    monkeypatch.setattr(texts, "score_batch", lambda *_: pytest.fail("computed again"))
+    np.testing.assert_array_equal(scores(cached), first)
+
+
+def test_cache_of_another_model_is_not_used(trained, tmp_path):
+    tta, causal = (Options(str(trained[m]), cache=str(tmp_path)) for m in ("tta", "causal"))
+    assert not np.allclose(scores(tta), scores(causal))
+
+
+def test_workers_give_the_same(options, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    spread = dataclasses.replace(options, nj=2, rows=200)
+    np.testing.assert_array_equal(scores(spread), scores(dataclasses.replace(options, rows=200)))
+
+
+def test_out_of_memory_halves_the_batch(options, monkeypatch):
+    expected = scores(options)
+    scorer = options.load()
+    original = scorer.log_probs
+
+    def small(batch):
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("no room")
+        return original(batch)
+
+    monkeypatch.setattr(scorer, "log_probs", small)
+    np.testing.assert_allclose(score_texts(TEXTS, scorer, options).log_prob, expected, rtol=0, atol=1e-4)
+    monkeypatch.setattr(scorer, "log_probs", lambda batch: (_ for _ in ()).throw(torch.OutOfMemoryError("no room")))
+    with pytest.raises(UserError, match="does not fit into memory"):
+        score_texts(["king"], scorer, options)
+
+
+def test_nan_is_refused(options, monkeypatch):
+    scorer = options.load()
+    monkeypatch.setattr(scorer, "log_probs", lambda batch: [np.array([np.nan])] * len(batch))
+    with pytest.raises(UserError, match="scores nan"):
+        score_texts(["king"], scorer, options)
+
+
+@given(length=st.integers(0, 300), longest=st.integers(2, 40))
+@settings(max_examples=200)
+def test_windows_score_every_token_once_with_context(length, longest):
+    cuts = windows(length, longest)
+    covered = [begin + i for begin, end, first, last in cuts for i in range(first, last)]
+    assert covered == list(range(length + 1))
+    for begin, end, first, last in cuts:
+        assert 0 <= begin <= end <= length and end - begin <= longest and 0 <= first < last <= end - begin + 1
+        assert last <= end - begin or end == length, "only the true end of sentence is scored"
+        if begin and longest >= 4:
+            assert first >= longest // 4, "a token in the middle has context on its left"
+
+
+def test_an_overlong_hypothesis_is_never_better_for_it(trained):
+    """Known elsewhere: over-long hypotheses score 0 and so win."""
+    for model in OBJECTIVE:
+        line = " ".join(sentences(20, 9))
+        long, short = scores(Options(str(trained[model]), cache="none"), [line + " king" * 30, line])
+        assert long < short < -10
+
+
+def test_empty_list_and_precision(options):
+    assert scores(options, []).shape == (0,)
+    half = scores(dataclasses.replace(options, precision="bfloat16"))
+    np.testing.assert_allclose(half, scores(options), rtol=0.05, atol=0.5)
+
+
+def test_intact_masked_model_is_one_pass(trained):
+    scorer = load_scorer(str(trained["masked"]), intact=True)
+    assert scorer.signature["lm"] == "masked-intact"
+    sentence = scorer.prepare(["the king came"])[0]
+    whole = torch.tensor([[BOS, *sentence, EOS]])
+    state = scorer.lm.trunk.hidden(whole, torch.tensor([5]))[0, 1:]
+    logits = scorer.lm.trunk.head(state) @ scorer.lm.output.weight.T + scorer.lm.output.bias
+    expected = logits.log_softmax(-1)[torch.arange(4), whole[0, 1:]].detach().numpy()
+    np.testing.assert_allclose(scorer.log_probs([sentence])[0], expected, atol=1e-5)
+
+
+def test_perplexity_figures_agree_with_the_scores(options):
+    lines = [line for line in TEXTS if line]
+    figures = perplexity(lines, options)
+    flat = score_texts(lines, options.load(), options)
+    words = sum(len(line.split()) for line in lines)
+    assert figures["word_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / (words + len(lines))))
+    assert figures["subword_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / flat.tokens.sum()))
+    assert figures["bits_per_char"] == pytest.approx(-flat.log_prob.sum() / sum(len(x) + 1 for x in lines) / np.log(2))
+    assert figures["sentence_ppl_median"] == pytest.approx(np.median(np.exp(-flat.log_prob / flat.tokens)))
+    assert figures["oov"] == 2 and figures["tokens"] == words + len(lines)
+
+
+def test_batches_respect_the_budget():
+    costs = np.random.default_rng(0).integers(1, 50, 200).tolist()
+    plan = planner.batches(costs, 120)
+    assert sorted(i for batch in plan for i in batch) == list(range(200))
+    assert all(len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= 120 for batch in plan)
+    assert [costs[i] for batch in plan for i in batch] == sorted(costs)
+
+
+def test_unknown_language_models_are_refused(tmp_path, capsys):
+    nbest = tmp_path / "n.jsonl"
+    nbest.write_text('{"utt": "u", "hyps": [{"text": "a", "scores": {"am": 1.0}}]}\n')
+    for lm in (str(tmp_path / "none"), str(tmp_path), "hf:" + str(tmp_path)):
+        assert main(["score", "--lm", lm, "--nbest", str(nbest), "--out", str(tmp_path / "o")]) == 1
+        assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "o").exists()
+
+
+def test_score_verb_writes_in_input_order(trained, tmp_path):
+    from lmtools.formats import scores as score_files
+
+    nbest = tmp_path / "n.jsonl"
+    lines = ['{"utt": "b", "hyps": [{"text": "the king"}, {"text": ""}, {"text": "the king"}]}', '{"utt": "a", "hyps": []}',
+             '{"utt": "c", "hyps": [{"text": "a queen"}]}']  # fmt: skip
+    nbest.write_text("\n".join(lines) + "\n")
+    out = tmp_path / "o.scores"
+    assert main(["score", "--lm", str(trained["tta"]), "--nbest", str(nbest), "--out", str(out), "--cache", "none"]) == 0
+    assert [line.split("\t")[0] for line in out.read_text().splitlines()[1:]] == ["b#1", "b#2", "b#3", "c#1"]
+    table = score_files.read(out)
+    assert table.log_prob["b"][0] == table.log_prob["b"][2] != table.log_prob["b"][1]
+    assert table.tokens["b"].tolist() == [3, 1, 3] and table.signature["lm"] == "tta"

@@ -1,0 +1,115 @@
+import argparse
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.errors import UserError
+from lmtools.text import NORMALISERS, Normaliser, add_arguments, from_arguments
+from lmtools.text.normaliser import CHOICES
+
+EVERY = st.builds(Normaliser, **{name: st.sampled_from(allowed) for name, allowed in CHOICES.items()})
+AWKWARD = st.text(st.one_of(st.characters(), st.sampled_from("aA'’´`-.▁ \t\u00a0ßİŉǰΐ́ͅſﬁ½\u1fef\u1ffd\ud800")), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "text", "expected"),
+    [
+        ({}, "  a \t b\u00a0c\u3000d ", "a b c d"),
+        ({}, "▁a▁b", "a b"),
+        ({}, "", ""),
+        ({"case": "lower"}, "ÉTÉ Straße", "été straße"),
+        ({"case": "upper"}, "it's Straße", "IT'S STRASSE"),
+        ({"punctuation": "strip"}, "Well, he said: 'it's well-known' (twice).", "Well he said it's well known twice"),
+        ({"punctuation": "strip"}, "``said'' rock 'n' roll — the boys' $5 a+b", "said rock n roll the boys 5 a b"),
+        ({"punctuation": "strip"}, "isn’t ‘so’ he said``no''now", "isn’t so he said no now"),
+        ({"punctuation": "strip"}, "... -- '", ""),
+        ({"apostrophe": "straight"}, "isn’t isn´t isn`t ‘so’", "isn't isn't isn't 'so'"),
+        ({"apostrophe": "straight", "punctuation": "strip"}, "isn’t ‘so’", "isn't so"),
+        ({"apostrophe": "straight", "unicode_form": "NFKC"}, "isn´t", "isn't"),  # NFKC alone makes it a space and an accent
+        ({"apostrophe": "strip"}, "isn't isn’t", "isnt isnt"),
+        ({"unicode_form": "NFC"}, "e\u0301 ﬁ", "é ﬁ"),
+        ({"unicode_form": "NFKC"}, "ﬁ ½ ＡＢ", "fi 1⁄2 AB"),
+        ({}, "a\ud800b", "a?b"),
+    ],
+)
+def test_table(settings_, text, expected):
+    assert Normaliser(**settings_)(text) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVERY, AWKWARD)
+def test_twice_is_once(normaliser, text):
+    once = normaliser(text)
+    assert normaliser(once) == once
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVERY, AWKWARD)
+def test_output_has_the_form_asked_for(normaliser, text):
+    out = normaliser(text)
+    assert out == " ".join(out.split())
+    assert "▁" not in out
+    out.encode()
+    if normaliser.unicode_form != "none":
+        assert unicodedata.is_normalized(normaliser.unicode_form, out)
+    if normaliser.case != "keep":
+        assert out == (out.lower() if normaliser.case == "lower" else out.upper())
+    if normaliser.apostrophe == "strip":
+        assert not set(out) & set("'’‘´`")
+    if normaliser.apostrophe == "straight":
+        assert not set(out) & set("’‘´`")
+    if normaliser.punctuation == "strip":
+        for word in out.split():
+            assert all(unicodedata.category(c)[0] not in "PS" or c in "'’‘‛´`′＇" for c in word), word
+            assert word.strip("'’‘‛ʼ´`′＇") == word
+
+
+def test_every_single_character_is_settled():
+    """Changes of case and form interact in few places of Unicode; all of them are visited."""
+    for case, form in (("lower", "NFKC"), ("upper", "NFKC"), ("upper", "NFC")):
+        normaliser = Normaliser(case, "strip", "straight", form)
+        text = [normaliser(f"a{chr(point)}b") for point in range(0x3100) if not 0xD800 <= point < 0xE000]
+        assert [normaliser(one) for one in text] == text
+
+
+def test_saved_and_loaded(tmp_path):
+    for name, normaliser in NORMALISERS.items():
+        normaliser.save(tmp_path / name)
+        assert Normaliser.load(tmp_path / name) == normaliser
+
+
+def test_hash_tells_settings_apart():
+    assert len({normaliser.hash for normaliser in NORMALISERS.values()}) == len(NORMALISERS)
+    assert Normaliser(case="lower").hash == Normaliser("lower").hash != Normaliser("upper").hash
+
+
+def test_hash_is_frozen():
+    """Models on disk are recognised by it: a change here makes every one of them foreign."""
+    assert NORMALISERS["librispeech"].hash == "e39c9eaae801388ac350bfc59e652cc7ff7e4921b5928650f79f5606a92a7384"
+
+
+def test_unknown_choice_is_refused():
+    with pytest.raises(UserError, match="'case' is 'title'; choose one of keep, lower, upper"):
+        Normaliser(case="title")
+
+
+def test_no_normaliser_in_directory(tmp_path):
+    with pytest.raises(UserError, match=r"normaliser\.yaml: cannot read"):
+        Normaliser.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], Normaliser()),
+        (["--normaliser", "librispeech"], NORMALISERS["librispeech"]),
+        (["--normaliser", "librispeech", "--case", "upper"], Normaliser("upper", "strip", "straight", "NFKC")),
+        (["--punctuation", "strip", "--unicode-form", "NFC"], Normaliser(punctuation="strip", unicode_form="NFC")),
+    ],
+)
+def test_options(words, expected):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    assert from_arguments(parser.parse_args(words)) == expected

@@ -1,0 +1,176 @@
+"""Training: exact resume after SIGKILL and SIGTERM, early stopping, refusal of bad losses, nothing overwritten."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import yaml
+from toys import OBJECTIVE, settings
+
+from lmtools.checkpoint import load_metadata, load_model, load_tensors
+from lmtools.errors import UserError
+from lmtools.settings import Optim
+from lmtools.train import train
+from lmtools.train.loop import Training
+
+
+def weights(directory) -> bytes:
+    return (directory / "model.safetensors").read_bytes() + (directory / "checkpoint.safetensors").read_bytes()
+
+
+def tensors(directory):
+    """All tensors of the best and the last checkpoint, as bytes (metadata holds times)."""
+    files = ("model.safetensors", "checkpoint.safetensors")
+    return {(f, n): t.numpy().tobytes() for f in files for n, t in load_tensors(directory / f).items()}
+
+
+@pytest.mark.parametrize("model", OBJECTIVE)
+def test_training_learns(trained, model):
+    lines = [json.loads(line) for line in (trained[model] / "metrics.jsonl").read_text().splitlines()]
+    losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
+    assert losses[-1] < losses[0]
+    assert load_metadata(trained[model] / "checkpoint.safetensors")["progress"]["best"] == pytest.approx(min(losses), abs=1e-6)
+
+
+COMMAND = """
+import os, signal, sys, torch
+sys.path.insert(0, {tests!r})
+torch.set_num_threads(1)
+from toys import settings
+from lmtools.train import loop
+kill_at, sig = int(sys.argv[2]), int(sys.argv[3])
+step = loop.Training.step
+def killing(self, indices):
+    if self.progress.step == kill_at:
+        os.kill(os.getpid(), sig)
+    return step(self, indices)
+if kill_at >= 0:
+    loop.Training.step = killing
+try:
+    loop.train(settings({model!r}), {train!r}, {valid!r}, sys.argv[1], "cpu")
+except loop.Stopped as stopped:
+    print(stopped)
+    sys.exit(143)
+"""
+
+
+@pytest.mark.parametrize("model", OBJECTIVE)
+def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path, model):
+    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one that never stopped."""
+    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    script = COMMAND.format(tests=tests, model=model, train=str(tiny / "train.bin"), valid=str(tiny / "valid.bin"))
+
+    def run(out, kill_at=-1, sig=0):
+        command = [sys.executable, "-c", script, str(out), str(kill_at), str(int(sig))]
+        return subprocess.run(command, capture_output=True, text=True).returncode
+
+    assert run(tmp_path / "whole") == 0
+    for kill_at, sig in ((0, signal.SIGKILL), (3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL)):
+        assert run(tmp_path / "pieces", kill_at, sig) == (-signal.SIGKILL if sig == signal.SIGKILL else 143)
+    assert run(tmp_path / "pieces") == 0
+    assert tensors(tmp_path / "pieces") == tensors(tmp_path / "whole")
+    logs = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "pieces")]
+    whole, pieces = ([line for line in map(json.loads, log) if "valid_loss" in line] for log in logs)
+    assert pieces == whole
+
+
+def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_path, capsys):
+    first = settings("tta", epochs=1)
+    train(first, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    before = weights(tmp_path / "m")
+    started = time.perf_counter()
+    train(first, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    assert weights(tmp_path / "m") == before and time.perf_counter() - started < 60
+    train(dataclasses.replace(first, seed=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    assert weights(tmp_path / "m.1") == before
+    assert weights(tmp_path / "m") != before
+    assert "kept as" in capsys.readouterr().out
+
+
+def test_patience_stops_early_and_keeps_the_best(tiny, tmp_path):
+    hot = settings("causal", epochs=50, patience=2, optim=Optim(lr=0.3, warmup=1), valid_every=3)
+    progress = train(hot, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
+    losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
+    assert progress.done and progress.worse == 2 and losses[-3] == min(losses)
+    assert load_metadata(tmp_path / "m/model.safetensors")["valid_loss"] == pytest.approx(min(losses), abs=1e-6)
+
+
+def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
+    step = Training.step
+
+    def poisoned(self, indices):
+        if self.progress.step == 4:
+            self.lm.trunk.head_dense.bias.data.fill_(float("nan"))
+        return step(self, indices)
+
+    monkeypatch.setattr(Training, "step", poisoned)
+    with pytest.raises(UserError, match=r"not finite at step 5 \(batch 5 of epoch 1: sentences \d+"):
+        train(settings("tta"), tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+
+
+def test_settings_and_command_line(tiny, tmp_path, capsys):
+    from lmtools.cli import main
+
+    conf = tmp_path / "c.yaml"
+    conf.write_text(yaml.safe_dump({"model": "tta", "objective": "autoencoding", "arch": {"layers": 1, "dim": 8, "heads": 2, "ffn": 8}}))
+    corpora = ["--train", str(tiny / "train.bin"), "--valid", str(tiny / "valid.bin")]
+    base = ["train", "--conf", str(conf), *corpora, "--out", str(tmp_path / "m")]
+    for wrong, message in (
+        ("optim.lrr=1", "unknown setting 'optim.lrr'; did you mean lr?"),
+        ("arch.heads=3", "not a multiple"),
+        ("arch.width=3", "unknown setting 'arch.width'"),
+        ("model=rnn", "known: causal, masked, tta"),
+        ("batch.sentences=null", "either batch.sentences or batch.tokens"),
+        ("optim.name=lion", "known: adam"),
+    ):
+        assert main([*base, wrong]) == 1
+        err = capsys.readouterr().err
+        assert message in err and err.count("\n") == 1, err
+    assert main([*base, "steps=3"]) == 0
+    lm, subword = load_model(tmp_path / "m")
+    assert lm.settings.steps == 3 and subword.size == lm.size
+
+
+def test_bfloat16_follows_float32(tiny, tmp_path):
+    """Matrix products in bfloat16 change the course of a short training only slightly."""
+    best = {
+        p: train(settings("tta", precision=p), tiny / "train.bin", tiny / "valid.bin", tmp_path / p, "cpu").best
+        for p in ("float32", "bfloat16")
+    }
+    assert best["bfloat16"] == pytest.approx(best["float32"], abs=0.05)
+
+
+def test_a_damaged_model_directory_is_refused(trained, tmp_path):
+    import shutil
+
+    shutil.copytree(trained["tta"], tmp_path / "m")
+    (tmp_path / "m/model.safetensors").write_bytes((trained["tta"] / "model.safetensors").read_bytes()[:-100])
+    with pytest.raises(UserError, match="not a readable safetensors file"):
+        load_model(tmp_path / "m")
+    shutil.copy(trained["tta"] / "model.safetensors", tmp_path / "m")
+    config = (tmp_path / "m/config.yaml").read_text()
+    (tmp_path / "m/config.yaml").write_text(config.replace("dim: 16", "dim: 32"))
+    with pytest.raises(UserError, match="does not fit config"):
+        load_model(tmp_path / "m")
+    (tmp_path / "m/config.yaml").write_text(config.replace("hash: ", "hash: 0"))
+    with pytest.raises(UserError, match="not the vocabulary"):
+        load_model(tmp_path / "m")
+
+
+def test_model_directories_hold_no_pickle(trained):
+    for path in trained["tta"].rglob("*"):
+        assert path.suffix in (".yaml", ".safetensors", ".jsonl", ".txt", ".model", "") and not path.name.endswith((".pt", ".pkl"))
+        if path.is_file():
+            assert b"\x80\x04\x95" not in path.read_bytes()[:64]
+
+
+def test_weights_are_saved_once(trained):
+    names = load_tensors(trained["tta"] / "model.safetensors")
+    assert "output.weight" not in names and torch.is_tensor(names["output.bias"])

@@ -1,0 +1,285 @@
+# Options, stages with declared inputs and outputs, manifests, logs and one run at a time, for every recipe's run.sh:
+#
+#   cd "$(dirname "$0")" && . ../../utils/recipe.sh
+#   depth=50  # hypotheses an utterance: a variable is an option, its comment is what --help says of it
+#   options "$@"
+#   if stage 4 "score" $nbest $lm/config.yaml : $scores; then
+#     lmtools score ...
+#   fi
+#
+# A stage starts only if its inputs exist and has to leave its outputs behind. What it read and wrote is recorded in
+# $expdir/stages/4.json, what it said in $expdir/log/stage4.log. No stage changes the directory of the run.
+# shellcheck shell=bash
+
+set -euo pipefail
+
+# Options of every recipe
+stage=0          # first stage to run
+stop_stage=99    # last stage to run
+skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their manifests say
+debug=false      # true: show every command, and the traceback of an error
+
+recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+recipe_script=./${0##*/}
+recipe_command=$recipe_script
+recipe_given= # the options of this call without the stages, for the command that a message suggests
+recipe_help=false
+recipe_open= # number of the stage that runs now
+recipe_line=
+recipe_names=()
+declare -A recipe_default=() recipe_about=() recipe_reads=() recipe_writes=()
+if [[ -d $recipe_home/.venv/bin ]]; then
+  PATH=$recipe_home/.venv/bin:$PATH
+fi
+
+# recipe_fail MESSAGE [STATUS]: end the run, saying why.
+recipe_fail() {
+  printf '%s: %s\n' "$recipe_script" "$1" >&2
+  exit "${2:-1}"
+}
+
+# wrong MESSAGE: end the run because its options do not fit together; --help still works.
+wrong() {
+  [[ $recipe_help = true ]] || recipe_fail "$1" 2
+}
+
+# paths ARRAY PREFIX SUFFIX NAME...: append PREFIX NAME SUFFIX for each NAME to ARRAY.
+paths() {
+  local -n recipe_array=$1
+  local name
+  for name in "${@:4}"; do
+    recipe_array+=("$2$name$3")
+  done
+}
+
+# lms_of SYSTEM NAME...: the names of the LMs that a system combines: a+b those two, all every NAME, first-pass none.
+lms_of() {
+  case $1 in
+    first-pass) ;;
+    all) echo "${@:2}" ;;
+    *) echo "${1//+/ }" ;;
+  esac
+}
+
+# options "$@": set the variables above from --name value and take the lock, or, under --help, explain the recipe.
+options() {
+  recipe_declare "${BASH_SOURCE[0]}"
+  recipe_declare "$recipe_script"
+  recipe_parse "$@"
+  : "${expdir:=exp}"
+  if [[ $recipe_help = true ]]; then
+    recipe_explain
+  else
+    recipe_start
+  fi
+}
+
+# recipe_declare FILE: collect the lines NAME=DEFAULT # COMMENT; an indented comment line continues the one above it.
+recipe_declare() {
+  local line name='' pattern='^([a-z][a-z0-9_]*)=("[^"]*"|'\''[^'\'']*'\''|[^[:space:]]*)([[:space:]]+#[[:space:]]*(.*))?$'
+  while IFS= read -r line && [[ $line != 'options "$@"'* ]]; do
+    if [[ $line =~ $pattern && $line != recipe_* ]]; then
+      name=${BASH_REMATCH[1]}
+      [[ -v recipe_default[$name] ]] || recipe_names+=("$name")
+      recipe_default[$name]=${!name}
+      recipe_about[$name]=${BASH_REMATCH[4]}
+    elif [[ $name && $line =~ ^[[:space:]]+\#[[:space:]]*(.*)$ ]]; then
+      recipe_about[$name]+=$'\n'${BASH_REMATCH[1]}
+    else
+      name=
+    fi
+  done <"$1"
+}
+
+# recipe_parse "$@": --name value, --name=value, --switch; a dash in a name is as good as an underscore.
+recipe_parse() {
+  local word name value
+  while (($#)); do
+    word=$1
+    shift
+    case $word in
+      --help | -h) recipe_help=true && continue ;;
+      --?*) ;;
+      *) recipe_fail "unexpected '$word'; options are --name value (--help lists them)" 2 ;;
+    esac
+    name=${word#--} && name=${name%%=*} && name=${name//-/_}
+    [[ $name && -v recipe_default[$name] ]] || recipe_unknown "${word%%=*}"
+    if [[ $word = *=* ]]; then
+      value=${word#*=}
+    elif [[ ${recipe_default[$name]} = @(true|false) && ${1-} != @(true|false) ]]; then
+      value=true
+    elif (($#)) && [[ $1 != --* ]]; then
+      value=$1
+      shift
+    else
+      recipe_fail "$word needs a value; write $word=VALUE if it begins with dashes" 2
+    fi
+    recipe_set "$name" "$value"
+  done
+  ((stage <= stop_stage)) || recipe_fail "--stage $stage comes after --stop-stage $stop_stage; nothing would run" 2
+}
+
+# recipe_unknown --NAME: refuse an option, naming the closest.
+recipe_unknown() {
+  local close
+  close=$(recipe_python closest "${1#--}" "${recipe_names[@]//_/-}" help)
+  recipe_fail "unknown option $1; ${close:+did you mean --$close? }--help lists the options" 2
+}
+
+# recipe_set NAME VALUE: assign an option; a value of another kind than its default is refused.
+recipe_set() {
+  local option=--${1//_/-} default=${recipe_default[$1]} kind=
+  [[ $default != @(true|false) || $2 = @(true|false) ]] || kind="true or false"
+  [[ ! $default =~ ^[0-9]+$ || $2 =~ ^[0-9]+$ ]] || kind="a whole number"
+  [[ ! $kind ]] || recipe_fail "$option is '$2'; it takes $kind" 2
+  printf -v "$1" %s "$2"
+  recipe_command+=" $option $(printf %q "$2")"
+  [[ $1 = @(stage|stop_stage) ]] || recipe_given+=" $option $(printf %q "$2")"
+}
+
+# recipe_explain: the recipe's first comment and its options; the stages explain themselves as they are met.
+recipe_explain() {
+  local name
+  sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$recipe_script"
+  printf '\nUsage: %s [--option value]...   Paths are seen from the directory of run.sh.\n\nOptions, with their defaults:\n' "$recipe_script"
+  for name in "${recipe_names[@]}"; do
+    printf '  --%s %s\n' "${name//_/-}" "${recipe_default[$name]:-\"\"}"
+    [[ ! ${recipe_about[$name]} ]] || printf '        %s\n' "${recipe_about[$name]//$'\n'/$'\n'        }"
+  done
+  printf '\nStages:\n'
+}
+
+# recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all that it started end.
+recipe_start() {
+  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) || recipe_fail "bash $BASH_VERSION is too old; use 4.4 or newer"
+  command -v lmtools >/dev/null || recipe_fail "lmtools is not installed; run 'make setup' in $recipe_home"
+  recipe_version=$(lmtools --version) && recipe_version=${recipe_version##* }
+  if [[ $debug = true ]]; then
+    # shellcheck disable=SC2317,SC2329  # run.sh calls it
+    lmtools() { command lmtools "$@" --debug; }
+  fi
+  mkdir -p "$expdir/stages" "$expdir/log"
+  exec 9<>"$expdir/.lock" # children inherit it: the lock lasts as long as anything that may still write
+  recipe_python lock "$expdir/.lock" 9 $$ || exit 1
+  trap recipe_exit EXIT
+  trap 'recipe_line=$LINENO' ERR
+}
+
+# recipe_python VERB ...: what is easier in Python.
+recipe_python() {
+  python3 "$recipe_home/utils/recipe.py" "$@"
+}
+
+# stage N TITLE IN... : OUT...: true if stage N is to run now; all commands up to the next stage belong to it.
+stage() {
+  local number=$1 title=$2 inputs=() status=0
+  shift 2
+  while (($#)) && [[ $1 != : ]]; do
+    inputs+=("$1")
+    shift
+  done
+  recipe_reads[$number]=$(printf '%s\n' "${inputs[@]}")
+  recipe_writes[$number]=$(printf '%s\n' "${@:2}")
+  if [[ $recipe_help = true ]]; then
+    printf '  %s  %s\n       reads  %s\n       writes %s\n' "$number" "$title" "${inputs[*]}" "${*:2}"
+    return 1
+  fi
+  recipe_close
+  if ((number < stage || number > stop_stage)); then
+    recipe_python stale "$expdir/stages" "$number"
+    return 1
+  fi
+  recipe_need "$number" "${inputs[@]}"
+  recipe_begin "$number" "$title" "${#inputs[@]}" "${inputs[@]}" "${@:2}" || status=$?
+  ((status == 0 || status == 3)) || exit 1
+  return "$status"
+}
+
+# recipe_need N IN...: each input of stage N exists; else say which stage writes it, and from where to start.
+recipe_need() {
+  local number=$1 path writer first
+  for path in "${@:2}"; do
+    [[ ! -e $path ]] || continue
+    writer=$(recipe_writer "$path" "$number")
+    [[ $writer ]] || recipe_fail "stage $number needs $path, which no earlier stage writes; check the path"
+    first=$(recipe_first "$writer")
+    recipe_fail "stage $number needs $path, which stage $writer writes; run $recipe_script$recipe_given --stage $first --stop-stage $writer"
+  done
+}
+
+# recipe_writer PATH N: number of the last stage before N that writes PATH or a directory around it; nothing if none does.
+recipe_writer() {
+  local number output last=
+  for number in "${!recipe_writes[@]}"; do
+    ((number < $2 && number >= ${last:-0})) || continue
+    while IFS= read -r output; do
+      [[ $1 != "$output" && $1 != "$output"/* ]] || last=$number
+    done <<<"${recipe_writes[$number]}"
+  done
+  echo "$last"
+}
+
+# recipe_first N: the earliest stage that has to run for stage N to have all its inputs.
+recipe_first() {
+  local first=$1 path writer
+  while IFS= read -r path; do
+    [[ $path && ! -e $path ]] || continue
+    writer=$(recipe_writer "$path" "$1")
+    [[ ! $writer ]] || writer=$(recipe_first "$writer")
+    ((${writer:-$first} >= first)) || first=$writer
+  done <<<"${recipe_reads[$1]}"
+  echo "$first"
+}
+
+# recipe_begin N TITLE COUNT IN... OUT...: record the start of a stage and open its log; status 3 if it is done and may be skipped.
+recipe_begin() {
+  local number=$1 title=$2 inputs=("${@:4:$3}") values=() name
+  for name in "${recipe_names[@]}"; do
+    [[ $name = @(stage|stop_stage|skip_done|debug) ]] || values+=("$name=${!name}")
+  done
+  recipe_python begin "$expdir/stages" "$number" --title "$title" --script "$recipe_script" --command "$recipe_command" \
+    --version "$recipe_version" --skip-done "$skip_done" --options "${values[@]}" --inputs "${inputs[@]}" --outputs "${@:4+$3}" || return
+  recipe_open=$number
+  recipe_log=$expdir/log/stage$number.log
+  exec {recipe_out}>&1 {recipe_err}>&2 > >(trap '' INT TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
+  recipe_tee=$! # it ignores the signals that end a stage, so that the stage's last words are kept
+  echo "== stage $number: $title == $(date '+%F %T')"
+  [[ $debug = false ]] || set -x
+}
+
+# recipe_unlog: the stage's output has reached its log; give the run its own output back.
+recipe_unlog() {
+  exec >&"$recipe_out" 2>&"$recipe_err" {recipe_out}>&- {recipe_err}>&-
+  wait "$recipe_tee" || true
+}
+
+# recipe_close: the stage that runs, if any, is over: its outputs exist, and its manifest is complete.
+recipe_close() {
+  { set +x; } 2>/dev/null
+  [[ $recipe_open ]] || return 0
+  local number=$recipe_open status=0
+  recipe_open=
+  recipe_python end "$expdir/stages" "$number" || status=$?
+  recipe_unlog
+  ((status == 0)) || recipe_fail "stage $number failed; its log: $recipe_log"
+}
+
+# recipe_exit: at the end of the run complete the last stage, or say which stage failed and where.
+recipe_exit() {
+  local status=$?
+  { set +x; } 2>/dev/null
+  # A signal ends the shell with the status of an earlier command; that something still works tells it from a regular end.
+  if [[ $recipe_open ]] && recipe_python stop "$expdir/.lock"; then
+    status=143
+  fi
+  if ((status == 0)); then
+    recipe_close
+  elif [[ $recipe_open ]]; then
+    recipe_unlog
+    if ((status > 128)); then
+      recipe_fail "stage $recipe_open was interrupted; the same command goes on with it (its log: $recipe_log)" "$status"
+    fi
+    printf '%s:%s: stage %s failed with status %s; its log: %s\n' "$recipe_script" "$recipe_line" "$recipe_open" "$status" "$recipe_log" >&2
+    exit "$status"
+  fi
+}
