@@ -49,11 +49,10 @@ for pair in $lms $lm_dirs; do
   case $pair in
     *=*) lm[$name]=${pair#*=} && given+=("${lm[$name]#hf:}") ;;
     ngram) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/config.yaml") ;;
-    *) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/model.safetensors") ;;
+    *) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/model.safetensors") && bench+=(--lm "$name=${lm[$name]}") ;;
   esac
   paths scores "$expdir/score/$name/" .scores "${sets[@]}"
   paths ppls "$expdir/ppl/$name/" .json valid "${tests[@]}"
-  bench+=(--lm "$name=${lm[$name]}")
 done
 systems=() weights=() rescored=()
 for system in first-pass "${names[@]}" $combinations; do
@@ -118,6 +117,6 @@ if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" : "${wei
 fi
 
 if stage 6 "report" "${nbests[@]}" "${trained[@]}" "${weights[@]}" "${rescored[@]}" : "$expdir"/report/{RESULTS.md,index.html}; then
-  lmtools bench score "${bench[@]}" --out "$expdir/bench/speed.json"
+  ((${#bench[@]} == 0)) || lmtools bench score "${bench[@]}" --out "$expdir/bench/speed.json"
   lmtools report "$expdir" --nbest "${nbests[@]}" --title "${PWD##*/} ($corpus)"
 fi

@@ -1,6 +1,6 @@
 """n-gram language models: estimated here or by KenLM's lmplz, queried through KenLM."""
 
-from lmtools.ngram.build import build
+from lmtools.ngram.directory import build
 from lmtools.ngram.model import Description, NgramModel
 
 __all__ = ["Description", "NgramModel", "build"]

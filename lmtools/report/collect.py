@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.files import read_bytes, read_lines, sha256
+from lmtools.files import read_bytes, read_lines
 from lmtools.formats import jsonl, kaldi_text, lists, scores
 from lmtools.report.names import ordered
+from lmtools.rescore import Weights, load, set_hash
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
@@ -34,15 +37,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class System:
-    """One way of choosing: what `lmtools tune` found (empty if that is not there) and the texts chosen in each set."""
+    """One way of choosing: what `lmtools tune` found (None if that is not there) and the texts chosen in each set."""
 
-    tuned: Mapping
+    weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
-
-    @property
-    def weights(self) -> Mapping[str, float]:
-        """Weight by feature."""
-        return self.tuned.get("features", {})
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,11 @@ class Experiment:
         """The sets that weights were not tuned on; all, if there are no others."""
         return tuple(sample for sample in self.samples if not sample.tuned) or self.samples
 
+    def columns(self, sample: Sample) -> dict[str, list[np.ndarray]]:
+        """Each language model's log-probabilities (hypotheses,) of the lists of `sample`."""
+        paths = {path.parent.name: path for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))}
+        return {name: scores.columns(scores.read(path), sample.nbests, path) for name, path in paths.items()}
+
 
 def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) -> Experiment:
     """The experiment in directory `home`, its lists from the files `nbests` (default: data/*/nbest.jsonl beside it)."""
@@ -90,7 +93,7 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
     return Experiment(
         home,
         title or default_title(home, stages),
-        next((system.tuned["metric"] for system in systems.values() if "metric" in system.tuned), "wer"),
+        next((system.weights.metric for system in systems.values() if system.weights), "wer"),
         samples,
         **parts,
         seeds=read_seeds(home),
@@ -140,7 +143,7 @@ def read_samples(paths: Sequence[Path], systems: Mapping[str, System]) -> tuple[
             raise UserError(f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest")
         nbests = with_references(path)
         if nbests:
-            samples.append(Sample(name, path, tuple(nbests), is_tuned(path, systems)))
+            samples.append(Sample(name, path, tuple(nbests), is_tuned(name, nbests, systems)))
         else:
             dropped.append(f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out")
     if not samples:
@@ -159,13 +162,12 @@ def with_references(path: Path) -> list[NBest]:
     return nbests
 
 
-def is_tuned(path: Path, systems: Mapping[str, System]) -> bool:
-    """Whether weights say that they were tuned on this file; without weights, whether the set is called dev or valid."""
-    sets = [system.tuned["dev"] for system in systems.values() if "dev" in system.tuned]
+def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) -> bool:
+    """Whether weights say that they were tuned on these lists or on a set so called; without weights, whether it is called dev or valid."""
+    sets = [system.weights.dev for system in systems.values() if system.weights]
     if not sets:
-        return set_name(path).startswith(("dev", "valid"))
-    content = sha256(path)
-    return any(content == dev.get("sha256") if "sha256" in dev else set_name(Path(dev["path"])) == set_name(path) for dev in sets)
+        return name.startswith(("dev", "valid"))
+    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {dev.sha256 for dev in sets}
 
 
 def read_systems(home: Path) -> dict[str, System]:
@@ -173,15 +175,14 @@ def read_systems(home: Path) -> dict[str, System]:
     systems = {}
     for name in ordered({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         weights = home / "tune" / name / "weights.json"
-        tuned = read_json(weights, "features") if weights.exists() else {}
         texts = {path.stem: kaldi_text.read(path) for path in sorted((home / "rescore" / name).glob("*.txt"))}
-        systems[name] = System(tuned, texts)
+        systems[name] = System(load(weights) if weights.exists() else None, texts)
     return systems
 
 
 def keep(system: System, samples: Sequence[Sample]) -> System:
     """`system` with the texts of `samples` only."""
-    return System(system.tuned, {sample.name: system.texts[sample.name] for sample in samples if sample.name in system.texts})
+    return System(system.weights, {sample.name: system.texts[sample.name] for sample in samples if sample.name in system.texts})
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:

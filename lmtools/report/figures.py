@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from lmtools.report.measure import LENGTHS, Measured, length_classes
 from lmtools.report.names import FIRST, ORACLE, Look, label, looks, ordered
 from lmtools.report.tables import TASKS, Report, span
+from lmtools.rescore.tuning import FLAT
 
 DPI = 160
 
@@ -118,7 +119,8 @@ def depth_pictures(report: Report) -> Iterator[Picture]:
             reached = ", ".join(f"{depth}: {measured.oracle[depth - 1]:.2f}" for depth in measured.depths)
             yield Picture(
                 f"depth-{measured.sample.name}",
-                f"{report.metric} on {measured.sample.name} when only the first hypotheses of each list are there to choose from.",
+                f"{report.metric} on {measured.sample.name} when only the first hypotheses of each list are there to choose from, "
+                "with the weights tuned on whole lists; the dashed line is the first pass.",
                 f"Oracle {report.metric} by list depth: {reached}.",
                 lambda theme, measured=measured: draw_depth(theme, measured, report.metric),
             )
@@ -127,14 +129,15 @@ def depth_pictures(report: Report) -> Iterator[Picture]:
 def draw_depth(theme: Theme, measured: Measured, metric: str) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    depths = np.arange(1, len(measured.oracle) + 1)
-    styles = looks([ORACLE])
-    line(axes, theme, styles[ORACLE], ORACLE, depths, measured.oracle, marker="")
+    styles = looks(measured.results)
+    axes.axhline(measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
+    line(axes, theme, styles[ORACLE], ORACLE, np.arange(1, len(measured.oracle) + 1), measured.oracle, marker="")
+    for name, curve in measured.by_depth.items():
+        line(axes, theme, styles[name], name, measured.depths, curve)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(measured.depths))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(bottom=0)
     axes.set_xlabel("list depth (hypotheses an utterance)")
     axes.set_ylabel(f"{metric} on {measured.sample.name}")
     beside(axes)
@@ -167,6 +170,68 @@ def draw_length(theme: Theme, measured: Measured, metric: str) -> Figure:
     axes.set_ylabel(f"{metric} on {measured.sample.name}")
     beside(axes)
     return figure
+
+
+def scale_pictures(report: Report) -> Iterator[Picture]:
+    """The score on the tuning set over the scale of the language model, one curve for each system with a single one."""
+    curves, tuned = {}, {}
+    for name, system in report.experiment.systems.items():
+        found = list((system.weights.search.get("curves") or {}).values()) if system.weights else []
+        if len(found) == 1:
+            curves[name], tuned[name] = found[0], system.weights
+    if curves:
+        flat = "; ".join(f"{label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}" for name, curve in curves.items())
+        yield Picture(
+            "scale",
+            f"{report.metric} on the tuning set over the scale of the language model, the other weights as tuned. "
+            "The mark is the chosen scale; the bar of the same colour at the bottom is the flat region around it: "
+            f"scales with a {report.metric} within {FLAT} of the best. The dashed line is the first pass.",
+            f"Flat regions of the scale: {flat}.",
+            lambda theme: draw_scale(theme, curves, tuned, report.metric),
+        )
+
+
+def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
+    figure = Figure((6.6, 4.2))
+    axes = figure.subplots()
+    styles = looks([*curves, FIRST])
+    first = next(iter(tuned.values())).dev.first_pass
+    axes.axhline(first, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
+    for place, (name, curve) in enumerate(curves.items()):
+        scales, scores = np.array(curve["points"]).T
+        look, chosen, (low, high) = styles[name], curve["chosen"], curve["flat"]
+        axes.step(scales, scores, where="post", color=theme.color(look), linewidth=1.3)
+        below = axes.get_xaxis_transform()  # x in scales, y in parts of the axes' height
+        height = 0.03 + 0.04 * place
+        bar = {"linewidth": 5, "solid_capstyle": "butt", "marker": "|", "markersize": 9}
+        axes.plot([low, high], [height, height], transform=below, color=theme.color(look), **bar)
+        mark = {"marker": look.marker, "markersize": 11 if look.marker == "*" else 8, "markeredgecolor": theme.paper}
+        axes.plot([chosen], held(scales, scores, [chosen]), color=theme.color(look), label=label(name), **mark)
+    frame(axes, curves, first)
+    form = next(iter(tuned.values())).search.get("form")
+    axes.set_xlabel("lambda, the language model's share" if form == "interpolation" else "scale of the language model (first pass: 1)")
+    axes.set_ylabel(f"{metric} on the tuning set")
+    beside(axes)
+    return figure
+
+
+def frame(axes, curves, first: float) -> None:
+    """Limits that show the best scales and what is not far worse than the first pass, and room below for a bar a curve."""
+    points = np.concatenate([np.array(curve["points"]) for curve in curves.values()])
+    chosen = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]
+    low, high = min(first, *chosen), max(first, *chosen)
+    span = (high - low) or 1.0
+    low, high = (low - 0.1 * span, high + 0.4 * span) if first >= np.mean(chosen) else (low - 0.4 * span, high + 0.1 * span)
+    inside = points[(points[:, 1] >= low) & (points[:, 1] <= high), 0]
+    margin = 0.03 * (np.ptp(inside) or 1.0)
+    axes.set_xlim(inside.min() - margin, inside.max() + margin)
+    room = 0.05 + 0.04 * len(curves)
+    axes.set_ylim(low - room / (1 - room) * (high - low), high)
+
+
+def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
+    """The score at each scale of `at`: a point's score holds up to the next point."""
+    return scores[np.maximum(np.searchsorted(scales, at, side="right") - 1, 0)]
 
 
 def learning_pictures(report: Report) -> Iterator[Picture]:
@@ -255,6 +320,7 @@ PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {
     "systems": system_pictures,
     "depth": depth_pictures,
     "length": length_pictures,
+    "scale": scale_pictures,
     "learning": learning_pictures,
     "speed": speed_pictures,
 }

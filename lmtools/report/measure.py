@@ -1,6 +1,6 @@
 """Scores every system of an experiment on every set: corpus level, by utterance length, by list depth, against the first pass."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,9 @@ import numpy as np
 from lmtools.evaluate import METRICS, Bootstrap, MatchedPairs, evaluate, matched_pairs, nbest_statistics, oracle, paired_bootstrap
 from lmtools.report.collect import Experiment, Sample
 from lmtools.report.names import FIRST, ORACLE
+from lmtools.rescore import gather
+from lmtools.rescore.features import best, combine
+from lmtools.types import Hypothesis, NBest
 
 SEED = 1  # of the bootstrap
 LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, None))  # words of the reference, both ends included
@@ -28,12 +31,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Measured:
-    """One set: results by system, the first pass and the oracle among them, and the oracle by list depth (depth,)."""
+    """One set: results by system, the first pass and the oracle among them, and scores by list depth.
+
+    oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems whose features are at hand.
+    """
 
     sample: Sample
     metric: str
     results: Mapping[str, Result]
     oracle: np.ndarray
+    by_depth: Mapping[str, list[float]]
 
     @property
     def lengths(self) -> np.ndarray:
@@ -49,8 +56,13 @@ class Measured:
 
     @property
     def depths(self) -> list[int]:
-        """The list depths that tables show: those of DEPTHS that are shorter than the longest list, and that."""
-        return [depth for depth in DEPTHS if depth < len(self.oracle)] + [len(self.oracle)]
+        """The list depths that tables show."""
+        return shown_depths(len(self.oracle))
+
+
+def shown_depths(longest: int) -> list[int]:
+    """Those of DEPTHS that are shorter than the longest list, and that."""
+    return [depth for depth in DEPTHS if depth < longest] + [longest]
 
 
 def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
@@ -64,29 +76,57 @@ def measure(experiment: Experiment) -> list[Measured]:
 
 
 def measure_set(experiment: Experiment, sample: Sample) -> Measured:
-    """All systems that chose texts for `sample`; significance only where the weights were not tuned."""
+    """All systems that chose texts for `sample`; significance and depths only where the weights were not tuned."""
     metric = experiment.metric
-    texts = {FIRST: {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in sample.nbests}, ORACLE: best(sample, metric)}
+    rows = nbest_statistics([filled(nbest) for nbest in sample.nbests], metric)
+    texts = {FIRST: first_texts(sample), ORACLE: best_texts(sample, rows, metric)}
     texts |= {name: system.texts[sample.name] for name, system in experiment.systems.items() if sample.name in system.texts}
-    first = result(sample, texts[FIRST], metric, FIRST)
     source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
     results = {name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()}
+    curve, by_depth = oracle(sample.nbests, metric), {}
     if sample in experiment.judged:
-        results = {name: compared(sample, one, first, metric) for name, one in results.items()}
-    return Measured(sample, metric, results, oracle(sample.nbests, metric))
+        results = {name: compared(sample, one, results[FIRST], metric) for name, one in results.items()}
+        by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
+    return Measured(sample, metric, results, curve, by_depth)
+
+
+def filled(nbest: NBest) -> NBest:
+    """The list; an empty one counts as one empty hypothesis."""
+    return nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref)
+
+
+def first_texts(sample: Sample) -> dict[str, str]:
+    """What the decoder itself chose."""
+    return {nbest.utt: filled(nbest).hyps[0].text for nbest in sample.nbests}
+
+
+def best_texts(sample: Sample, rows: Sequence[np.ndarray], metric: str) -> dict[str, str]:
+    """The oracle's choice: in each list the first of those hypotheses that are best by themselves."""
+    gain = METRICS[metric].gain
+    return {nbest.utt: filled(nbest).hyps[int(gain(one).argmax())].text for nbest, one in zip(sample.nbests, rows, strict=True)}
+
+
+def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]) -> dict[str, list[float]]:
+    """The score of each system at each of `depths`, had its lists been so short; not of systems whose scores are not all there."""
+    columns = experiment.columns(sample)
+    features = gather(sample.nbests, columns, sample.path)
+    longest = features.valid.shape[1]
+    statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
+    score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
+    curves = {}
+    for name, system in experiment.systems.items():
+        if sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names):
+            weights = system.weights.features
+            totals = combine([weights.get(feature, 0.0) for feature in features.names], features.values)
+            choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]
+            curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
+    return curves
 
 
 def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
     """The score of one system, without comparison."""
     evaluation = evaluate(sample.refs, texts, metric, source)
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
-
-
-def best(sample: Sample, metric: str) -> dict[str, str]:
-    """The oracle's choice: in each list the first of those hypotheses that are best by themselves."""
-    gain = METRICS[metric].gain
-    ranks = [int(gain(rows).argmax()) if len(rows) else None for rows in nbest_statistics(sample.nbests, metric)]
-    return {nbest.utt: "" if rank is None else nbest.hyps[rank].text for nbest, rank in zip(sample.nbests, ranks, strict=True)}
 
 
 def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:

@@ -134,13 +134,13 @@ def size(sample: Sample) -> str:
 
 def weight_tables(report: Report) -> Iterator[Table]:
     """The tuned weight of every feature in every system."""
-    systems = {name: system for name, system in report.experiment.systems.items() if system.weights}
-    if not systems:
+    weights = {name: system.weights.features for name, system in report.experiment.systems.items() if system.weights}
+    if not weights:
         return
-    features = {feature: None for system in systems.values() for feature in system.weights}
-    lms = set(report.experiment.models) | {name for name in systems if name in features}
+    features = dict.fromkeys(feature for one in weights.values() for feature in one)
+    lms = set(report.experiment.models)
     order = [name for name in features if name not in lms] + ordered(name for name in features if name in lms)
-    rows = [(label(name), *(weight(system.weights.get(feature)) for feature in order)) for name, system in systems.items()]
+    rows = [(label(name), *(weight(one.get(feature)) for feature in order)) for name, one in weights.items()]
     note = "A hypothesis scores the sum of weight times value over the features (natural logs); `words` is its number of words."
     yield Table("Weights", ("system", *order), tuple(rows), (note, *deviations(report), *provenance(report)))
 
@@ -151,12 +151,15 @@ def weight(value: float | None) -> str:
 
 
 def deviations(report: Report) -> Iterator[str]:
-    """Where the score on the tuning set is not what tuning said it would be."""
+    """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted, elsewhere by choosing again."""
     for measured in report.sets:
-        for name, system in report.experiment.systems.items():
-            said = system.tuned.get("dev", {}).get(system.tuned.get("metric"))
-            if measured.sample.tuned and said is not None and name in measured.results and abs(measured.results[name].score - said) > 0.005:
-                found = f"{measured.results[name].score:.2f} here, {said:.2f} in its weights.json"
+        for name, result in measured.results.items():
+            system = report.experiment.systems.get(name)
+            expected = measured.by_depth[name][-1] if name in measured.by_depth else None
+            if system and system.weights and measured.sample.tuned:
+                expected = system.weights.dev.score
+            if expected is not None and abs(result.score - expected) > 0.005:
+                found = f"the rescored text has {result.score:.2f}, the weights choose {expected:.2f}"
                 yield f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore again."
 
 
@@ -169,6 +172,16 @@ def oracle_tables(report: Report) -> Iterator[Table]:
         rows.append((measured.sample.name, *reached))
     title = f"Oracle {report.metric} by list depth"
     yield Table(title, ("set", *map(str, depths)), tuple(rows), tuple(provenance(report, *(one.sample for one in report.sets))))
+
+
+def depth_tables(report: Report) -> Iterator[Table]:
+    """Every system by list depth, with the same weights."""
+    for measured in report.judged:
+        curves = {ORACLE: [measured.oracle[depth - 1] for depth in measured.depths], **measured.by_depth}
+        if measured.by_depth and len(measured.oracle) > 1:
+            rows = [(label(name), *map(decimal, curve)) for name, curve in curves.items()]
+            title = f"{report.metric} by list depth: {measured.sample.name}"
+            yield Table(title, ("system", *map(str, measured.depths)), tuple(rows), tuple(provenance(report, measured.sample)))
 
 
 def ppl_tables(report: Report) -> Iterator[Table]:
@@ -278,6 +291,7 @@ TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
     main_tables,
     weight_tables,
     oracle_tables,
+    depth_tables,
     ppl_tables,
     length_tables,
     speed_tables,

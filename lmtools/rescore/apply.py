@@ -30,7 +30,8 @@ def check(features: Features, weights: Weights, source) -> None:
     if missing:
         raise UserError(f"{source}: no feature {', '.join(missing)}: {tuned}; give --scores NAME=FILE for each that the lists lack")
     if extra:
-        raise UserError(f"{source}: no weight for {', '.join(extra)}: {tuned}; leave the column out, or tune with it (--fix NAME=0 ignores it)")
+        remedy = "leave it out, or tune with it (there --fix NAME=0 ignores it)"
+        raise UserError(f"{source}: no weight for {', '.join(extra)}: {tuned}; {remedy}")
 
 
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:

@@ -87,9 +87,8 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
     for nbest in nbests:
         for rank, hyp in enumerate(nbest.hyps, 1):
             if lacking := [name for name in names if name not in hyp.scores]:
-                raise UserError(
-                    f"{source}: hypothesis {rank} of utterance {nbest.utt!r} has no score {lacking[0]!r}; give it to all hypotheses or to none"
-                )
+                which = f"hypothesis {rank} of utterance {nbest.utt!r}"
+                raise UserError(f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or to none")
     return names
 
 
@@ -103,9 +102,8 @@ def assemble(nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[floa
         column[exists] = np.fromiter((value for row in lists for value in row), np.float64, lengths.sum())
         if not np.isfinite(column).all():
             utterance, rank = np.argwhere(~np.isfinite(column))[0]
-            raise UserError(
-                f"{source}: feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r} is no finite number; score it again"
-            )
+            which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
+            raise UserError(f"{source}: feature {name!r} of {which} is no finite number; score it again")
     return Features(tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None])
 
 

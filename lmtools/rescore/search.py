@@ -1,7 +1,8 @@
 """Weights of least corpus-level loss: exact line searches (Och 2003) along the axes and random directions (Powell 1964).
 
-The first column has weight 1. With one other weight the search is exact; with more it starts from minimum-risk weights and from random
-ones, and the best end wins.
+The first column has weight 1. With one other weight the search is exact; with more it starts from several places, and the best end wins.
+Smoothing the loss along the line, averaging the ends or resamples of the set, and minimum risk (Smith and Eisner 2006) chose no better
+weights for unseen utterances when tuned on 250 (within 0.1% WER), so none of them is here.
 """
 
 from collections.abc import Callable
@@ -11,10 +12,8 @@ import numpy as np
 
 from lmtools.rescore.envelope import choose, sweep
 from lmtools.rescore.features import best, combine
-from lmtools.rescore.risk import minimum_risk
 
-TEMPERATURES = (0.3, 1.0, 3.0)  # weights where the risk's minimisation starts
-RANDOM_STARTS = 4
+STARTS = 8
 ROUNDS = 10
 
 
@@ -40,25 +39,19 @@ class Problem:
 def search(problem: Problem, seed: int) -> np.ndarray:
     """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic."""
     count = len(problem.nonnegative)
-    rng = np.random.default_rng(seed)
     nothing = np.append(1.0, np.zeros(count))
     if count == 0:
         return nothing
     if count == 1:
         return line_search(problem, nothing, np.array([0.0, 1.0]))
-    ends = [descend(problem, start, rng) for start in [*smooth_starts(problem), *random_starts(problem, rng)]]
-    return min(ends, key=problem.at)  # the first of equals: the one of least risk
-
-
-def smooth_starts(problem: Problem) -> list[np.ndarray]:
-    """Minimum-risk weights from several temperatures, least risk first."""
-    found = [minimum_risk(problem.columns, problem.valid, problem.statistics, problem.loss, problem.nonnegative, t) for t in TEMPERATURES]
-    return [weights for _, weights in sorted(found, key=lambda pair: pair[0])]
+    rng = np.random.default_rng(seed)
+    ends = [descend(problem, start, rng) for start in [nothing, *random_starts(problem, rng)]]
+    return min(ends, key=problem.at)  # the first of equals
 
 
 def random_starts(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:
     """Weights drawn around the unit spread of the columns."""
-    drawn = rng.normal(size=(RANDOM_STARTS, len(problem.nonnegative)))
+    drawn = rng.normal(size=(STARTS - 1, len(problem.nonnegative)))
     return [np.append(1.0, np.where(problem.nonnegative, np.abs(weights), weights)) for weights in drawn]
 
 

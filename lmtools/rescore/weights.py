@@ -43,7 +43,8 @@ class Weights:
 def save(weights: Weights, path) -> None:
     """Write `weights` as JSON."""
     dev = {name: getattr(weights.dev, name) for name in DEV} | {weights.metric: weights.dev.score}
-    tree = {name: getattr(weights, name) for name in KEYS} | {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
+    tree = {name: getattr(weights, name) for name in KEYS}
+    tree |= {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
     with atomic_text(path) as out:
         json.dump(tree, out, ensure_ascii=False, indent=1, allow_nan=False)
         out.write("\n")

@@ -31,8 +31,8 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
         masked = (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
         family = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
         model = family.from_pretrained(directory, local_files_only=True, dtype=torch.float32)
-    except (OSError, ValueError, KeyError) as error:
-        cause = str(error).splitlines()[0]
+    except Exception as error:  # transformers raises whatever its parts raise, for one missing or torn file
+        cause = " ".join(str(error).split())[:200]
         raise UserError(f"hf:{directory}: {cause}; give a masked or causal language model with its tokenizer") from None
     kind = HuggingFaceCausal if not masked else HuggingFaceBert if config.model_type == "bert" else HuggingFaceMasked
     return kind(model, tokenizer, directory, device, precision, intact)

@@ -3,8 +3,9 @@
 import argparse
 import sys
 
-from lmtools.ngram import build
+from lmtools.ngram import build, directory
 from lmtools.ngram.kneser_ney import FALLBACK
+from lmtools.ngram.programs import SCRIPT, Programs
 from lmtools.subword import load_subword
 from lmtools.text import add_arguments, from_arguments
 
@@ -26,6 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
     tokens = load_subword(args.subword) if args.subword else from_arguments(args)
+    if args.kenlm == "auto" and directory.size(args.text) > directory.LARGE and not Programs.find():
+        print(f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which sorts on disk", file=sys.stderr)
     made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory)
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))

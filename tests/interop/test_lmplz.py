@@ -11,7 +11,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.ngram import NgramModel, build
+from lmtools.ngram import NgramModel, build, directory
 from lmtools.ngram.programs import SCRIPT, Programs
 from lmtools.text import Normaliser
 
@@ -104,6 +104,13 @@ def test_the_verb_s_two_ways_give_one_model(text, tmp_path):
     plain = NgramModel.load(tmp_path / "ours/lm.arpa")  # our lm.bin is what build_binary made of it
     np.testing.assert_array_equal(plain.score(sentences[-2:])[0], one.score(sentences[-2:])[0])
     assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == ["config.yaml", "lm.bin", "subword"]
+
+
+@needs_kenlm
+@pytest.mark.parametrize(("large", "order", "estimator"), [(True, 2, "lmplz"), (False, 2, "lmtools"), (True, 1, "lmtools")])
+def test_lmplz_is_taken_for_large_text(text, tmp_path, monkeypatch, large, order, estimator):
+    monkeypatch.setattr(directory, "LARGE", text.stat().st_size - large)
+    assert build([text], order, tmp_path / "lm", Normaliser(), memory="200M").estimator == estimator
 
 
 @needs_kenlm

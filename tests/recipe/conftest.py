@@ -47,17 +47,17 @@ class Recipe:
             command = [str(self.home / "run.sh"), *map(str, args)]
             return subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
-    def said(self, words: str, seconds=60.0) -> None:
-        """Wait until a started run has said `words`."""
+    def said(self, words: str, process: subprocess.Popen, file: str | None = None, seconds=120.0) -> None:
+        """Wait until the started run has said `words` and `file` is there; it must not have ended by then."""
         end = time.monotonic() + seconds
-        while words not in (self.home / "run.out").read_text():
-            assert time.monotonic() < end, f"never said {words}"
+        while words not in (self.home / "run.out").read_text() or not (file is None or (self.home / file).exists()):
+            assert time.monotonic() < end and process.poll() is None, (self.home / "run.out").read_text()
             time.sleep(0.02)
 
     def kill(self, process: subprocess.Popen) -> None:
         """SIGKILL a started run with all that it started."""
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        assert process.wait() == -signal.SIGKILL
 
     def edit(self, name: str, old: str, new: str) -> None:
         """Replace text in one of its files."""
@@ -66,16 +66,17 @@ class Recipe:
         (self.home / name).write_text(text.replace(old, new))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_recipe():
     """Recipe, which a test cannot import from here."""
     return Recipe
 
 
-@pytest.fixture
-def shell(tmp_path):
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory):
     """Variables for shell scripts, with the real lmtools."""
-    return environment(tmp_path / "bin", f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"')
+    lmtools = f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"'
+    return environment(tmp_path_factory.mktemp("bin"), lmtools)
 
 
 @pytest.fixture

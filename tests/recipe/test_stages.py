@@ -282,7 +282,7 @@ def test_sigterm_reaches_the_command_that_runs(toy):
     toy()  # all outputs are there: only the signal tells that the stage did not finish
     toy.edit("run.sh", "echo sorting", """bash -c 'trap "echo saved; exit 3" TERM; echo ready; sleep 9 & wait'""")
     process = toy.start()
-    toy.said("ready")
+    toy.said("ready", process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=8) != 0
     assert (toy.home / "exp/log/stage2.log").read_text().endswith("ready\nsaved\n")
@@ -294,7 +294,7 @@ def test_sigterm_reaches_the_command_that_runs(toy):
 def test_sigkill_then_the_same_command(toy, stage):
     toy("--expdir", "whole")
     process = toy.start("--slow", stage)
-    toy.said(f"== stage {stage}")
+    toy.said(f"== stage {stage}", process)
     toy.kill(process)
     assert manifest(toy, stage)["finished"] is None
     toy()
@@ -303,7 +303,7 @@ def test_sigkill_then_the_same_command(toy, stage):
 
 def test_two_runs_do_not_mix(toy):
     process = toy.start("--slow", 1)
-    toy.said("writing")
+    toy.said("writing", process)
     done = toy(status=1)
     assert done.stderr == f"exp is in use by another run, process {process.pid}; wait for it, or stop it and run again\n"
     toy("--expdir", "other")
@@ -313,7 +313,7 @@ def test_two_runs_do_not_mix(toy):
 
 def test_what_a_killed_run_left_working_is_waited_for(toy):
     process = toy.start("--slow", 1)
-    toy.said("writing")
+    toy.said("writing", process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     done = toy()

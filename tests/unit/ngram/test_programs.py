@@ -2,8 +2,9 @@
 
 import pytest
 
+from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.ngram import build, programs
+from lmtools.ngram import build, directory, programs
 from lmtools.ngram.programs import Programs, Report
 from lmtools.text import Normaliser
 
@@ -45,6 +46,17 @@ def test_find(tmp_path, monkeypatch, nowhere):
         Programs.find(str(both))
 
 
+def test_large_text_without_lmplz_is_announced(tmp_path, text, monkeypatch, capsys, nowhere):
+    verb = ["ngram", "--text", str(text), "--order", "2", "--out", str(tmp_path / "lm"), "--kenlm"]
+    monkeypatch.setattr(directory, "LARGE", text.stat().st_size - 1)
+    assert main([*verb, "auto"]) == 0
+    assert capsys.readouterr().err.startswith(f"{text}: large text")
+    assert main([*verb, "none"]) == 0
+    monkeypatch.setattr(directory, "LARGE", text.stat().st_size)
+    assert main([*verb, "auto"]) == 0
+    assert "large text" not in capsys.readouterr().err
+
+
 def test_report():
     assert Report.parse(SAID) == Report([6, 9], [[0.5, 1, 1.5], [0.74, 1.13, 0.15]], [1])
 
@@ -65,7 +77,8 @@ def test_a_failing_program_is_a_users_error(tmp_path, text, lmplz, message):
 
 
 def test_bad_text_ends_lmplz(tmp_path):
-    kenlm = install(tmp_path / "bin", lmplz="exec sleep 60", build_binary="")
+    kenlm = install(tmp_path / "bin", lmplz=f"cat > /dev/null; sleep 1; echo > {tmp_path}/went-on", build_binary="")
     (tmp_path / "bad").write_bytes(b"fine\n\xff\n")
     with pytest.raises(UserError, match="bad:2: not UTF-8"):
         build([tmp_path / "bad"], 2, tmp_path / "out/lm", Normaliser(), kenlm=str(kenlm))
+    assert not (tmp_path / "went-on").exists()

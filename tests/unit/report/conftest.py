@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.evaluate import errors, evaluate
+from lmtools.evaluate import errors
 from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.rescore import Options, gather, save, tune
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (
@@ -43,12 +44,12 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
             scores.write(table, exp / "score" / lm / f"{name}.scores")
             dump(perplexity(lm, name, sets[name]), exp / "ppl" / lm / f"{name}.json")
     for system, lms in SYSTEMS.items():
-        words_weight = WEIGHTS["words"] + (48.8 if lms else 0)  # undoes what the models say of a word more
-        weights = {"am": 1.0, "lm": WEIGHTS["lm"], "words": words_weight, **{lm: round(8 / len(lms), 3) for lm in lms}}
-        texts = {name: {n.utt: chosen(n, weights, tables, name) for n in nbests} for name, nbests in sets.items()}
-        for name, chosen_texts in texts.items():
-            kaldi_text.write(chosen_texts, exp / "rescore" / system / f"{name}.txt")
-        dump(tuned(weights, sets["dev"], texts["dev"], lms), exp / "tune" / system / "weights.json")
+        columns = {lm: [tables[lm]["dev"].log_prob[nbest.utt] for nbest in sets["dev"]] for lm in lms}
+        weights = tune(sets["dev"], gather(sets["dev"], columns, "dev"), "data/dev/nbest.jsonl.gz", Options(lms=lms))
+        save(weights, exp / "tune" / system / "weights.json")
+        for name, nbests in sets.items():
+            texts = {nbest.utt: chosen(nbest, weights.features, tables, name) for nbest in nbests}
+            kaldi_text.write(texts, exp / "rescore" / system / f"{name}.txt")
     for lm in ("causal", "masked", "tta"):
         learning(exp / "lm" / lm / "metrics.jsonl", lm, rng)
     dump(speed(rng), exp / "bench" / "speed.json")
@@ -114,23 +115,6 @@ def chosen(nbest: NBest, weights, tables, name: str) -> str:
         return sum(weight * values[feature] for feature, weight in weights.items())
 
     return nbest.hyps[max(range(len(nbest.hyps)), key=total)].text if nbest.hyps else ""
-
-
-def tuned(weights, dev, texts, lms) -> dict:
-    refs = {nbest.utt: nbest.ref for nbest in dev}
-    wer, first = (evaluate(refs, hyps).score for hyps in (texts, {n.utt: n.hyps[0].text for n in dev}))
-    return {
-        "metric": "wer",
-        "features": weights,
-        "dev": {"path": "data/dev/nbest.jsonl.gz", "utterances": len(dev), "wer": wer, "first_pass": first},
-        "search": {"method": "coordinate", "curves": {lm: curve(weights[lm], wer) for lm in lms}},
-        "version": "0.1.0",
-    }
-
-
-def curve(best: float, wer: float) -> list[list[float]]:
-    """WER over the scale of one feature: a staircase with its bottom around `best`."""
-    return [[round(s / 4, 2), round(wer + 0.1 * round(4 * math.log2((s / 4 + 1) / (best + 1)) ** 2), 3)] for s in range(81)]
 
 
 def perplexity(lm: str, name: str, nbests) -> dict:

@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.files import sha256
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.collect import collect, set_name
 from lmtools.report.names import label, looks, ordered
+from lmtools.rescore import set_hash
 from lmtools.types import NBest
 
 
@@ -21,7 +21,7 @@ def test_complete_experiment(exp):
     assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.samples] == [("dev", True, 12), ("test", False, 24)]
     assert [sample.name for sample in found.judged] == ["test"]
     assert list(found.systems) == ["first-pass", "ngram", "causal", "masked", "tta", "tta+ngram", "all"]
-    assert found.systems["tta"].weights["am"] == 1
+    assert found.systems["tta"].weights.features["am"] == 1
     assert list(found.ppl) == [(lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")]
     assert list(found.learning) == list(found.seeds) == ["causal", "masked", "tta"]
     assert list(found.models) == ["ngram", "causal", "masked", "tta"]
@@ -76,10 +76,10 @@ def test_references_from_the_text_beside(fresh):
 
 
 def test_tuned_set_is_known_by_its_hash(fresh):
-    test = fresh.parent / "data/test/nbest.jsonl.gz"
+    test = jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz")
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text())
-        tree["dev"]["sha256"] = sha256(test)
+        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
         path.write_text(json.dumps(tree))
     assert [sample.name for sample in collect(fresh).samples if sample.tuned] == ["test"]
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lmtools.report.collect import collect
-from lmtools.report.figures import DARK, LIGHT, pictures, validation
+from lmtools.report.figures import DARK, LIGHT, held, pictures, validation
 from lmtools.report.measure import measure
 from lmtools.report.names import looks
 from lmtools.report.tables import Report
@@ -22,7 +22,7 @@ def drawn(report):
     return {picture.name: picture for picture in pictures(report)}
 
 
-NAMES = ("systems-test", "depth-test", "length-test", "learning", "speed")
+NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning", "speed")
 
 
 def test_names(drawn):
@@ -75,6 +75,26 @@ def test_lines_are_the_data(drawn, report):
     medians = [1000 * row["seconds_median"] for row in report.experiment.speed["rows"] if (row["lm"], row["task"]) == ("tta", "rerank")]
     (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
     assert np.allclose(line.get_ydata(), medians)
+
+
+def test_scale_marks_choice_and_flat_region(drawn, report):
+    axes = drawn["scale"].draw(LIGHT).axes[0]
+    marks = {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    assert list(marks) == ["n-gram", "uniLM (causal)", "biLM (masked)", "T-TA"]
+    weights = report.experiment.systems["tta"].weights
+    assert marks["T-TA"].get_xdata() == [weights.features["tta"]]
+    assert marks["T-TA"].get_ydata() == pytest.approx([weights.dev.score])
+    low, high = weights.search["curves"]["tta"]["flat"]
+    bars = [line for line in axes.get_lines() if line.get_marker() == "|" and line.get_color() == marks["T-TA"].get_color()]
+    assert [list(bar.get_xdata()) for bar in bars] == [[low, high]]
+    bottom, top = axes.get_ylim()
+    assert bottom < min(mark.get_ydata()[0] for mark in marks.values())
+    assert top > weights.dev.first_pass
+
+
+@pytest.mark.parametrize(("at", "value"), [(-1, 5), (0, 5), (0.9, 5), (1, 4), (2.5, 3), (9, 3)])
+def test_a_score_holds_up_to_the_next_point(at, value):
+    assert held(np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 3.0]), at) == value
 
 
 def test_validation_is_placed_by_tokens():

@@ -22,6 +22,12 @@ def report(exp):
     return report_of(exp)
 
 
+def titled(report, start):
+    """The one table whose title starts so."""
+    (table,) = [table for table in tables(report) if table.title.startswith(start)]
+    return table
+
+
 def column(table, name):
     """Cells of a column by the first cell of their rows."""
     place = table.header.index(name)
@@ -33,6 +39,7 @@ def test_all_tables_are_there(report):
         "WER after rescoring: test",
         "Weights",
         "Oracle WER % by list depth",
+        "WER % by list depth: test",
         "Perplexity beside WER %",
         "WER % by utterance length: test",
         "Run time by sentence length",
@@ -88,21 +95,51 @@ def test_only_dev_is_judged_where_there_is_nothing_else(exp):
     assert table.header[:3] == ("system", "dev WER %", "95% CI")
 
 
-def test_weights_that_do_not_reproduce_are_a_warning(fresh):
+def test_weights_stand_under_their_features(report):
+    table = titled(report, "Weights")
+    assert table.header == ("system", "am", "lm", "words", "ngram", "causal", "masked", "tta")
+    assert column(table, "am")["T-TA"] == "1"
+    assert float(column(table, "tta")["T-TA"]) == pytest.approx(report.experiment.systems["tta"].weights.features["tta"], rel=1e-3)
+    assert column(table, "tta")["n-gram"] == "-"
+    assert not [note for note in table.notes if "Warning" in note]
+
+
+def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
     path = fresh / "tune/tta/weights.json"
     tree = json.loads(path.read_text())
     tree["dev"]["wer"] += 1
+    tree["features"]["tta"] = 0.0
     path.write_text(json.dumps(tree))
-    weights = tables(report_of(fresh))[1]
-    warnings = [note for note in weights.notes if note.startswith("Warning")]
-    assert len(warnings) == 1
-    assert "T-TA on dev" in warnings[0]
-    assert column(weights, "tta")["T-TA"] == "8"
-    assert column(weights, "tta")["n-gram"] == "-"
+    warnings = [note.split(":")[1] for note in titled(report_of(fresh), "Weights").notes if note.startswith("Warning")]
+    assert warnings == [" T-TA on dev", " T-TA on test"]
+
+
+def test_oracle_by_depth(report):
+    table = titled(report, "Oracle")
+    dev, test = report.sets
+    assert table.rows[1] == ("test", *(f"{test.oracle[int(depth) - 1]:.2f}" for depth in table.header[1:]))
+    assert column(table, "1") == {one.sample.name: f"{one.results['@first'].score:.2f}" for one in (dev, test)}
+
+
+def test_systems_by_depth_end_where_rescoring_did(report):
+    table = titled(report, "WER % by list depth")
+    (main,) = main_tables(report)
+    names = ["oracle", "first pass, tuned", "n-gram", "uniLM (causal)", "biLM (masked)", "T-TA", "T-TA + n-gram", "all LMs"]
+    last = column(table, table.header[-1])
+    assert list(last) == names
+    assert last == {name: score for name, score in column(main, "test WER %").items() if name in names}
+    assert set(column(table, "1").values()) == {column(main, "test WER %")["first pass"]}
+
+
+def test_systems_without_scores_have_no_depths(fresh):
+    (fresh / "score/ngram/test.scores").unlink()
+    assert list(column(titled(report_of(fresh), "WER % by list depth"), "1")) == [
+        "oracle", "first pass, tuned", "uniLM (causal)", "biLM (masked)", "T-TA",
+    ]  # fmt: skip
 
 
 def test_perplexities_stand_beside_the_score_of_their_model(report):
-    table = tables(report)[3]
+    table = titled(report, "Perplexity")
     rows = {(row[0], row[1]): row for row in table.rows}
     assert rows["test", "T-TA"][2] == "pseudo-perplexity"
     assert rows["test", "T-TA"][-1] == f"{report.sets[1].results['tta'].score:.2f}"
@@ -110,14 +147,14 @@ def test_perplexities_stand_beside_the_score_of_their_model(report):
 
 
 def test_speed_ratio_is_of_the_medians(report):
-    table = tables(report)[5]
+    table = titled(report, "Run time")
     medians = {(row["task"], row["words"], row["lm"]): row["seconds_median"] for row in report.experiment.speed["rows"]}
     (row,) = [row for row in table.rows if row[:2] == ("reranking", "20")]
     assert row[-1] == f"{medians['rerank', 20, 'masked'] / medians['rerank', 20, 'tta']:.2f}"
 
 
 def test_time_divides_into_the_whole(report):
-    table = tables(report)[-1]
+    table = titled(report, "How the time")
     seconds = [float(row[2]) for row in table.rows]
     assert sum(seconds[:-1]) == pytest.approx(seconds[-1])
     assert sum(float(row[3].rstrip("%")) for row in table.rows[:-1]) == pytest.approx(100, abs=0.3)
@@ -127,6 +164,7 @@ def test_time_divides_into_the_whole(report):
 def test_other_metrics_have_no_word_errors(fresh):
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text()) | {"metric": "bleu"}
+        tree["dev"]["bleu"] = tree["dev"].pop("wer")
         path.write_text(json.dumps(tree))
     (table,) = main_tables(report_of(fresh))
     assert table.header == ("system", "dev BLEU", "test BLEU", "95% CI", "change", "relative", "p (bootstrap)")

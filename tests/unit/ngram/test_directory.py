@@ -7,7 +7,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
-from lmtools.ngram.build import COMPRESSION, size
+from lmtools.ngram.directory import COMPRESSION, size
 from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
 

@@ -1,0 +1,177 @@
+"""How fast language models score: by sentence length, one sentence at a time (Figure 4 of the T-TA paper), and batched against the
+machine's own rate of matrix products."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from lmtools.lm import LanguageModel
+from lmtools.models.masked import Masked
+from lmtools.models.transformer import matrix_flops
+from lmtools.score.planner import batches, score_batch
+from lmtools.score.scorers import Neural, load_scorer
+from lmtools.settings import Settings
+from lmtools.subword import MASK, SPECIALS
+
+TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
+FAMILIES = {"tta": "autoencoding", "masked": "masked", "causal": "causal"}
+
+
+class RandomVocabulary:
+    """Stands for a subword model where only the number of ids matters."""
+
+    def __init__(self, size: int):
+        self.size, self.hash = size, "random"
+
+
+def random_scorer(family: str, arch: Mapping, size: int, device: str, precision: str) -> Neural:
+    """A scorer of a model with random weights."""
+    torch.manual_seed(0)
+    lm = LanguageModel(Settings(family, FAMILIES[family], arch=dict(arch)), size)
+    return Neural(lm, RandomVocabulary(size), "random", device, precision)
+
+
+def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
+    """Sentences of ids drawn evenly from the vocabulary without its specials."""
+    return [tuple(row) for row in np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens)).tolist()]
+
+
+def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
+    """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output layer at the masked positions only."""
+    lm = scorer.lm
+    examples = lm.objective.scoring([sentence])
+    copies = examples.inputs.repeat(len(examples.rows), 1)
+    which = torch.arange(len(copies))
+    copies[which, examples.rows] = MASK
+    states = lm.trunk.hidden(copies, examples.lengths.repeat(len(copies)))[which, examples.rows]
+    if not hidden_only:
+        lm.output.log_prob(lm.trunk.head(states), examples.targets)
+
+
+def tasks(scorer: Neural) -> dict[tuple[str, str], Callable]:
+    """What is timed on one sentence: (name suffix, task) -> function; a masked model both as papers do it and as we do."""
+    lm = scorer.lm
+    single = {
+        ("", "hidden"): lambda sentence: scorer.states(lm.objective.scoring([sentence]).to(scorer.device)),
+        ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
+    }
+    if not isinstance(lm.trunk, Masked):
+        return single
+    naive = {("", task): lambda sentence, task=task: naive_masked(scorer, sentence, task == "hidden") for task in ("hidden", "rerank")}
+    return naive | {("-shared", task): function for (_, task), function in single.items()}
+
+
+@torch.inference_mode()
+def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> list[dict]:
+    """Seconds a sentence for every model, task and length: one row each; the models take turns, so that noise meets all alike."""
+    rows = []
+    for count in words:
+        tokens = round(count * TOKENS_A_WORD)
+        timed: dict[tuple[str, str], list[float]] = {}
+        functions = {(name + s, task): (f, scorer) for name, scorer in scorers.items() for (s, task), f in tasks(scorer).items()}
+        for turn in range(repeats + 1):
+            for key, (function, scorer) in functions.items():
+                sentence = random_sentences(tokens, repeats + 1, scorer.lm.size)[turn]
+                seconds = stopwatch(lambda f=function, s=sentence: f(s), scorer.device)
+                if turn:  # the first is a warm-up
+                    timed.setdefault(key, []).append(seconds)
+        rows += [
+            {"lm": name, "task": task, "words": count, "tokens": tokens, "seconds_median": statistics.median(s), "seconds": s}
+            for (name, task), s in timed.items()
+        ]
+    return rows
+
+
+def stopwatch(function: Callable, device: torch.device) -> float:
+    """Seconds that a call takes."""
+    begin = time.perf_counter()
+    function()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+@torch.inference_mode()
+def matrix_rate(config, size: int, rows: int, device: torch.device, dtype: torch.dtype) -> float:
+    """The machine's own rate in floating point operations a second on the matrix products of this model: the same shapes, nothing else."""
+    d, f = config.dim, config.ffn
+    shapes = [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers + [(d, d), (d, size)]
+    weights = [torch.randn(n, k, device=device, dtype=dtype) for k, n in shapes]
+    inputs = {k: torch.randn(rows, k, device=device, dtype=dtype) for k in {k for k, _ in shapes}}
+
+    def products():
+        for (k, _), weight in zip(shapes, weights, strict=True):
+            inputs[k] @ weight.T
+
+    products()
+    seconds = statistics.median(stopwatch(products, device) for _ in range(5))
+    return 2 * rows * sum(k * n for k, n in shapes) / seconds
+
+
+def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
+    """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's own matrix-product rate reached."""
+    lm, config = scorer.lm, scorer.lm.trunk.config
+    sentences = random_sentences(tokens, count, lm.size)
+    plan = batches([scorer.cost(s) for s in sentences], rows)
+    width = tokens + lm.objective.boundary
+    flops = count * matrix_flops(config, width, width, lm.size, tokens + 1)
+    dtype = torch.float32 if scorer.precision == "float32" else torch.bfloat16
+    rates, seconds = [], []
+    for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
+        rates.append(matrix_rate(config, lm.size, min(rows, count * width), scorer.device, dtype))
+        seconds.append(sum(stopwatch(lambda b=b: score_batch(scorer, [sentences[i] for i in b]), scorer.device) for b in plan))
+    rate, spent = statistics.median(rates[1:]), statistics.median(seconds[1:])
+    return {
+        "tokens": tokens, "hypotheses": count, "precision": scorer.precision, "hypotheses_per_second": count / spent,
+        "gflops": flops / spent / 1e9, "matrix_gflops": rate / 1e9, "share": flops / spent / rate,
+    }  # fmt: skip
+
+
+def random_scorers(arch: Mapping, size: int, device: str, precision: str) -> dict[str, Neural]:
+    """The three families at one size over `size` ids, with random weights."""
+    return {family: random_scorer(family, arch, size, device, precision) for family in FAMILIES}
+
+
+def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, Neural]:
+    """The neural models among `lms` (name -> directory)."""
+    loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
+    return {name: scorer for name, scorer in loaded.items() if isinstance(scorer, Neural)}
+
+
+def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
+    """Everything `lmtools bench score` measures of these models."""
+    first = next(iter(scorers.values()))
+    return {
+        "rows": by_length(scorers, words, repeats),
+        "batched": {name: batched(scorer, 24, 256, 2048) for name, scorer in scorers.items() if not scorer.masked},
+        "machine": machine(first.device), "threads": torch.get_num_threads(), "precision": first.precision, "repeats": repeats,
+        "models": {name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())} for name, s in scorers.items()},
+    }  # fmt: skip
+
+
+def machine(device: torch.device) -> str:
+    """The processor or GPU, its number of cores, and torch's version."""
+    if device.type == "cuda":
+        return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return f"{name}, {os.cpu_count()} cores, torch {torch.__version__}"
+
+
+def ratios(rows: list[dict]) -> list[str]:
+    """Lines that say how many times faster T-TA is than the masked model, by length."""
+    seconds = {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
+    lines = []
+    for (lm, task, words), value in seconds.items():
+        if lm == "tta":
+            others = {o: seconds[o, task, words] for o in ("masked", "masked-shared", "causal") if (o, task, words) in seconds}
+            against = ", ".join(f"{other} {s * 1e3:.1f} ms ({s / value:.2f} x)" for other, s in others.items())
+            lines.append(f"{words:3d} words {task:6s}: tta {value * 1e3:.1f} ms; {against}")
+    return lines

@@ -1,0 +1,41 @@
+"""lmtools rescore: choose hypotheses with tuned weights."""
+
+import sys
+
+from lmtools.formats import jsonl, kaldi_text, read
+from lmtools.rescore import gather, load, read_columns, rescore, set_hash
+from lmtools.verbs.tune import add_inputs
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    add_inputs(parser)
+    parser.add_argument("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
+    parser.add_argument("--out", required=True, metavar="F", help="Kaldi text of the chosen hypotheses; - is standard output")
+    parser.add_argument("--nbest-out", metavar="F.jsonl", help="also the lists in their new order, with all features and `total`")
+
+
+def run(args):
+    """Read, rescore, write, and say with which weights."""
+    weights = load(args.weights)
+    nbests = read(args.nbest, args.format)
+    features = gather(nbests, read_columns(args.scores, nbests), args.nbest, words="words" in weights.features)
+    lists = rescore(nbests, features, weights, args.nbest)
+    for line in notes(nbests, lists, weights, args):
+        print(line, file=sys.stderr)
+    if args.nbest_out:
+        jsonl.write(lists, args.nbest_out)
+    kaldi_text.write({nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out)
+
+
+def notes(nbests, lists, weights, args):
+    """What to tell of the result, line by line."""
+    dev = weights.dev
+    yield f"weights tuned on {dev.path} ({dev.utterances} utterances, {weights.metric} {dev.first_pass:.2f} -> {dev.score:.2f})"
+    if set_hash(nbests) == dev.sha256:
+        yield f"warning: {args.nbest} is the set that the weights were tuned on; its figures flatter, report those of another set"
+    empty = [nbest.utt for nbest in nbests if not nbest.hyps]
+    if empty:
+        yield f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each gives an empty hypothesis"
+    changed = sum(bool(old.hyps) and old.hyps[0].text.split() != new.hyps[0].text.split() for old, new in zip(nbests, lists, strict=True))
+    yield f"{args.out}: {len(lists)} utterances, {changed} changed"

@@ -1,0 +1,66 @@
+"""lmtools tune: the weights of first-pass and language-model scores that are best on a development set."""
+
+import argparse
+import sys
+
+from lmtools.formats import FORMATS, read
+from lmtools.rescore import FORMS, TUNABLE, Options, gather, read_columns, save, tune
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = (
+        "Features are the lists' own scores (`rank` if they have none), each --scores column, and `words`, the number of words. `am` "
+        "(else `score`, `rank`, or the first) has weight 1. Tune on a development set, never on the set that you report."
+    )
+    add_inputs(parser)
+    parser.add_argument("--metric", choices=TUNABLE, default="wer", help="over the whole set (default: %(default)s)")
+    parser.add_argument("--out", required=True, metavar="F.json", help="weights; - is standard output")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
+    parser.add_argument("--no-words", action="store_true", help="do not tune a word insertion bonus")
+    parser.add_argument("--fix", type=fixed, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
+    parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no words")
+    parser.add_argument("--allow-negative", action="store_true", help="let language models have negative weights")
+
+
+def add_inputs(parser):
+    """The options that say where features come from, shared with `lmtools rescore`."""
+    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
+    parser.add_argument("--format", choices=FORMATS, help="format of the lists (default: recognised)")
+    about = "a column from `lmtools score`, under a name of your choice"
+    parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
+
+
+def fixed(text: str) -> tuple[str, float]:
+    """NAME=W, for argparse."""
+    name, sign, value = text.rpartition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"{text}: write NAME=WEIGHT")
+    return name, float(value)
+
+
+def run(args):
+    """Read, tune, write, and say what was gained."""
+    nbests = read(args.nbest, args.format)
+    columns = read_columns(args.scores, nbests)
+    features = gather(nbests, columns, args.nbest, words=not args.no_words and args.form == "linear")
+    lms = tuple(columns) + ("lm",) * ("lm" in features.names)
+    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative)
+    weights = tune(nbests, features, args.nbest, options)
+    save(weights, args.out)
+    for line in notes(nbests, weights):
+        print(line, file=sys.stderr)
+
+
+def notes(nbests, weights):
+    """What to tell of the result, line by line."""
+    empty = [nbest.utt for nbest in nbests if not nbest.hyps]
+    if empty:
+        yield f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each counts as an empty hypothesis"
+    dev, found = weights.dev, ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
+    yield f"{weights.metric.upper()} {dev.first_pass:.2f} -> {dev.score:.2f} on {dev.utterances} utterances of {dev.path}: {found}"
+    if "lambda" in weights.search:
+        yield f"lambda {weights.search['lambda']:.4g}"
+    for name, curve in weights.search["curves"].items():
+        low, high = curve["flat"]
+        yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"

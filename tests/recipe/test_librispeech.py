@@ -1,0 +1,111 @@
+"""egs/librispeech/run.sh from end to end, on a small cut of its mini corpus with tiny models."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lmtools.files import read_lines
+
+REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "egs/librispeech"
+CUT = {"train.txt": 500, "valid.txt": 30, "dev.nbest.jsonl": 10, "test.nbest.jsonl": 12}  # lines
+TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
+OPTIONS = ("--mini", "small", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY)
+LMS = ("ngram", "causal", "masked", "tta")
+SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "masked+ngram", "all")
+# What a run is in the middle of, by stage: words that it has said, and a file that is there then.
+MIDDLE = {
+    0: None,
+    1: "data/train/text",
+    2: "exp/subword",
+    3: "exp/lm/causal/checkpoint.safetensors",
+    4: "exp/score/ngram/test.scores",
+    5: "exp/tune/ngram/weights.json",
+    6: "exp/bench/speed.json",
+}
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of the file, or of its .xz."""
+    packed = path.with_name(f"{path.name}.xz")
+    return [line for _, line in read_lines(packed if packed.exists() else path)]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, shell, make_recipe):
+    """A function that makes a repository with the recipe and a cut of its corpus."""
+
+    def make(name: str):
+        tree = tmp_path_factory.mktemp(name)
+        copy = tree / "egs/librispeech"
+        for folder in ("utils", "conf"):
+            (tree / folder).symlink_to(REPOSITORY / folder)
+        for folder in ("local", "conf"):
+            shutil.copytree(SOURCE / folder, copy / folder)
+        shutil.copy(SOURCE / "run.sh", copy)
+        (copy / "small").mkdir()
+        for file, count in CUT.items():
+            (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
+        return make_recipe(copy, shell)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def whole(home):
+    """The recipe after an uninterrupted run."""
+    recipe = home("whole")
+    recipe.done = recipe(*OPTIONS)
+    return recipe
+
+
+def outcome(recipe) -> dict[str, bytes]:
+    """Everything that a run decides: models, scores, weights, chosen hypotheses."""
+    exp = recipe.home / "exp"
+    patterns = ("lm/*/model.safetensors", "lm/ngram/lm.arpa", "score/*/*", "ppl/*/*", "tune/*/*", "rescore/*/*")
+    return {str(path.relative_to(exp)): path.read_bytes() for pattern in patterns for path in sorted(exp.glob(pattern))}
+
+
+def test_all_stages(whole):
+    exp = whole.home / "exp"
+    for stage in range(7):
+        manifest = json.loads((exp / f"stages/{stage}.json").read_text())
+        assert manifest["finished"] and manifest["options"]["corpus"] == "mini"
+        assert all(entry["sha256"] for entry in manifest["outputs"].values())
+        assert f"stage {stage} done" in (exp / f"log/stage{stage}.log").read_text()
+    made = {path.relative_to(exp).as_posix() for path in exp.rglob("*") if path.is_file()}
+    assert {f"tune/{system}/weights.json" for system in SYSTEMS} <= made
+    assert {f"rescore/{system}/{part}.txt" for system in SYSTEMS for part in ("dev", "test")} <= made
+    assert {f"score/{lm}/{part}.scores" for lm in LMS for part in ("dev", "test")} <= made
+    assert {f"ppl/{lm}/{part}.json" for lm in LMS for part in ("valid", "test")} <= made
+    assert {"report/RESULTS.md", "report/index.html", "bench/speed.json", "train.bin", "subword/normaliser.yaml"} <= made
+    assert len((exp / "rescore/all/test.txt").read_text().splitlines()) == CUT["test.nbest.jsonl"]
+    assert not [name for name in made if ".tmp" in name or ".part" in name]
+
+
+def test_later_stages_start_from_what_is_there(whole):
+    before = outcome(whole)
+    done = whole(*OPTIONS, "--stage", 3, "--stop-stage", 5)
+    assert "changed" not in done.stdout + done.stderr
+    assert [f"== stage {n}" in done.stdout for n in range(7)] == [n in (3, 4, 5) for n in range(7)]
+    assert outcome(whole) == before
+    assert whole(*OPTIONS, "--skip-done", "true").stdout.count("is done already: skipped") == 7
+
+
+def test_clean_tree_says_where_to_start(home):
+    recipe = home("clean")
+    done = recipe("--mini", "small", "--stage", 3, "--stop-stage", 5, status=1)
+    expected = "stage 3 needs data/train/text, which stage 1 writes; run ./run.sh --mini small --stage 0 --stop-stage 1\n"
+    assert done.stderr == f"./run.sh: {expected}"
+
+
+def test_killed_in_every_stage(whole, home):
+    recipe = home("killed")
+    for stage, file in MIDDLE.items():
+        process = recipe.start(*OPTIONS, "--skip-done", "true")
+        recipe.said(f"== stage {stage}: ", process, file)
+        recipe.kill(process)
+    recipe(*OPTIONS)
+    assert outcome(recipe) == outcome(whole)

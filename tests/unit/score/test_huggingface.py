@@ -1,0 +1,111 @@
+"""Local Hugging Face directories, against transformers' own forward passes; the models are tiny, random and made here."""
+
+import numpy as np
+import pytest
+import torch
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.score import Options, score_texts
+from lmtools.score.scorers import load_scorer
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the king queen came to city a of ##s".split()]
+TEXTS = ["the king came", "the queens came to the city", "king", "", "the xylophone", "a king of the city"]
+BERT = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24,
+        "max_position_embeddings": 24}  # fmt: skip
+
+
+def saved(directory, model):
+    """The model with a WordPiece tokenizer, far from initialisation so that its scores differ."""
+    (directory / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    tokenizer = transformers.BertTokenizerFast(str(directory / "vocab.txt"), eos_token="[SEP]", bos_token="[CLS]")
+    for parameter in model.parameters():
+        parameter.data.normal_(0, 0.5)
+    model.eval().save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    torch.manual_seed(0)
+    directory = tmp_path_factory.mktemp("bert")
+    return directory, *saved(directory, transformers.BertForMaskedLM(transformers.BertConfig(**BERT)))
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory):
+    torch.manual_seed(1)
+    directory = tmp_path_factory.mktemp("roberta")
+    model = transformers.RobertaForMaskedLM(transformers.RobertaConfig(**BERT | {"max_position_embeddings": 30}, pad_token_id=0))
+    return directory, *saved(directory, model)
+
+
+@pytest.fixture(scope="module")
+def gpt(tmp_path_factory):
+    torch.manual_seed(2)
+    directory = tmp_path_factory.mktemp("gpt")
+    config = transformers.GPT2Config(vocab_size=len(WORDS), n_positions=24, n_embd=16, n_layer=2, n_head=2, bos_token_id=2, eos_token_id=3)
+    return directory, *saved(directory, transformers.GPT2LMHeadModel(config))
+
+
+def masked_reference(model, tokenizer, text, intact):
+    """One whole forward pass a token."""
+    ids = torch.tensor(tokenizer(text)["input_ids"])
+    total = 0.0
+    for position in range(1, len(ids) - 1):
+        copy = ids.clone()
+        if not intact:
+            copy[position] = tokenizer.mask_token_id
+        with torch.inference_mode():
+            total += float(model(copy[None]).logits[0, position].log_softmax(-1)[ids[position]])
+    return total
+
+
+def scored(directory, **how):
+    options = Options(f"hf:{directory}", cache="none", **how)
+    return score_texts(TEXTS, options.load(), options)
+
+
+@pytest.mark.parametrize("intact", [False, True])
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_masked_models_give_the_pseudo_log_likelihood(family, intact, request):
+    directory, model, tokenizer = request.getfixturevalue(family)
+    expected = [masked_reference(model, tokenizer, text, intact) for text in TEXTS]
+    result = scored(directory, intact=intact)
+    np.testing.assert_allclose(result.log_prob, expected, atol=1e-3)
+    assert result.kind == "pseudo-perplexity" and result.signature["lm"] == f"hf-{family}" + ("-intact" if intact else "")
+    assert result.unknown.tolist() == [0, 0, 0, 0, 1, 0]
+
+
+def test_causal_model_predicts_all_tokens_and_the_end(gpt):
+    directory, model, tokenizer = gpt
+    expected = []
+    for text in TEXTS:
+        ids = torch.tensor(tokenizer(text, add_special_tokens=False)["input_ids"], dtype=torch.long)
+        whole = torch.cat([torch.tensor([2]), ids, torch.tensor([3])])
+        with torch.inference_mode():
+            log_p = model(whole[None]).logits[0, :-1].log_softmax(-1)
+        expected.append(float(log_p[torch.arange(len(whole) - 1), whole[1:]].sum()))
+    result = scored(directory)
+    np.testing.assert_allclose(result.log_prob, expected, atol=1e-3)
+    assert result.tokens.tolist() == [len(tokenizer(t, add_special_tokens=False)["input_ids"]) + 1 for t in TEXTS]
+
+
+def test_overlong_text_is_refused_not_scored_zero(bert):
+    options = Options(f"hf:{bert[0]}", cache="none")
+    with pytest.raises(UserError, match="30 tokens and the model 24 positions"):
+        score_texts(["king " * 30], options.load(), options)
+
+
+def test_a_config_without_weights_is_refused(tmp_path, bert, capsys):
+    (tmp_path / "config.json").write_text((bert[0] / "config.json").read_text())
+    with pytest.raises(UserError):
+        load_scorer(str(tmp_path))
+
+
+def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
+    (tmp_path / "t").write_text("the king came\n\na city\n")
+    assert main(["ppl", "--lm", f"hf:{bert[0]}", "--text", str(tmp_path / "t"), "--cache", "none"]) == 0
+    assert "2 sentences, 5 words" in capsys.readouterr().out
