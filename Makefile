@@ -21,8 +21,8 @@ setup: .venv/.stamp
 
 demo: setup
 	$(RECIPE)/run.sh
-	@echo && cat $(RECIPE)/exp/report/RESULTS.md
-	@echo && echo "Tables: $(RECIPE)/exp/report/RESULTS.md   Page with every utterance: $(RECIPE)/exp/report/index.html"
+	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
+	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 
 test: setup
 	$(BIN)/ruff check .

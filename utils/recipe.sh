@@ -21,8 +21,7 @@ debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 recipe_script=./${0##*/}
-recipe_command=$recipe_script
-recipe_given= # the options of this call without the stages, for the command that a message suggests
+recipe_command=$recipe_script # with the options of this call that decide the results
 recipe_help=false
 recipe_open= # number of the stage that runs now
 recipe_line=
@@ -133,8 +132,7 @@ recipe_set() {
   [[ ! $default =~ ^[0-9]+$ || $2 =~ ^[0-9]+$ ]] || kind="a whole number"
   [[ ! $kind ]] || recipe_fail "$option is '$2'; it takes $kind" 2
   printf -v "$1" %s "$2"
-  recipe_command+=" $option $(printf %q "$2")"
-  [[ $1 = @(stage|stop_stage) ]] || recipe_given+=" $option $(printf %q "$2")"
+  [[ $1 = @(stage|stop_stage|skip_done|debug) ]] || recipe_command+=" $option $(printf %q "$2")"
 }
 
 # recipe_explain: the recipe's first comment and its options; the stages explain themselves as they are met.
@@ -203,7 +201,7 @@ recipe_need() {
     writer=$(recipe_writer "$path" "$number")
     [[ $writer ]] || recipe_fail "stage $number needs $path, which no earlier stage writes; check the path"
     first=$(recipe_first "$writer")
-    recipe_fail "stage $number needs $path, which stage $writer writes; run $recipe_script$recipe_given --stage $first --stop-stage $writer"
+    recipe_fail "stage $number needs $path, which stage $writer writes; run $recipe_command --stage $first --stop-stage $writer"
   done
 }
 

@@ -1,6 +1,5 @@
 """Reads what an experiment left behind: lists, rescored texts, weights, perplexities, learning curves, speed, stages."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.files import read_bytes, read_lines
 from lmtools.formats import jsonl, kaldi_text, lists, scores
+from lmtools.report.artifacts import by_name, numbered, read_json, read_metrics, read_models, read_ppl, read_seeds
 from lmtools.report.names import ordered
 from lmtools.rescore import Weights, load, set_hash
 from lmtools.types import NBest
@@ -136,19 +134,28 @@ def set_name(path: Path) -> str:
 
 def read_samples(paths: Sequence[Path], systems: Mapping[str, System]) -> tuple[tuple[Sample, ...], list[str]]:
     """The sets in `paths`, those first that weights were tuned on, and a line for each set without references."""
-    samples, dropped = [], []
+    found, dropped = {}, []
     for path in paths:
         name = set_name(path)
-        if any(name == sample.name for sample in samples):
+        if name in found:
             raise UserError(f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest")
-        nbests = with_references(path)
-        if nbests:
-            samples.append(Sample(name, path, tuple(nbests), is_tuned(name, nbests, systems)))
+        if nbests := with_references(path):
+            found[name] = path, tuple(nbests)
         else:
             dropped.append(f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out")
-    if not samples:
+    if not found:
         raise UserError(f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with lmtools convert --ref")
+    named = {name for name, (_, nbests) in found.items() if is_tuned(name, nbests, systems)}
+    seen = {key for name in named for key in map(content, found[name][1])}
+    samples = [
+        Sample(name, path, nbests, name in named or not seen.isdisjoint(map(content, nbests))) for name, (path, nbests) in found.items()
+    ]
     return tuple(sorted(samples, key=lambda sample: not sample.tuned)), dropped
+
+
+def content(nbest: NBest) -> tuple:
+    """What makes two lists the same: a set that shares lists with the tuning set was tuned on, in part."""
+    return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
 def with_references(path: Path) -> list[NBest]:
@@ -183,66 +190,3 @@ def read_systems(home: Path) -> dict[str, System]:
 def keep(system: System, samples: Sequence[Sample]) -> System:
     """`system` with the texts of `samples` only."""
     return System(system.weights, {sample.name: system.texts[sample.name] for sample in samples if sample.name in system.texts})
-
-
-def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
-    """What `lmtools ppl` wrote, by (language model, set)."""
-    paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("ppl/*/*.json"))}
-    names = ordered({name for name, _ in paths})
-    return {key: read_json(paths[key], "word_ppl") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
-
-
-def read_models(home: Path) -> dict[str, str]:
-    """The model hash of each language model's scores, several joined by `/`."""
-    hashes: dict[str, list[str]] = {}
-    for path in by_name(home.glob("score/*/*.scores*")):
-        signature = scores.header(path, next(read_lines(path), (1, ""))[1])
-        value = str(signature.get("model", "unknown"))
-        if value not in hashes.setdefault(path.parent.name, []):
-            hashes[path.parent.name].append(value)
-    return {name: "/".join(values) for name, values in hashes.items()}
-
-
-def read_seeds(home: Path) -> dict[str, int]:
-    """The seed of each neural model's training."""
-    trees = {path.parent.name: load_yaml(path) for path in by_name(home.glob("lm/*/config.yaml"))}
-    return {name: tree["seed"] for name, tree in trees.items() if "seed" in tree}
-
-
-def read_metrics(path: Path) -> list[dict]:
-    """The lines of a training's metrics.jsonl; a last line that a crash cut short is dropped."""
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
-    if lines and not lines[-1][1].endswith("}"):
-        lines.pop()
-    return [parse(line, f"{path}:{number}", "train the model again") for number, line in lines]
-
-
-def read_json(path: Path, key: str | None = None) -> dict:
-    """The JSON object in `path`; UserError if it is none or lacks `key`."""
-    tree = parse(read_bytes(path), path, "write it again")
-    if key and key not in tree:
-        raise UserError(f"{path}: has no {key!r}; write it again")
-    return tree
-
-
-def parse(content, where, remedy: str) -> dict:
-    """The JSON object that `content` spells; UserError otherwise."""
-    try:
-        tree = json.loads(content)
-    except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}); {remedy}") from None
-    if not isinstance(tree, dict):
-        raise UserError(f"{where}: expected a JSON object; {remedy}")
-    return tree
-
-
-def numbered(folder: Path) -> list[Path]:
-    """The files N.json of `folder`, by number."""
-    return sorted((path for path in folder.glob("*.json") if path.stem.isdecimal()), key=lambda path: int(path.stem))
-
-
-def by_name(paths) -> list[Path]:
-    """Paths like lm/NAME/file in the printing order of NAME."""
-    paths = sorted(paths)
-    names = ordered({path.parent.name for path in paths})
-    return sorted(paths, key=lambda path: names.index(path.parent.name))

@@ -1,79 +1,18 @@
 """The figures of an experiment, for light and for dark paper; every system has one colour, marker and line in all of them."""
 
-import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from lmtools.report.context import Report
+from lmtools.report.costs import TASKS
+from lmtools.report.drawing import Picture, Theme, beside, line
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import FIRST, ORACLE, Look, label, looks, ordered
-from lmtools.report.tables import TASKS, Report, span
+from lmtools.report.names import FIRST, ORACLE, label, looks, ordered
+from lmtools.report.tables import span
 from lmtools.rescore.tuning import FLAT
-
-DPI = 160
-
-
-@dataclass(frozen=True)
-class Theme:
-    """Colours of paper, text and grid."""
-
-    dark: bool
-    paper: str
-    ink: str
-    grid: str
-
-    def color(self, look: Look) -> str:
-        """The colour of a system on this paper."""
-        return look.dark if self.dark else look.light
-
-    @property
-    def settings(self) -> dict:
-        """matplotlib's settings for it."""
-        ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
-        return dict.fromkeys(ink, self.ink) | {
-            "figure.facecolor": self.paper,
-            "axes.facecolor": self.paper,
-            "axes.edgecolor": self.grid,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": 11,
-            "axes.titlelocation": "left",
-            "grid.color": self.grid,
-            "grid.linewidth": 0.7,
-            "font.size": 10,
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-            "lines.markersize": 5.5,
-            "figure.constrained_layout.use": True,
-        }
-
-
-LIGHT = Theme(False, "#ffffff", "#1f2430", "#dfe3e9")
-DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """One figure: file name without suffix, what it shows, the same for those who cannot see it, and how to draw it."""
-
-    name: str
-    caption: str
-    alt: str
-    draw: Callable[[Theme], Figure]
-    wide: bool = False
-
-    def png(self, theme: Theme) -> bytes:
-        """The figure as PNG, without the time or anything else that differs from run to run."""
-        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
-            out = io.BytesIO()
-            self.draw(theme).savefig(out, format="png", dpi=DPI, metadata={"Software": None})
-        return out.getvalue()
 
 
 def pictures(report: Report) -> list[Picture]:
@@ -184,8 +123,8 @@ def scale_pictures(report: Report) -> Iterator[Picture]:
         yield Picture(
             "scale",
             f"{report.metric} on the tuning set over the scale of the language model, the other weights as tuned. "
-            "The mark is the chosen scale; the bar of the same colour at the bottom is the flat region around it: "
-            f"scales with a {report.metric} within {FLAT} of the best. The dashed line is the first pass.",
+            "The mark is the chosen scale; the bar of the same colour at the bottom is the flat region around it, "
+            f"scales within {FLAT} of the best score. The dashed line is the first pass.",
             f"Flat regions of the scale: {flat}.",
             lambda theme: draw_scale(theme, curves, tuned, report.metric),
         )
@@ -216,17 +155,25 @@ def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
 
 
 def frame(axes, curves, first: float) -> None:
-    """Limits that show the best scales and what is not far worse than the first pass, and room below for a bar a curve."""
+    """Limits that show the best scales and what is not far worse than the first pass, and room below for a bar a curve.
+
+    Scales of different orders of magnitude get a logarithmic axis.
+    """
     points = np.concatenate([np.array(curve["points"]) for curve in curves.values()])
-    chosen = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]
-    low, high = min(first, *chosen), max(first, *chosen)
+    best = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]
+    low, high = min(first, *best), max(first, *best)
     span = (high - low) or 1.0
-    low, high = (low - 0.1 * span, high + 0.4 * span) if first >= np.mean(chosen) else (low - 0.4 * span, high + 0.1 * span)
-    inside = points[(points[:, 1] >= low) & (points[:, 1] <= high), 0]
-    margin = 0.03 * (np.ptp(inside) or 1.0)
-    axes.set_xlim(inside.min() - margin, inside.max() + margin)
+    low, high = (low - 0.1 * span, high + 0.4 * span) if first >= np.mean(best) else (low - 0.4 * span, high + 0.1 * span)
     room = 0.05 + 0.04 * len(curves)
     axes.set_ylim(low - room / (1 - room) * (high - low), high)
+    inside = points[(points[:, 1] >= low) & (points[:, 1] <= high), 0]
+    chosen = [curve["chosen"] for curve in curves.values()]
+    if min(chosen) > 0 and max(chosen) > 10 * min(chosen):
+        axes.set_xscale("log")
+        axes.set_xlim(min(chosen) / 10, inside.max() * 1.2)
+    else:
+        margin = 0.03 * (np.ptp(inside) or 1.0)
+        axes.set_xlim(inside.min() - margin, inside.max() + margin)
 
 
 def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
@@ -302,18 +249,6 @@ def draw_speed(theme: Theme, rows) -> Figure:
     panels[0].set_ylabel("milliseconds a sentence (log scale)")
     beside(panels[-1])
     return figure
-
-
-def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
-    """A system's line in its own look, under its own name."""
-    size = 9 if look.marker == "*" else None
-    marker = look.marker if marker is None else marker
-    axes.plot(x, y, color=theme.color(look), marker=marker, markersize=size, linestyle=look.line, label=label(name))
-
-
-def beside(axes) -> None:
-    """The legend to the right of the axes."""
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
 PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {

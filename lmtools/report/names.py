@@ -11,6 +11,7 @@ LABELS = {
     "ngram": "n-gram",
     "causal": "uniLM (causal)",
     "masked": "biLM (masked)",
+    "masked-shared": "biLM, shared work",
     "tta": "T-TA",
     "all": "all LMs",
 }
@@ -44,6 +45,7 @@ class Look:
     line: str = "-"
 
 
+# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share their work.
 # Okabe and Ito's colours, told apart by colour-blind people; the darkest are lighter on dark paper.
 LOOKS = {
     FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
@@ -52,6 +54,7 @@ LOOKS = {
     "ngram": Look("#d98c00", "#f0b23c", "^"),
     "causal": Look("#0072b2", "#5ab4f0", "o"),
     "masked": Look("#d0502b", "#f58a5c", "v"),
+    "masked-shared": Look("#d0502b", "#f58a5c", "H", "--"),
     "tta": Look("#00876a", "#2fcaa0", "*"),
     "tta+ngram": Look("#b5568f", "#e59cc6", "P"),
     "all": Look("#6a4fb3", "#b3a1ee", "X"),

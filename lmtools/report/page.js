@@ -82,7 +82,7 @@
   };
 
   const verdict = ({ mine, theirs }) => {
-    if (mine === theirs) return element("span", "same", `${plural(mine, "error")}, as before`);
+    if (mine === theirs) return element("span", "same", `${plural(mine, "error")} in both`);
     return element("span", mine < theirs ? "better" : "worse", `${theirs} \u2192 ${plural(mine, "error")} (${mine < theirs ? "better" : "worse"})`);
   };
 
@@ -93,7 +93,7 @@
     const list = element("dl", "lines");
     hyps.forEach((hyp, index) => {
       const names = data.systems.filter((_, system) => choices[system] === index).map(([, label]) => label);
-      line(list, `${names.join(", ")} (${errors(hyp)})`, marked(element("dd"), steps(reference, hyp)));
+      line(list, `${names.join(" \u00b7 ")} (${errors(hyp)})`, marked(element("dd"), steps(reference, hyp)));
     });
     box.append(list);
   };

@@ -10,9 +10,9 @@ from string import Template
 
 from lmtools import __version__
 from lmtools.report.browse import browser_data
-from lmtools.report.figures import DARK, Picture
+from lmtools.report.context import Report
+from lmtools.report.drawing import DARK, Picture
 from lmtools.report.render import Table, code, html
-from lmtools.report.tables import Report
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 

@@ -1,41 +1,15 @@
 """The tables of RESULTS.md, in the shape of Tables 1, 5 and 7 of the T-TA paper (Shin et al. 2020), each with what made it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from lmtools import __version__
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
-from lmtools.evaluate.significance import RESAMPLES
-from lmtools.report.collect import Experiment, Sample
-from lmtools.report.measure import LENGTHS, SEED, Measured, Result, length_classes
+from lmtools.report.context import NONE, Report, decimal, provenance
+from lmtools.report.costs import speed_tables, stage_tables, training_tables
+from lmtools.report.measure import LENGTHS, Measured, Result, length_classes
 from lmtools.report.names import FIRST, ORACLE, label, ordered
 from lmtools.report.render import Table
-
-NONE = "-"
-TASKS = {"hidden": "hidden states", "rerank": "reranking"}
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the tables, figures and the page are made of; `command` is the call that makes them."""
-
-    experiment: Experiment
-    sets: Sequence[Measured]
-    command: str
-
-    @property
-    def judged(self) -> list[Measured]:
-        """The sets that weights were not tuned on."""
-        return [one for one in self.sets if one.sample in self.experiment.judged]
-
-    @property
-    def metric(self) -> str:
-        """The metric's printed name with its unit."""
-        measure = METRICS[self.experiment.metric]
-        return f"{measure.title} %" if isinstance(measure, ErrorRate) else measure.title
+from lmtools.rescore import set_hash
 
 
 def tables(report: Report) -> list[Table]:
@@ -62,18 +36,17 @@ def main_table(report: Report, measured: Measured) -> Table:
         scores = [decimal(one.results[system].score) if system in one.results else NONE for one in tuned]
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
         rows.append((label(system), *scores, decimal(result.score), *interval(result), *counts, *change(result, first, system, measured)))
-    best = frozenset(stressed(measured, 1 + len(tuned))) | {cell for j, one in enumerate(tuned) for cell in stressed(one, 1 + j, measured)}
+    best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
     notes = [*missing(measured), *provenance(report, measured.sample), f"Metric: `{METRICS[measured.metric].signature}`."]
     return Table(f"{METRICS[measured.metric].title} after rescoring: {name}", tuple(header), tuple(rows), tuple(notes), best=best)
 
 
-def stressed(measured: Measured, column: int, rows: Measured | None = None) -> Iterator[tuple[int, int]]:
+def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
     """The cell of the best system that could be used (not the oracle), in a table with the systems of `rows`."""
     sign = 1 if METRICS[measured.metric].lower_is_better else -1
-    names = list((rows or measured).results)
+    names = list(rows.results)
     usable = [name for name in names if name != ORACLE and name in measured.results]
-    best = min(usable, key=lambda name: sign * measured.results[name].score)
-    yield names.index(best), column
+    return names.index(min(usable, key=lambda name: sign * measured.results[name].score)), column
 
 
 def interval(result: Result) -> list[str]:
@@ -95,41 +68,11 @@ def probability(p: float) -> str:
     return "<0.001" if p < 0.0005 else f"{p:.3f}"
 
 
-def decimal(value: float | None, digits: int = 2) -> str:
-    """A number with thousands separators, or a dash."""
-    return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
-
-
 def missing(measured: Measured) -> Iterator[str]:
     """What to know of systems that chose nothing for some utterances."""
     for name, result in measured.results.items():
         if result.missing:
             yield f"{label(name)} has no hypothesis for {len(result.missing)} utterances; they count as empty (first: {result.missing[0]})."
-
-
-def provenance(report: Report, *samples: Sample) -> Iterator[str]:
-    """Corpus and sizes, then the commands and the signature."""
-    experiment = report.experiment
-    tuned = [sample for sample in experiment.samples if sample.tuned and sample not in samples]
-    sizes = [size(sample) for sample in samples] + [f"weights tuned on {size(sample)}" for sample in tuned]
-    if experiment.training:
-        sizes.append(
-            f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,} {experiment.training.scheme} tokens"
-        )
-    yield f"Corpus {experiment.title}; " + "; ".join(sizes) + "."
-    commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
-    models = ", ".join(f"{name} {value[:8]}" for name, value in experiment.models.items())
-    seeds = ", ".join(f"{name} {seed}" for name, seed in experiment.seeds.items())
-    parts = [models and f"model hashes {models}", seeds and f"training seeds {seeds}", f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}"]
-    yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(filter(None, parts))}; lmtools {__version__}."
-
-
-def size(sample: Sample) -> str:
-    """Name and sizes of a set."""
-    depths = [len(nbest.hyps) for nbest in sample.nbests]
-    words = sum(len(ref.split()) for ref in sample.refs.values())
-    lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
-    return f"{sample.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
 
 
 def weight_tables(report: Report) -> Iterator[Table]:
@@ -153,13 +96,13 @@ def weight(value: float | None) -> str:
 def deviations(report: Report) -> Iterator[str]:
     """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted, elsewhere by choosing again."""
     for measured in report.sets:
-        for name, result in measured.results.items():
-            system = report.experiment.systems.get(name)
+        content = set_hash(measured.sample.nbests)
+        for name, system in report.experiment.systems.items():
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
-            if system and system.weights and measured.sample.tuned:
+            if system.weights and system.weights.dev.sha256 == content:
                 expected = system.weights.dev.score
-            if expected is not None and abs(result.score - expected) > 0.005:
-                found = f"the rescored text has {result.score:.2f}, the weights choose {expected:.2f}"
+            if expected is not None and name in measured.results and abs(measured.results[name].score - expected) > 0.005:
+                found = f"the rescored text has {measured.results[name].score:.2f}, the weights choose {expected:.2f}"
                 yield f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore again."
 
 
@@ -229,62 +172,6 @@ def span(bounds: tuple[int, int | None]) -> str:
     """`3-5`, `0`, `21+`."""
     low, high = bounds
     return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
-
-
-def speed_tables(report: Report) -> Iterator[Table]:
-    """Median milliseconds a sentence (Figure 4 of the paper) and how many times faster T-TA is than biLM."""
-    speed = report.experiment.speed
-    if not speed:
-        return
-    medians = {(row["task"], row["words"], row["lm"]): 1000 * row["seconds_median"] for row in speed["rows"]}
-    lms = ordered({lm for _, _, lm in medians})
-    rows = []
-    for task, words in sorted({key[:2] for key in medians}):
-        times = {lm: medians.get((task, words, lm)) for lm in lms}
-        ratio = times["masked"] / times["tta"] if times.get("tta") and times.get("masked") else None
-        rows.append((TASKS.get(task, task), str(words), *(decimal(times[lm]) for lm in lms), decimal(ratio)))
-    header = ("task", "words", *(f"{label(lm)} ms" for lm in lms), "biLM / T-TA")
-    machine = f"Machine: {speed.get('machine', 'unknown')}, threads: {speed.get('threads', 'unknown')}."
-    paper = (
-        "The paper's abstract: T-TA is over six times faster than the BERT-based model in reranking, twelve times in semantic similarity."
-    )
-    yield Table("Run time by sentence length", header, tuple(rows), (machine, paper, *provenance(report)))
-
-
-def training_tables(report: Report) -> Iterator[Table]:
-    """How long each neural model trained and where it ended."""
-    if not report.experiment.learning:
-        return
-    rows = []
-    for lm, lines in report.experiment.learning.items():
-        seen, losses = [line for line in lines if "tokens" in line], [line["valid_loss"] for line in lines if "valid_loss" in line]
-        last = seen[-1] if seen else {}
-        figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
-        rows.append((label(lm), *(decimal(value, 0) for value in figures), decimal(min(losses, default=None), 3)))
-    note = "Losses are nats a predicted token; they compare only between models of the same objective and subwords."
-    header = ("LM", "steps", "tokens", "seconds", "best valid loss")
-    yield Table("Training", header, tuple(rows), (note, *provenance(report)))
-
-
-def stage_tables(report: Report) -> Iterator[Table]:
-    """How the time divides over the recipe's stages."""
-    stages = [stage for stage in report.experiment.stages if stage.get("seconds") is not None]
-    if not stages:
-        return
-    total = sum(stage["seconds"] for stage in stages)
-    rows = [
-        (
-            str(stage.get("stage", NONE)),
-            stage.get("title", NONE),
-            decimal(stage["seconds"], 1),
-            f"{100 * stage['seconds'] / (total or 1):.1f}%",
-        )
-        for stage in stages
-    ]
-    open_stages = [f"{stage.get('stage')} ({stage.get('title')})" for stage in report.experiment.stages if stage not in stages]
-    notes = [f"Not finished when this was written: stage {', '.join(open_stages)}."] if open_stages else []
-    header = ("stage", "title", "seconds", "share")
-    yield Table("How the time divides", header, (*rows, ("", "all", decimal(total, 1), "100.0%")), (*notes, *provenance(report)), left=2)
 
 
 TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (

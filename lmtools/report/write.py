@@ -5,17 +5,22 @@ from pathlib import Path
 
 from lmtools.files import atomic_path, atomic_text
 from lmtools.report.collect import collect
-from lmtools.report.figures import LIGHT, PICTURES, Picture, pictures
+from lmtools.report.context import Report
+from lmtools.report.drawing import LIGHT, Picture
+from lmtools.report.figures import PICTURES, pictures
 from lmtools.report.measure import measure
 from lmtools.report.page import page
-from lmtools.report.render import Table, markdown, plain
-from lmtools.report.tables import Report, main_tables, tables
+from lmtools.report.render import Table, guarded, markdown, plain
+from lmtools.report.tables import deviations, main_tables, tables
 
 
 def write_report(
     home, nbests: Sequence[str] = (), title: str | None = None, command: str = "lmtools report"
 ) -> tuple[str, tuple[str, ...]]:
-    """The main tables as text and a line for each thing that is absent, after writing RESULTS.md, *.png and index.html in `home`/report."""
+    """The main tables as text, and a line for each thing that is absent or does not fit; writes RESULTS.md, *.png and index.html.
+
+    They go to `home`/report; `command` is what the tables say made them.
+    """
     home = Path(home)
     experiment = collect(home, nbests, title)
     report = Report(experiment, measure(experiment), command)
@@ -31,7 +36,7 @@ def write_report(
         stream.write(results(report, every, drawn))
     with atomic_text(out / "index.html") as stream:
         stream.write(page(report, first, every[len(first) :], drawn, light))
-    return "\n".join(map(plain, first)), experiment.absent
+    return "\n".join(map(plain, first)), (*experiment.absent, *deviations(report))
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
@@ -43,7 +48,10 @@ def remove_others(folder: Path, names: set[str]) -> None:
 
 def results(report: Report, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
     """RESULTS.md: tables, figures, and what is absent."""
-    parts = [f"# Results: {report.experiment.title}\n", *map(markdown, every)]
+    title = (
+        f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has these tables and figures, and every utterance.\n"
+    )
+    parts = [title, *map(markdown, every)]
     if drawn:
         parts.append("## Figures\n\n" + "\n".join(f"![{picture.caption}]({picture.name}.png)\n" for picture in drawn))
     if report.experiment.absent:

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Write the report, print the main table, and say what is absent."""
+    """Write the report, print the main table, and say what is absent or does not fit."""
     words = [
         "lmtools",
         "report",
@@ -25,8 +25,8 @@ def run(args: argparse.Namespace) -> None:
         *(["--nbest", *args.nbest] if args.nbest else []),
         *(["--title", args.title] if args.title else []),
     ]
-    text, absent = write_report(args.exp, args.nbest, args.title, shlex.join(words))
+    text, notes = write_report(args.exp, args.nbest, args.title, shlex.join(words))
     print(text)
-    for line in absent:
+    for line in notes:
         print(line, file=sys.stderr)
     print(f"{args.exp}/report/index.html: the report; {args.exp}/report/RESULTS.md: its tables", file=sys.stderr)

@@ -65,7 +65,9 @@ def outcome(recipe) -> dict[str, bytes]:
     """Everything that a run decides: models, scores, weights, chosen hypotheses."""
     exp = recipe.home / "exp"
     patterns = ("lm/*/model.safetensors", "lm/ngram/lm.arpa", "score/*/*", "ppl/*/*", "tune/*/*", "rescore/*/*")
-    return {str(path.relative_to(exp)): path.read_bytes() for pattern in patterns for path in sorted(exp.glob(pattern))}
+    files = {str(path.relative_to(exp)): path.read_bytes() for pattern in patterns for path in sorted(exp.glob(pattern))}
+    figures = (exp / "report/RESULTS.md").read_bytes().partition(b"## Run time")[0]  # what comes after it is times
+    return {**files, "report": figures}
 
 
 def test_all_stages(whole):
@@ -88,7 +90,7 @@ def test_all_stages(whole):
 def test_later_stages_start_from_what_is_there(whole):
     before = outcome(whole)
     done = whole(*OPTIONS, "--stage", 3, "--stop-stage", 5)
-    assert "changed" not in done.stdout + done.stderr
+    assert "changed since" not in done.stdout + done.stderr
     assert [f"== stage {n}" in done.stdout for n in range(7)] == [n in (3, 4, 5) for n in range(7)]
     assert outcome(whole) == before
     assert whole(*OPTIONS, "--skip-done", "true").stdout.count("is done already: skipped") == 7
@@ -107,5 +109,5 @@ def test_killed_in_every_stage(whole, home):
         process = recipe.start(*OPTIONS, "--skip-done", "true")
         recipe.said(f"== stage {stage}: ", process, file)
         recipe.kill(process)
-    recipe(*OPTIONS)
+    recipe(*OPTIONS, "--skip-done", "true")
     assert outcome(recipe) == outcome(whole)

@@ -7,7 +7,6 @@ added to the links. The last word has its score on no link: it is the same for e
 
 import heapq
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,11 +35,11 @@ class Slf:
         return sorted(range(len(self.words)), key=lambda node: self.times[node])
 
     @cached_property
-    def exits(self) -> list[list[tuple[int, float]]]:
-        """For each node its links as (target, score)."""
-        exits = [[] for _ in self.words]
+    def exits(self) -> list[dict[str | None, list[tuple[int, float]]]]:
+        """For each node its links as (target, score), by the word of the target (`</s>` at the end, None: filler)."""
+        exits = [{} for _ in self.words]
         for source, target, score in self.links:
-            exits[source].append((target, score))
+            exits[source].setdefault(self.word(target), []).append((target, score))
         return exits
 
     @cached_property
@@ -49,11 +48,14 @@ class Slf:
         followers = [{} for _ in self.words]
         for node in reversed(self.order):
             best = followers[node]
-            for target, score in self.exits[node]:
-                stops = self.words[target] is not None or target == self.end
-                for last, rest in [(target, 0.0)] if stops else followers[target].items():
-                    best[last] = max(best.get(last, IMPOSSIBLE), score + rest)
+            for word, links in self.exits[node].items():
+                for target, score in links:
+                    for last, rest in [(target, 0.0)] if word else followers[target].items():
+                        best[last] = max(best.get(last, IMPOSSIBLE), score + rest)
         return followers
+
+    def word(self, node: int) -> str | None:
+        return "</s>" if node == self.end else self.words[node]
 
 
 def read_slf(path) -> Slf:
@@ -88,9 +90,8 @@ class Scored:
     scale: float
     penalty: float
 
-    def enter(self, node: int, context: Context) -> tuple[float, Context]:
-        """What entering a node adds to the score, and the context after it; fillers are transparent."""
-        word = "</s>" if node == self.lattice.end else self.lattice.words[node]
+    def step(self, word: str | None, context: Context) -> tuple[float, Context]:
+        """What a word adds to the score, acoustics apart, and the context after it; fillers (None) are transparent."""
         if word is None:
             return 0.0, context
         return self.scale * self.probability(word, context) + self.penalty, (word, *context[:1])
@@ -102,9 +103,10 @@ class Scored:
         best[self.lattice.start][("<s>",)] = 0.0
         for node in self.lattice.order:
             for context, score in best[node].items():
-                for target, acoustic in self.lattice.exits[node]:
-                    step, after = self.enter(target, context)
-                    best[target][after] = max(best[target].get(after, IMPOSSIBLE), score + acoustic + step)
+                for word, links in self.lattice.exits[node].items():
+                    step, after = self.step(word, context)
+                    for target, acoustic in links:
+                        best[target][after] = max(best[target].get(after, IMPOSSIBLE), score + acoustic + step)
         return best
 
     @cached_property
@@ -114,10 +116,21 @@ class Scored:
         best[self.lattice.end] = dict.fromkeys(best[self.lattice.end], 0.0)
         for node in reversed(self.lattice.order):
             for context in best[node]:
-                for target, acoustic in self.lattice.exits[node]:
-                    step, after = self.enter(target, context)
-                    best[node][context] = max(best[node][context], acoustic + step + best[target][after])
+                for word, links in self.lattice.exits[node].items():
+                    step, after = self.step(word, context)
+                    rest = max(acoustic + best[target][after] for target, acoustic in links)
+                    best[node][context] = max(best[node][context], step + rest)
         return best
+
+    def through(self) -> list[float]:
+        """For each link, the score of the best path over it."""
+        return [max(self.over(link, context) for context in self.forward[link[0]]) for link in self.lattice.links]
+
+    def over(self, link: tuple[int, int, float], context: Context) -> float:
+        """The score of the best path over a link that has this context before it."""
+        source, target, acoustic = link
+        step, after = self.step(self.lattice.word(target), context)
+        return self.forward[source][context] + acoustic + step + self.backward[target][after]
 
     def strings(self) -> Iterator[tuple[list[str], float, float]]:
         """Every distinct word string, best first: (words, best acoustic score, LM score).
@@ -144,6 +157,20 @@ class Scored:
         arrivals: dict[str, dict[int, float]] = {}
         for node, score in places.items():
             for target, acoustic in self.lattice.followers[node].items():
-                nodes = arrivals.setdefault(self.lattice.words[target] or "</s>", {})
+                nodes = arrivals.setdefault(self.lattice.word(target), {})
                 nodes[target] = max(nodes.get(target, IMPOSSIBLE), score + acoustic)
         return arrivals
+
+
+def pruned(lattice: Slf, keep: list[bool], utt: str) -> str:
+    """The lattice as an SLF text with only the links to keep, nodes and links renumbered, posteriors rounded to two digits."""
+    links = [link for link, kept in zip(zip(lattice.links, lattice.link_lines, strict=True), keep, strict=True) if kept]
+    nodes = sorted({node for (source, target, _), _ in links for node in (source, target)})
+    number = {node: i for i, node in enumerate(nodes)}
+    head = ["VERSION=1.0", f"UTTERANCE={utt}", f"start={number[lattice.start]}", f"end={number[lattice.end]}"]
+    head.append(f"N={len(nodes)}\tL={len(links)}")
+    body = ["\t".join([f"I={number[node]}", *lattice.node_lines[node].split("\t")[1:]]) for node in nodes]
+    for i, ((source, target, _), line) in enumerate(links):
+        acoustic, posterior = line.split("\t")[3:]
+        body.append(f"J={i}\tS={number[source]}\tE={number[target]}\t{acoustic}\tp={float(posterior[2:]):.2g}")
+    return "\n".join([*head, *body]) + "\n"

@@ -6,6 +6,7 @@ alone. An utterance that was decoded before is not decoded again.
 """
 
 import argparse
+import functools
 import multiprocessing
 import random
 import subprocess
@@ -25,7 +26,7 @@ VOICES = {
     "rms": ["flite", "-voice", "rms", "-o", "{wav}", "-t", "{text}"],
     "awb": ["flite", "-voice", "awb", "-o", "{wav}", "-t", "{text}"],
     "kal16": ["flite", "-voice", "kal16", "-o", "{wav}", "-t", "{text}"],
-    "espeak": ["espeak-ng", "-v", "en-us", "-w", "{wav}", "{text}"],
+    "espeak": ["espeak-ng", "-v", "en-us+klatt2", "-w", "{wav}", "{text}"],
 }
 
 
@@ -56,8 +57,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plan", required=True, type=Path, help="the plan, written here")
     parser.add_argument("--work", required=True, type=Path, help="directory of UTT.slf and UTT.hyp")
     parser.add_argument("--count", required=True, type=int, help="utterances")
-    parser.add_argument("--voices", required=True, type=lambda text: text.split(","), help="one of these for each utterance; repeat to weight")
-    parser.add_argument("--noises", required=True, type=lambda text: [int(n) for n in text.split(",")], help="thousandths of full scale")
+    parser.add_argument("--voices", required=True, nargs="+", choices=VOICES, help="one for each utterance; repeated ones come oftener")
+    parser.add_argument("--noises", required=True, nargs="+", type=int, help="volumes of the noise in thousandths of full scale")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
@@ -80,35 +81,27 @@ def spoken(name: str, words: str, printed: str, voice: str, noise: int) -> Utter
 
 
 def decode_all(todo: list[Utterance], work: Path, jobs: int) -> None:
-    """Writes UTT.slf and UTT.hyp of every utterance.
-
-    A decoder adapts to what it heard before. Each utterance gets a process forked from one that has heard nothing, so that the result
-    does not depend on the order, on the number of jobs or on an interruption.
-    """
+    """Writes UTT.slf and UTT.hyp of every utterance, `jobs` at a time."""
     work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, multiprocessing.Pool(jobs) as pool:
         noise = Path(scratch) / "noise.wav"
         sox("-n", "-r", RATE, "-c", 1, "-b", 16, noise, "synth", NOISE_SECONDS, "whitenoise")
-        context = multiprocessing.get_context("fork")
-        with context.Pool(jobs, setup, (Decoder(loglevel="FATAL"), noise, work), maxtasksperchild=1) as pool:
-            began = time.monotonic()
-            for done, _ in enumerate(pool.imap_unordered(decode, todo, chunksize=1), 1):
-                if done % 50 == 0 or done == len(todo):
-                    print(f"  {done} of {len(todo)} decoded, {time.monotonic() - began:.0f} s", flush=True)
+        began = time.monotonic()
+        for done, _ in enumerate(pool.imap_unordered(functools.partial(decode, noise=noise, work=work), todo), 1):
+            if done % 50 == 0 or done == len(todo):
+                print(f"  {done} of {len(todo)} decoded, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def setup(fresh: Decoder, noise: Path, work: Path) -> None:
-    """Gives a forked worker what it needs; a Decoder cannot be pickled, only inherited."""
-    decode.setting = fresh, noise, work
+def decode(utterance: Utterance, noise: Path, work: Path) -> None:
+    """Speaks and decodes one utterance; the .hyp file, the decoder's own first pass, comes last and says that it is done.
 
-
-def decode(utterance: Utterance) -> None:
-    """Speaks and decodes one utterance; the .hyp file (the decoder's own first pass) comes last and says that it is done."""
-    decoder, noise, work = decode.setting
+    A decoder adapts to what it has heard: each utterance gets a new one, so that the result depends on no other utterance.
+    """
+    decoder = Decoder(loglevel="FATAL")
     decoder.start_utt()
     decoder.process_raw(audio(utterance, noise), full_utt=True)
     decoder.end_utt()
-    first_pass = decoder.hyp()  # computed before the lattice is written: it sets the links' posteriors
+    first_pass = decoder.hyp()  # asked for before the lattice is written, because it computes the posteriors of the links
     with atomic_path(work / f"{utterance.name}.slf") as path:
         decoder.get_lattice().write_htk(str(path))
     with atomic_text(work / f"{utterance.name}.hyp") as out:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from pocketsphinx import Decoder
+
 from lmtools.files import atomic_text, read_lines
 
 ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
@@ -37,28 +39,27 @@ class Sentence(NamedTuple):
 def main() -> None:
     args = arguments()
     books = group(parse(args.imp))
-    missing = {*args.valid, *args.dev, *args.test} - books.keys()
-    assert not missing, f"no such book: {sorted(missing)}; there are {sorted(books)}"
-    held = {*args.valid, *args.dev, *args.test}
-    train = [s for book in books if book not in held for s in books[book]]
-    write_text(args.out / "train.txt", train)
+    held_out = {*args.valid, *args.dev, *args.test}
+    if missing := held_out - books.keys():
+        raise SystemExit(f"{args.imp}: no book {', '.join(sorted(missing))}; there are {', '.join(books)}")
+    train = [sentence for book in books if book not in held_out for sentence in books[book]]
     seen = runs(train)
-    valid = [s for book in args.valid for s in books[book] if not overlaps(s, seen)]
-    write_text(args.out / "valid.txt", valid)
-    known = {line.split()[0] for _, line in read_lines(args.words)}
+    write_text(args.out / "train.txt.xz", train)
+    write_text(args.out / "valid.txt.xz", [s for book in args.valid for s in books[book] if not overlaps(s, seen)])
+    known = recognisable({word for book in books for s in books[book] for word in s.words.split()})
     for name, chosen in (("test", args.test), ("dev", args.dev)):
         spoken = [s for book in chosen for s in books[book] if speakable(s, known) and not overlaps(s, seen)]
-        write_sentences(args.out / f"{name}.sentences", spoken)
+        write_sentences(args.work / f"{name}.sentences", spoken)
         seen |= runs(spoken)  # what is in test is not in dev either
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--imp", required=True, help="what mod2imp wrote")
-    parser.add_argument("--words", required=True, help="words that the decoder can recognise, one a line, lower case")
-    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--out", required=True, type=Path, help="directory of train.txt.xz and valid.txt.xz")
+    parser.add_argument("--work", required=True, type=Path, help="directory of dev.sentences and test.sentences")
     for name in ("valid", "dev", "test"):
-        parser.add_argument(f"--{name}", required=True, type=lambda text: text.split(","), help="books held out, comma between")
+        parser.add_argument(f"--{name}", required=True, nargs="+", metavar="BOOK", help=f"books held out for {name}")
     return parser.parse_args()
 
 
@@ -165,8 +166,15 @@ def overlaps(sentence: Sentence, seen: set[str]) -> bool:
     return not seen.isdisjoint(runs([sentence]))
 
 
+def recognisable(words: set[str]) -> set[str]:
+    """The words that are in both the decoder's dictionary and its language model."""
+    decoder = Decoder(loglevel="FATAL")
+    model, nothing = decoder.get_lm(), decoder.get_logmath().get_zero()
+    return {word for word in words if decoder.lookup_word(word.lower()) and model.prob([word.lower()]) > nothing}
+
+
 def speakable(sentence: Sentence, known: set[str]) -> bool:
-    words = sentence.words.lower().split()
+    words = sentence.words.split()
     return len(words) in SPOKEN and known.issuperset(words)
 
 

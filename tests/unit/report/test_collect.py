@@ -84,6 +84,22 @@ def test_tuned_set_is_known_by_its_hash(fresh):
     assert [sample.name for sample in collect(fresh).samples if sample.tuned] == ["test"]
 
 
+def test_parts_of_the_tuned_set_are_tuned(fresh):
+    data = fresh.parent / "data"
+    dev, test = (jsonl.read(data / name / "nbest.jsonl.gz") for name in ("dev", "test"))
+    jsonl.write(dev[:5], data / "dev-a/nbest.jsonl")
+    jsonl.write([NBest(d.utt, t.hyps, t.ref) for d, t in zip(dev, test, strict=False)], data / "same-ids/nbest.jsonl")
+    shutil.rmtree(fresh / "rescore")
+    for name in ("dev", "test"):
+        kaldi_text.write({}, fresh / f"rescore/tta/{name}.txt")
+    assert {sample.name: sample.tuned for sample in collect(fresh).samples} == {
+        "dev": True,
+        "dev-a": True,
+        "test": False,
+        "same-ids": False,
+    }
+
+
 def test_set_names(tmp_path):
     assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
     assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"

@@ -3,12 +3,14 @@
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from lmtools.report.collect import collect
-from lmtools.report.figures import DARK, LIGHT, held, pictures, validation
+from lmtools.report.context import Report
+from lmtools.report.drawing import DARK, LIGHT
+from lmtools.report.figures import frame, held, pictures, validation
 from lmtools.report.measure import measure
 from lmtools.report.names import looks
-from lmtools.report.tables import Report
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,7 @@ def test_a_system_has_one_colour_everywhere(drawn):
                     colors.setdefault(line.get_label(), set()).add(line.get_color())
     assert set(colors) >= {"T-TA", "uniLM (causal)", "biLM (masked)", "oracle", "first pass"}
     assert all(len(found) == 1 for found in colors.values())
+    assert colors.pop("biLM, shared work") == colors["biLM (masked)"]  # the same model
     assert len({found.pop() for found in colors.values()}) == len(colors)
 
 
@@ -105,3 +108,15 @@ def test_validation_is_placed_by_tokens():
         {"step": 20, "valid_loss": 4.1},
     ]
     assert validation(lines) == [(200, 4.5), (300, 4.1)]
+
+
+@pytest.mark.parametrize(("other", "scale"), [(4.0, "linear"), (4000.0, "log")])
+def test_scales_of_other_orders_are_all_visible(other, scale):
+    def curve(chosen):
+        return {"chosen": chosen, "flat": [0.9 * chosen, 1.1 * chosen], "points": [[0, 20.0], [chosen, 10.0], [2 * chosen, 20.0]]}
+
+    axes = Figure().subplots()
+    frame(axes, {"tta": curve(2.0), "mine": curve(other)}, 12.0)
+    low, high = axes.get_xlim()
+    assert axes.get_xscale() == scale
+    assert low <= 2 < other <= high

@@ -6,10 +6,12 @@ import re
 import pytest
 
 from lmtools import __version__
-from lmtools.formats import kaldi_text
+from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.collect import collect
+from lmtools.report.context import Report, decimal
+from lmtools.report.figures import pictures
 from lmtools.report.measure import measure
-from lmtools.report.tables import Report, change, decimal, main_tables, probability, span, tables
+from lmtools.report.tables import change, main_tables, probability, span, tables
 
 
 def report_of(exp, **options) -> Report:
@@ -43,6 +45,7 @@ def test_all_tables_are_there(report):
         "Perplexity beside WER %",
         "WER % by utterance length: test",
         "Run time by sentence length",
+        "Batched scoring",
         "Training",
         "How the time divides",
     ]
@@ -159,6 +162,26 @@ def test_time_divides_into_the_whole(report):
     assert sum(seconds[:-1]) == pytest.approx(seconds[-1])
     assert sum(float(row[3].rstrip("%")) for row in table.rows[:-1]) == pytest.approx(100, abs=0.3)
     assert "Not finished when this was written: stage 6 (report)." in table.notes
+
+
+def test_several_sets(fresh):
+    """Two test sets, and a part of dev that the weights were not tuned on alone."""
+    data = fresh.parent / "data"
+    dev, test = (jsonl.read(data / name / "nbest.jsonl.gz") for name in ("dev", "test"))
+    parts = {"dev-a": dev[:6], "test-a": test[:12], "test-b": test[12:]}
+    for name, nbests in parts.items():
+        jsonl.write(nbests, data / name / "nbest.jsonl")
+        for system in fresh.glob("rescore/*"):
+            texts = kaldi_text.read(system / f"{name[:-2]}.txt")
+            kaldi_text.write({nbest.utt: texts[nbest.utt] for nbest in nbests}, system / f"{name}.txt")
+    (data / "test/nbest.jsonl.gz").unlink()
+    report = report_of(fresh)
+    headers = [table.header[:4] for table in main_tables(report)]
+    assert headers == [("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")]
+    assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
+    names = [picture.name for picture in pictures(report)]
+    assert {"systems-test-a", "systems-test-b", "length-test-a", "length-test-b"} <= set(names)
+    assert len(set(names)) == len(names)
 
 
 def test_other_metrics_have_no_word_errors(fresh):

@@ -30,6 +30,13 @@ def test_says_what_is_absent(fresh, capsys):
     assert not (fresh / "report/speed.png").exists()
 
 
+def test_says_what_does_not_fit(fresh, capsys):
+    path = fresh / "rescore/tta/test.txt"
+    path.write_text("".join(line.split()[0] + "\n" for line in path.read_text().splitlines()))
+    assert main(["report", str(fresh)]) == 0
+    assert "Warning: T-TA on test: the rescored text has 100.00, the weights choose" in capsys.readouterr().err
+
+
 def test_a_figure_that_is_no_longer_drawn_goes(fresh):
     assert main(["report", str(fresh)]) == 0
     (fresh / "bench/speed.json").unlink()

@@ -10,7 +10,7 @@ from lmtools.score import Options, score_texts
 from lmtools.score.scorers import load_scorer
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the king queen came to city a of ##s".split()]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["the", "king", "queen", "came", "to", "city", "a", "of", "##s"]]
 TEXTS = ["the king came", "the queens came to the city", "king", "", "the xylophone", "a king of the city"]
 BERT = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24,
         "max_position_embeddings": 24}  # fmt: skip

@@ -1,0 +1,33 @@
+"""What would go wrong with N-best lists, references, language-model text and a language model, found before anything is scored."""
+
+from lmtools.doctor import lists, scores, texts
+from lmtools.doctor.finding import ERROR, HINT, Finding
+from lmtools.doctor.patient import Patient, admit
+
+# Each check is a function of the patient that yields findings.
+CHECKS = {
+    "read": lists.read,
+    "encoding": texts.encoding,
+    "ids": lists.ids,
+    "first word": texts.first_word,
+    "references": lists.references,
+    "case": texts.case,
+    "punctuation": texts.punctuation,
+    "characters": texts.characters,
+    "marks": texts.marks,
+    "vocabulary": texts.vocabulary,
+    "leak": texts.leak,
+    "signs": scores.signs,
+    "base": scores.base,
+    "order": scores.order,
+    "duplicates": lists.duplicates,
+    "empty": lists.empty,
+    "length": lists.length,
+}
+
+__all__ = ["CHECKS", "ERROR", "HINT", "Finding", "Patient", "admit", "examine"]
+
+
+def examine(patient: Patient) -> list[Finding]:
+    """All findings, check by check."""
+    return [finding for check in CHECKS.values() for finding in check(patient)]

@@ -1,0 +1,122 @@
+"""Checks of the lists: ids, references, empty and repeated and endless hypotheses."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
+from lmtools.doctor.patient import Patient
+
+# What people and programs do to utterance ids; each undoes one of them.
+CHANGES: dict[str, Callable[[str], str]] = {
+    "end in the rank of a hypothesis, `utt-n`": lambda utt: re.sub(r"-\d+$", "", utt),
+    "differ in case": str.lower,
+    "have a directory": lambda utt: utt.rpartition("/")[2],
+    "have a file ending": lambda utt: re.sub(r"\.(wav|flac|mp3|sph)$", "", utt),
+    "have a speaker before": lambda utt: re.split(r"[-_]", utt, maxsplit=1)[-1],
+}
+LOOP = 8  # one word so many times in a row
+
+
+def read(patient: Patient) -> Iterator[Finding]:
+    """What the readers refused."""
+    for problem in patient.problems:
+        place, _, rest = str(problem).partition(": ")
+        cause, _, remedy = rest.rpartition("; ")
+        yield Finding(ERROR, place, cause or rest, remedy)
+    if not patient.nbests and not patient.problems:
+        yield Finding(ERROR, patient.nbest, "no utterances", "give the recogniser's N-best lists")
+
+
+def ids(patient: Patient) -> Iterator[Finding]:
+    """Utterance ids that the other file does not have."""
+    lists, refs = patient.places, patient.refs
+    if patient.ref == patient.nbest or not patient.nbests or not refs:
+        yield from split_lists(patient)
+        return
+    without = [utt for utt in lists if utt not in refs]
+    unknown = [utt for utt in refs if utt not in lists]
+    if without:
+        cause = f"{share(len(without), len(lists))} utterances have no reference in {patient.ref}: {some(without, 3)}"
+        yield Finding(ERROR, lists[without[0]], cause + why(without, refs), "make the ids the same on both sides")
+    if unknown:
+        cause = f"{share(len(unknown), len(refs))} references have no list in {patient.nbest}: {some(unknown, 3)}"
+        yield Finding(ERROR, patient.ref_places[unknown[0]], cause + why(unknown, lists), "make the ids the same on both sides")
+
+
+def why(utts, others) -> str:
+    """How the ids differ from the other side's, if one change explains most."""
+    for what, undo in CHANGES.items():
+        there = {undo(other) for other in others} | others.keys()
+        if sum(undo(utt) in there for utt in utts) > 0.5 * len(utts):
+            return f" (one side's ids {what})"
+    return ""
+
+
+def split_lists(patient: Patient) -> Iterator[Finding]:
+    """Lists of one hypothesis whose ids say that they belong together."""
+    ranked = [one.utt for one in patient.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)]
+    stems = {utt.rpartition("-")[0] for utt in ranked}
+    if ranked and len(ranked) == len(patient.nbests) and 2 * len(stems) <= len(ranked) and f"{next(iter(stems))}-1" in ranked:
+        cause = f"each of {len(ranked):,} lists has one hypothesis and an id `utt-n`: lists of {len(stems):,} utterances taken apart?"
+        yield Finding(ERROR, patient.places[ranked[0]], cause, "put the hypotheses of an utterance into one list")
+
+
+def references(patient: Patient) -> Iterator[Finding]:
+    """Missing and empty references."""
+    if patient.ref == patient.nbest:
+        without = [one.utt for one in patient.nbests if one.ref is None]
+        if without:
+            cause = f"{share(len(without), len(patient.nbests))} utterances have no reference, so tune and evaluate refuse them"
+            level = ERROR if len(without) < len(patient.nbests) else HINT
+            yield Finding(level, patient.places[without[0]], cause, "attach references: lmtools convert --ref")
+    empty = [utt for utt, words in patient.refs.items() if not words.split()]
+    if empty:
+        cause = f"{share(len(empty), len(patient.refs))} references are empty: {some(empty, 3)}; every word there is an insertion"
+        yield Finding(HINT, patient.ref_places[empty[0]], cause, "see whether nothing was said")
+
+
+def empty(patient: Patient) -> Iterator[Finding]:
+    """Empty lists, and hypotheses without words."""
+    lists = [one.utt for one in patient.nbests if not one.hyps]
+    if lists:
+        cause = f"{share(len(lists), len(patient.nbests))} lists are empty: {some(lists, 3)}"
+        yield Finding(HINT, patient.places[lists[0]], cause, "each counts as an empty hypothesis, all words deleted; decode them again")
+    blank = [one.utt for one in patient.nbests for hyp in one.hyps if not hyp.text.split()]
+    if blank:
+        cause = f"{plural(blank, 'hypothesis')} without words"
+        yield Finding(HINT, patient.places[blank[0]], cause, "fine where the recogniser heard nothing")
+
+
+def duplicates(patient: Patient) -> Iterator[Finding]:
+    """The same words twice in a list."""
+    found = [one.utt for one in patient.nbests if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)]
+    if found:
+        cause = f"{share(len(found), len(patient.nbests))} lists hold the same words more than once"
+        yield Finding(HINT, patient.places[found[0]], cause, "merge them: lmtools convert --dedup")
+
+
+def length(patient: Patient) -> Iterator[Finding]:
+    """Hypotheses far longer than others, and words repeated without end."""
+    sizes = Counter(len(hyp.text.split()) for one in patient.nbests for hyp in one.hyps)
+    half, middle = sizes.total() / 2, 0
+    for size in sorted(sizes):
+        half -= sizes[size]
+        if half <= 0:
+            middle = size
+            break
+    limit = max(50, 8 * middle)
+    long = [(one.utt, len(hyp.text.split())) for one in patient.nbests for hyp in one.hyps if len(hyp.text.split()) > limit]
+    if long:
+        longest = max(size for _, size in long)
+        cause = f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have at most {middle})"
+        yield Finding(HINT, patient.places[long[0][0]], cause, "see whether the recogniser ran wild")
+    loops = [one.utt for one in patient.nbests for hyp in one.hyps if loop(hyp.text.split())]
+    if loops:
+        cause = f"{plural(loops, 'hypothesis')} with one word {LOOP} times in a row or more"
+        yield Finding(HINT, patient.places[loops[0]], cause, "see whether the recogniser ran wild")
+
+
+def loop(words: list[str]) -> bool:
+    """Whether one word comes LOOP times in a row."""
+    return any(len(set(words[start : start + LOOP])) == 1 for start in range(len(words) - LOOP + 1))

@@ -1,0 +1,184 @@
+"""What the doctor looks at: lists, references, language-model text and vocabulary, read as far as they can be read."""
+
+import itertools
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats import FORMATS, detect, kaldi_text
+from lmtools.ngram.model import SUBWORD, NgramModel
+from lmtools.subword import load_subword
+from lmtools.subword.base import DESCRIPTION
+from lmtools.types import NBest
+
+LINES = 2_000_000  # of language-model text, at most
+APOSTROPHES = "'’‘"
+
+
+@dataclass
+class Profile:
+    """What a collection of texts is made of; `first` says in which line each character came first, `whole` which of `wanted` texts came."""
+
+    name: str
+    path: str
+    lines: int = 0
+    words: Counter = field(default_factory=Counter)
+    characters: Counter = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
+    whole: set[str] = field(default_factory=set)
+
+    def add(self, place: str, text: str, wanted: Callable[[str], bool] | None = None) -> None:
+        """Count one text; of its words only those that are `wanted`."""
+        words = text.split()
+        self.lines += 1
+        for character in set(text).difference(self.first):
+            self.first[character] = place
+        self.characters.update(text)
+        self.words.update(words if wanted is None else filter(wanted, words))
+        if words and self.lines <= 1000:
+            self.starts[words[0]] += 1
+
+    def letters(self, chosen: Callable[[str], bool]) -> int:
+        """How many of its characters are `chosen`."""
+        return sum(count for character, count in self.characters.items() if chosen(character))
+
+    @property
+    def spaces(self) -> int:
+        """About how many words it has (of a long text, `words` has only some)."""
+        return self.letters(str.isspace) + self.lines
+
+    @property
+    def case(self) -> str | None:
+        """lower, upper or mixed; None for scripts without case."""
+        upper, lower = self.letters(str.isupper), self.letters(str.islower)
+        if not upper + lower:
+            return None
+        part = upper / (upper + lower)
+        return "lower" if part < 0.002 else "upper" if part > 0.998 else "mixed"
+
+    def punctuation(self) -> Counter:
+        """Its punctuation and symbols; apostrophes belong to words."""
+        return Counter({c: n for c, n in self.characters.items() if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES})
+
+
+@dataclass
+class Patient:
+    """Everything that is there to look at; what was not given or could not be read is None, or empty, and `problems` says why."""
+
+    nbest: str
+    nbests: Sequence[NBest]
+    places: Mapping[str, str]  # where each utterance stands
+    refs: Mapping[str, str]
+    ref: str  # where they are from
+    ref_places: Mapping[str, str]
+    hyps: Profile  # as they are written; so are the references
+    references: Profile
+    model_hyps: Profile  # as the language model sees them; so are the next two
+    model_references: Profile
+    text: Profile | None
+    normalise: Callable[[str], str]
+    lm: str | None
+    known: Callable[[str], bool] | None  # whether the language model knows a word
+    files: Sequence[str]
+    problems: Sequence[UserError]
+
+
+def admit(nbest: str, form: str | None = None, text: str | None = None, ref: str | None = None, lm: str | None = None) -> Patient:
+    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at all the same."""
+    problems: list[UserError] = []
+    nbests = attempt(problems, (), lambda: FORMATS[form or detect(nbest)].read(nbest))
+    places = positions(nbest, nbests)
+    refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
+    if ref:
+        attempt(problems, None, lambda: kaldi_text.read(ref))
+        refs, ref_places = lenient(ref)
+    normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm)) if lm else (single, None)
+    spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
+    told = [(ref_places[utt], words) for utt, words in refs.items()]
+    hyps, references = profile("hypotheses", nbest, spoken), profile("references", ref or nbest, told)
+    model_hyps = profile("hypotheses", nbest, [(place, normalise(words)) for place, words in spoken])
+    model_references = profile("references", ref or nbest, [(place, normalise(words)) for place, words in told])
+    wanted, lines = model_hyps.words.keys() | model_references.words.keys(), {normalise(words) for words in refs.values()}
+    seen = attempt(problems, None, lambda: profile_text(text, normalise, wanted, lines)) if text else None
+    files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
+    profiles = hyps, references, model_hyps, model_references, seen
+    return Patient(nbest, nbests, places, refs, ref or nbest, ref_places, *profiles, normalise, lm, known, files, problems)
+
+
+def attempt(problems: list[UserError], otherwise, read: Callable):
+    """What `read` returns, or `otherwise` and one problem more."""
+    try:
+        return read()
+    except UserError as error:
+        problems.append(error)
+        return otherwise
+
+
+def single(text: str) -> str:
+    """`text` with single spaces between words and none around."""
+    return " ".join(text.split())
+
+
+def profile(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
+    """The profile of texts given as pairs (place, text)."""
+    made = Profile(name, path)
+    for place, text in rows:
+        made.add(place, text)
+    return made
+
+
+def positions(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
+    """`path:line` of each utterance where each has a line of its own, else `path`."""
+    if path == "-" or not Path(path).is_file() or not nbests:
+        return {nbest.utt: path for nbest in nbests}
+    filled = [number for number, line in read_lines(path) if line.strip()]
+    each = len(filled) == len(nbests)
+    return {nbest.utt: f"{path}:{filled[row]}" if each else path for row, nbest in enumerate(nbests)}
+
+
+def lenient(path: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Kaldi text, and where its utterances stand, without the reader's checks; nothing if it is no text at all."""
+    try:
+        rows = [(line.replace("\t", " ", 1).partition(" "), number) for number, line in read_lines(path) if line.strip()]
+    except UserError:
+        return {}, {}
+    return {utt: single(words) for (utt, _, words), _ in rows}, {utt: f"{path}:{number}" for (utt, _, _), number in rows}
+
+
+def is_huggingface(lm: str) -> bool:
+    """Whether `lm` names a Hugging Face directory."""
+    return lm.startswith("hf:") or (Path(lm) / "config.json").exists()
+
+
+def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | None]:
+    """The normaliser of a language model and whether it knows a normalised word; None for a Hugging Face directory."""
+    if is_huggingface(lm):
+        return single, None
+    directory = next((path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None)
+    if directory:
+        subword = load_subword(directory)
+        return subword.normaliser, lambda word: not subword.unknown(word)
+    model = NgramModel.load(lm)
+    return single, lambda word: word in model.kenlm
+
+
+def profile_text(path: str, normalise, wanted: set[str], lines: set[str]) -> Profile:
+    """The profile of language-model text; of its words and lines only those that occur in the lists or references are kept."""
+    made = Profile("text", path)
+    for number, line in itertools.islice(read_lines(path), LINES):
+        text = normalise(line)
+        if text.strip():
+            made.add(f"{path}:{number}", text, wanted.__contains__)
+            if text in lines:
+                made.whole.add(text)
+    return made
+
+
+def most(items: Iterable[str], counts: Mapping[str, int]) -> list[str]:
+    """`items`, the most frequent first."""
+    return sorted(items, key=lambda item: (-counts[item], item))

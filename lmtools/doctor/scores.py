@@ -1,0 +1,69 @@
+"""Checks of the lists' scores: sign, base, order, growth with length."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lmtools.doctor.finding import ERROR, HINT, Finding, share
+from lmtools.doctor.patient import Patient
+
+ENOUGH = 20  # utterances from which a correlation means something
+SCALES = np.geomspace(1e-3, 1e3, 121)  # of the second component against the first
+
+
+def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
+    """The values (hypotheses,) of each component a list, of lists with two or more hypotheses."""
+    lists = [one for one in patient.nbests if len(one.hyps) > 1]
+    names = list(dict.fromkeys(name for one in lists for name in one.hyps[0].scores))
+    return {name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists] for name in names}
+
+
+def is_lm(name: str) -> bool:
+    """Whether a component's name says that it is a language model's log-probability."""
+    return "lm" in name.lower() and "lmwt" not in name.lower()
+
+
+def signs(patient: Patient) -> Iterator[Finding]:
+    """Costs in the place of logarithms of probabilities: positive, and growing down the lists."""
+    for name, lists in columns(patient).items():
+        values = np.concatenate(lists)
+        positive = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
+        rising = np.mean([row[-1] > row[0] for row in lists])
+        if positive and (is_lm(name) or rising > 0.6):
+            cause = f"all values of {name!r} are positive" + (", and they grow down the lists" if rising > 0.6 else "")
+            yield Finding(ERROR, patient.nbest, f"{cause}: costs, not log-probabilities?", "give their negative: higher must be better")
+        elif positive:
+            remedy = "fine for densities and similarities; give the negative of costs"
+            yield Finding(HINT, patient.nbest, f"all values of {name!r} are positive", remedy)
+
+
+def base(patient: Patient) -> Iterator[Finding]:
+    """Language-model scores too small a word for natural logarithms, and scores that do not grow with length."""
+    lengths = np.concatenate([[len(hyp.text.split()) + 1 for hyp in one.hyps] for one in patient.nbests if len(one.hyps) > 1] or [[]])
+    first = np.array([len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1])
+    for name, lists in columns(patient).items():
+        a_word = np.abs(np.concatenate(lists)).sum() / lengths.sum()
+        if is_lm(name) and 0 < a_word < 2:
+            cause = f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of {np.exp(a_word):.1f}"
+            yield Finding(HINT, patient.nbest, cause, "if it is in log10, scaled, or divided by length, undo that")
+        best = np.abs([row[0] for row in lists])
+        if len(first) >= ENOUGH and first.std() > 0.3 * first.mean() and best.std() > 0 and np.corrcoef(first, best)[0, 1] < 0.2:
+            cause = f"{name!r} does not grow with the number of words: divided by length?"
+            yield Finding(HINT, patient.nbest, cause, "multiply by the length again; sums of log-probabilities are what weights combine")
+
+
+def order(patient: Patient) -> Iterator[Finding]:
+    """Lists not sorted by the first pass: by its single or total score, or by any positive combination of its first two."""
+    parts = columns(patient)
+    total = next((name for name in ("total", "score") if name in parts), None)
+    if not parts:
+        return
+    chosen = [parts[total]] if total else list(parts.values())[:2]
+    steps = [np.concatenate([np.diff(row) for row in lists]) for lists in chosen]
+    slack = 1e-6 * max(np.abs(step).max(initial=0) for step in steps)
+    combined = [steps[0]] if len(steps) == 1 else [steps[0] + scale * steps[1] for scale in SCALES]
+    wrong = min((step > slack).sum() for step in combined)
+    if wrong > 0.05 * len(steps[0]):
+        what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))
+        cause = f"lists are not sorted by {what}: {share(int(wrong), len(steps[0]))} hypotheses score above the one before"
+        yield Finding(HINT, patient.nbest, cause, "the first of each list counts as the first pass: sort the lists best first")

@@ -1,0 +1,168 @@
+"""Checks of texts against each other: case, punctuation, characters, ids in the place of words, vocabulary."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from string import ascii_letters
+
+from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, some
+from lmtools.doctor.patient import APOSTROPHES, Patient, Profile, is_huggingface, most
+from lmtools.files import OPENERS
+
+MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\([^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
+BLOCK = 1 << 20
+LONG = 8  # words from which a sentence is unlikely to be said twice
+ENOUGH = 20  # lines from which it means something that they lack a character
+
+
+def pairs(patient: Patient) -> Iterator[tuple[Profile, Profile, str]]:
+    """Profiles that must be written alike: hypotheses as they are with references, as the model sees them with its text; and the remedy."""
+    if patient.references.lines and patient.hyps.lines:
+        yield patient.hyps, patient.references, "metrics compare words as they are: write both alike"
+    if patient.text and patient.model_hyps.lines:
+        yield patient.model_hyps, patient.text, "normalise both: lmtools subword"
+
+
+def named(profile: Profile) -> str:
+    """`the hypotheses have`, `the text in F has`."""
+    if profile.name == "hypotheses":
+        return "the hypotheses have"
+    return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
+
+
+def encoding(patient: Patient) -> Iterator[Finding]:
+    """Byte-order marks and carriage returns, in the first MiB of each file."""
+    for path in patient.files:
+        with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
+            block = stream.read(BLOCK)
+        if block.startswith(b"\xef\xbb\xbf"):
+            cause = "starts with a byte-order mark, which other programs take for a letter"
+            yield Finding(HINT, f"{path}:1", cause, "write UTF-8 without it")
+        if b"\r\n" in block:
+            line = block[: block.index(b"\r\n")].count(b"\n") + 1
+            cause = "lines end in CR LF, and other programs take the CR for part of the last word"
+            yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
+
+
+def case(patient: Patient) -> Iterator[Finding]:
+    """Upper against lower case."""
+    for hyps, other, remedy in pairs(patient):
+        if hyps.case and other.case and hyps.case != other.case:
+            option = " --case lower" if other.name == "text" else ""
+            cause = f"{named(other)} {other.case} case, {named(hyps)} {hyps.case} case"
+            yield Finding(ERROR, where_cased(other, hyps), cause, remedy + option)
+
+
+def where_cased(profile: Profile, other: Profile) -> str:
+    """The line with the first letter of a case that the other side hardly has."""
+    odd = {"lower": str.isupper, "upper": str.islower}.get(other.case, str.isalpha)
+    return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
+
+
+def punctuation(patient: Patient) -> Iterator[Finding]:
+    """Punctuation on one side that the other has not."""
+    for hyps, other, remedy in pairs(patient):
+        for more, less in ((hyps, other), (other, hyps)):
+            rare = {mark for mark, count in more.punctuation().items() if less.characters[mark] / less.spaces < 0.1 * count / more.spaces}
+            odd = Counter({mark: more.characters[mark] for mark in rare})
+            if level := graded(odd.total() / more.spaces, 0.001, 0.02):
+                shown = " ".join(most(odd, odd)[:10])
+                cause = f"{named(more)} {shown} ({odd.total():,} in {more.spaces:,} words), {named(less)} hardly any"
+                option = " --punctuation strip" if other.name == "text" else ""
+                yield Finding(level, more.first[most(odd, odd)[0]], cause, remedy + option)
+
+
+def characters(patient: Patient) -> Iterator[Finding]:
+    """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case; a to z count as one."""
+    for hyps, other, remedy in pairs(patient):
+        there = {folded for character in other.characters for folded in (character.lower(), character.upper(), character)}
+        if any(letter.isascii() and letter.isalpha() for letter in there):
+            there.update(ascii_letters)
+        odd = Counter({c: n for c, n in hyps.characters.items() if c not in there and spoken(c)})
+        if odd and other.lines >= ENOUGH:
+            shown = ", ".join(f"{c} (U+{ord(c):04X})" for c in most(odd, odd)[:5])
+            cause = f"{plural(odd.total(), 'character')} that {named(other)} not: {shown}"
+            level = graded(odd.total() / hyps.characters.total(), 0.005, 0.005) or HINT
+            yield Finding(level, hyps.first[most(odd, odd)[0]], cause, advice(odd, other, remedy))
+
+
+def spoken(character: str) -> bool:
+    """Whether it is part of words: a letter, digit, accent or apostrophe."""
+    return character in APOSTROPHES or unicodedata.category(character)[0] in "LNM"
+
+
+def advice(odd: Counter, other: Profile, remedy: str) -> str:
+    """The remedy for odd characters: apostrophes and composed letters have their own."""
+    text = other.name == "text"
+    if any(character in APOSTROPHES for character in odd):
+        option = " --apostrophe straight" if any(map(other.characters.get, APOSTROPHES)) else " --apostrophe strip"
+        return remedy + (option if text else "")
+    there, composed = any(map(unicodedata.combining, other.characters)), any(map(unicodedata.decomposition, odd))
+    if any(map(unicodedata.combining, odd)) or (there and composed):
+        return "letters and accents are joined on one side: " + remedy + (" --unicode-form NFC" if text else "")
+    return "the model would not know them: write the hypotheses as the text is written, or add text that has them" if text else remedy
+
+
+def marks(patient: Patient) -> Iterator[Finding]:
+    """Words that are marks of noise, silence or unknown words."""
+    found = Counter({word: count for word, count in patient.hyps.words.items() if MARK.fullmatch(word)})
+    if found:
+        place = next(patient.places[n.utt] for n in patient.nbests for hyp in n.hyps if set(hyp.text.split()) & found.keys())
+        cause = f"{plural(found.total(), 'word')} of the hypotheses are marks: {some(most(found, found))}"
+        yield Finding(HINT, place, cause, "they count as words: remove them unless references and text have them too")
+
+
+def first_word(patient: Patient) -> Iterator[Finding]:
+    """Ids where words should be, and words where ids should be."""
+    if patient.text and patient.text.lines >= ENOUGH:
+        yield from text_start(patient.text, patient)
+    if patient.ref != patient.nbest and patient.nbests and not patient.refs.keys() & patient.places.keys():
+        words = [utt for utt in patient.refs if utt in patient.hyps.words]
+        if len(words) > 0.5 * len(patient.refs):
+            cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
+            yield Finding(ERROR, patient.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
+    eaten = [one for one in patient.nbests if one.hyps and all(hyp.text.split()[:1] == [one.utt] for hyp in one.hyps)]
+    if eaten:
+        cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
+        yield Finding(ERROR, patient.places[eaten[0].utt], cause, "take it out of their text")
+
+
+def text_start(text: Profile, patient: Patient) -> Iterator[Finding]:
+    """Utterance ids at the start of language-model text, and text of which only the first word of each line is left."""
+    ids = [word for word in text.starts if word in patient.places or (len(word) > 3 and any(map(str.isdigit, word)))]
+    if len(ids) > 0.9 * text.starts.total():
+        cause = f"lines begin with what looks like utterance ids ({some(ids, 2)}), which a model would learn as words"
+        yield Finding(ERROR, f"{text.path}:1", cause, "cut them off: cut -d' ' -f2-")
+    elif text.spaces < 1.1 * text.lines and patient.model_hyps.spaces > 2 * patient.model_hyps.lines:
+        cause = "one word a line, as if only the first of each sentence were left"
+        yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
+
+
+def vocabulary(patient: Patient) -> Iterator[Finding]:
+    """Words of hypotheses and references that the text or the language model does not have."""
+    judges = [(patient.text.path, patient.text.words.__contains__)] if patient.text and patient.text.lines else []
+    if patient.known:
+        judges.append((patient.lm, patient.known))
+    elif patient.lm and is_huggingface(patient.lm):
+        cause = "the vocabulary of a Hugging Face model is not looked into"
+        yield Finding(HINT, patient.lm, cause, "lmtools score says how many tokens are unknown")
+    for path, known in judges:
+        for profile in filter(lambda profile: profile.lines, (patient.model_hyps, patient.model_references)):
+            unknown = Counter({word: count for word, count in profile.words.items() if not known(word)})
+            total = max(1, profile.words.total())
+            if level := graded(unknown.total() / total, 0.02, 0.2):
+                cause = f"{share(unknown.total(), total)} words of the {profile.name} are not in {path}: {some(most(unknown, unknown))}"
+                yield Finding(level, profile.path, cause, "give text of the same kind, written alike")
+
+
+def leak(patient: Patient) -> Iterator[Finding]:
+    """Long references that stand in the language-model text word for word."""
+    if patient.text:
+        long = {utt: line for utt, words in patient.refs.items() if len((line := patient.normalise(words)).split()) >= LONG}
+        found = [utt for utt, line in long.items() if line in patient.text.whole]
+        if len(found) > 0.02 * len(long):
+            cause = f"{share(len(found), len(long))} references of {LONG} words or more stand in {patient.text.path}"
+            remedy = "take them out of the text: a model that learnt them by heart shows nothing"
+            yield Finding(HINT, patient.ref_places[found[0]], cause, remedy)

@@ -1,0 +1,72 @@
+"""What tables, figures and the page are made from, and the lines under every table that say so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.significance import RESAMPLES
+from lmtools.report.collect import Experiment, Sample
+from lmtools.report.measure import SEED, Measured
+
+NONE = "-"  # in cells without a value
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the tables, figures and the page are made of; `command` is the call that makes them."""
+
+    experiment: Experiment
+    sets: Sequence[Measured]
+    command: str
+
+    @property
+    def judged(self) -> list[Measured]:
+        """The sets that weights were not tuned on."""
+        return [one for one in self.sets if one.sample in self.experiment.judged]
+
+    @property
+    def metric(self) -> str:
+        """The metric's printed name with its unit."""
+        measure = METRICS[self.experiment.metric]
+        return f"{measure.title} %" if isinstance(measure, ErrorRate) else measure.title
+
+
+def provenance(report: Report, *samples: Sample) -> Iterator[str]:
+    """Corpus and sizes, then the commands and the signature."""
+    experiment = report.experiment
+    tuned = [sample for sample in experiment.samples if sample.tuned and sample not in samples]
+    sizes = [size(sample) for sample in samples] + [f"weights tuned on {size(sample)}" for sample in tuned]
+    if experiment.training:
+        sizes.append(
+            f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,} {experiment.training.scheme} tokens"
+        )
+    yield f"Corpus {experiment.title}; " + "; ".join(sizes) + "."
+    commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
+    models = ", ".join(f"{name} {value[:8]}" for name, value in experiment.models.items())
+    seeds = ", ".join(f"{name} {seed}" for name, seed in experiment.seeds.items())
+    tuning = {system.weights.search["seed"] for system in experiment.systems.values() if system.weights and "seed" in system.weights.search}
+    tuned = tuning and f"tuning seed {', '.join(map(str, sorted(tuning)))}"
+    parts = [
+        models and f"model hashes {models}",
+        seeds and f"training seeds {seeds}",
+        tuned,
+        f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}",
+    ]
+    yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(filter(None, parts))}; lmtools {__version__}."
+
+
+def size(sample: Sample) -> str:
+    """Name and sizes of a set."""
+    depths = [len(nbest.hyps) for nbest in sample.nbests]
+    words = sum(len(ref.split()) for ref in sample.refs.values())
+    lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
+    return f"{sample.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """A number with thousands separators, or a dash."""
+    return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"

@@ -1,0 +1,79 @@
+"""Tables of time: run time by sentence length, batched scoring, training, the recipe's stages."""
+
+from collections.abc import Iterator
+
+from lmtools.report.context import NONE, Report, decimal, provenance
+from lmtools.report.names import label, ordered
+from lmtools.report.render import Table
+
+TASKS = {"hidden": "hidden states", "rerank": "reranking"}
+
+
+def speed_tables(report: Report) -> Iterator[Table]:
+    """Median milliseconds a sentence (Figure 4 of the paper) and how many times faster T-TA is than biLM."""
+    speed = report.experiment.speed
+    if not speed:
+        return
+    medians = {(row["task"], row["words"], row["lm"]): 1000 * row["seconds_median"] for row in speed["rows"]}
+    lms = ordered({lm for _, _, lm in medians})
+    rows = []
+    for task, words in sorted({key[:2] for key in medians}):
+        times = {lm: medians.get((task, words, lm)) for lm in lms}
+        ratio = times["masked"] / times["tta"] if times.get("tta") and times.get("masked") else None
+        rows.append((TASKS.get(task, task), str(words), *(decimal(times[lm]) for lm in lms), decimal(ratio)))
+    header = ("task", "words", *(f"{label(lm)} ms" for lm in lms), "biLM / T-TA")
+    machine = f"Machine: {speed.get('machine', 'unknown')}, threads: {speed.get('threads', 'unknown')}."
+    paper = (
+        "The paper's abstract: T-TA is over six times faster than the BERT-based model in reranking, twelve times in semantic similarity."
+    )
+    yield Table("Run time by sentence length", header, tuple(rows), (machine, paper, *provenance(report)))
+    if batched := speed.get("batched"):
+        yield throughput_table(report, batched, machine)
+
+
+def throughput_table(report: Report, batched, machine: str) -> Table:
+    """Batched scoring against the rate of the machine's own matrix products."""
+    columns = {"tokens": 0, "hypotheses_per_second": 1, "gflops": 1, "matrix_gflops": 1}
+    rows = [
+        (label(lm), *(decimal(batched[lm].get(name), digits) for name, digits in columns.items()), f"{100 * batched[lm]['share']:.0f}%")
+        for lm in ordered(batched)
+    ]
+    header = ("LM", "tokens", "hypotheses/s", "GFLOP/s", "machine's GFLOP/s", "share")
+    note = "GFLOP/s counts the model's own floating point operations; the machine's are measured on the same matrix products alone."
+    return Table("Batched scoring", header, tuple(rows), (machine, note, *provenance(report)))
+
+
+def training_tables(report: Report) -> Iterator[Table]:
+    """How long each neural model trained and where it ended."""
+    if not report.experiment.learning:
+        return
+    rows = []
+    for lm, lines in report.experiment.learning.items():
+        seen, losses = [line for line in lines if "tokens" in line], [line["valid_loss"] for line in lines if "valid_loss" in line]
+        last = seen[-1] if seen else {}
+        figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
+        rows.append((label(lm), *(decimal(value, 0) for value in figures), decimal(min(losses, default=None), 3)))
+    note = "Losses are nats a predicted token; they compare only between models of the same objective and subwords."
+    header = ("LM", "steps", "tokens", "seconds", "best valid loss")
+    yield Table("Training", header, tuple(rows), (note, *provenance(report)))
+
+
+def stage_tables(report: Report) -> Iterator[Table]:
+    """How the time divides over the recipe's stages."""
+    stages = [stage for stage in report.experiment.stages if stage.get("seconds") is not None]
+    if not stages:
+        return
+    total = sum(stage["seconds"] for stage in stages)
+    rows = [
+        (
+            str(stage.get("stage", NONE)),
+            stage.get("title", NONE),
+            decimal(stage["seconds"], 1),
+            f"{100 * stage['seconds'] / (total or 1):.1f}%",
+        )
+        for stage in stages
+    ]
+    open_stages = [f"{stage.get('stage')} ({stage.get('title')})" for stage in report.experiment.stages if stage not in stages]
+    notes = [f"Not finished when this was written: stage {', '.join(open_stages)}."] if open_stages else []
+    header = ("stage", "title", "seconds", "share")
+    yield Table("How the time divides", header, (*rows, ("", "all", decimal(total, 1), "100.0%")), (*notes, *provenance(report)), left=2)

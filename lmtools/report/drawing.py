@@ -1,0 +1,83 @@
+"""How figures are drawn: paper, lines and legends alike in all of them, and PNG that is the same bytes each time."""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from lmtools.report.names import Look, label
+
+DPI = 160
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours of paper, text and grid."""
+
+    dark: bool
+    paper: str
+    ink: str
+    grid: str
+
+    def color(self, look: Look) -> str:
+        """The colour of a system on this paper."""
+        return look.dark if self.dark else look.light
+
+    @property
+    def settings(self) -> dict:
+        """matplotlib's settings for it."""
+        ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
+        return dict.fromkeys(ink, self.ink) | {
+            "figure.facecolor": self.paper,
+            "axes.facecolor": self.paper,
+            "axes.edgecolor": self.grid,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": 11,
+            "axes.titlelocation": "left",
+            "grid.color": self.grid,
+            "grid.linewidth": 0.7,
+            "font.size": 10,
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 5.5,
+            "figure.constrained_layout.use": True,
+        }
+
+
+LIGHT = Theme(False, "#ffffff", "#1f2430", "#dfe3e9")
+DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure: file name without suffix, what it shows, the same for those who cannot see it, and how to draw it."""
+
+    name: str
+    caption: str
+    alt: str
+    draw: Callable[[Theme], Figure]
+    wide: bool = False
+
+    def png(self, theme: Theme) -> bytes:
+        """The figure as PNG, without the time or anything else that differs from run to run."""
+        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+            out = io.BytesIO()
+            self.draw(theme).savefig(out, format="png", dpi=DPI, metadata={"Software": None})
+        return out.getvalue()
+
+
+def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
+    """A system's line in its own look, under its own name."""
+    size = 9 if look.marker == "*" else None
+    marker = look.marker if marker is None else marker
+    axes.plot(x, y, color=theme.color(look), marker=marker, markersize=size, linestyle=look.line, label=label(name))
+
+
+def beside(axes) -> None:
+    """The legend to the right of the axes."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.formats import scores
+from lmtools.rescore.features import best, combine, gather, read_columns, set_hash
+from lmtools.types import Hypothesis, NBest, ScoreTable
+
+SCORED = [
+    NBest("a", (Hypothesis("one two", {"am": -1.0, "lm": -2.0}), Hypothesis("one", {"am": -3.0, "lm": -1.0})), "one two"),
+    NBest("b", (), "three"),
+    NBest("c", (Hypothesis("", {"am": -5.0, "lm": -6.0}),), ""),
+]
+BARE = [NBest(nbest.utt, tuple(Hypothesis(hyp.text) for hyp in nbest.hyps), nbest.ref) for nbest in SCORED]
+COLUMN = [np.array([-7.0, -8.0]), np.zeros(0), np.array([-9.0])]
+
+
+def test_components_then_columns_then_words():
+    features = gather(SCORED, {"tta": COLUMN}, "n")
+    assert features.names == ("am", "lm", "tta", "words") and features.reference == "am"
+    assert features.valid.tolist() == [[True, True], [True, False], [True, False]]
+    assert features.column("lm").tolist() == [[-2, -1], [0, 0], [-6, 0]]
+    assert features.column("tta").tolist() == [[-7, -8], [0, 0], [-9, 0]]
+    assert features.column("words").tolist() == [[2, 1], [0, 0], [0, 0]]
+
+
+def test_lists_without_scores_have_their_rank():
+    features = gather(BARE, {}, "n", words=False)
+    assert features.names == ("rank",) and features.reference == "rank"
+    np.testing.assert_allclose(features.column("rank"), [[0, -np.log(2)], [0, 0], [0, 0]])
+
+
+def components(*names):
+    return [NBest("a", (Hypothesis("x", dict.fromkeys(names, -1.0)),))]
+
+
+@pytest.mark.parametrize(
+    "names, reference", [(("lm", "am"), "am"), (("lm", "score"), "score"), (("LM0", "TM0"), "LM0"), (("score", "am"), "am"), ((), "rank")]
+)
+def test_reference(names, reference):
+    assert gather(components(*names), {}, "n").reference == reference
+
+
+def test_a_component_takes_the_place_of_the_built_in():
+    features = gather(components("am", "words"), {}, "n")
+    assert features.names == ("am", "words") and features.column("words").tolist() == [[-1.0]]
+
+
+@pytest.mark.parametrize("name", ["am", "words", "rank"])
+def test_a_column_may_not_take_a_name(name):
+    with pytest.raises(UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"):
+        gather(SCORED, {name: COLUMN}, "n")
+
+
+def test_a_component_must_be_everywhere():
+    lists = [*SCORED, NBest("d", (Hypothesis("x", {"am": -1.0}),))]
+    with pytest.raises(UserError, match="n: hypothesis 1 of utterance 'd' has no score 'lm'; give it"):
+        gather(lists, {}, "n")
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_values_must_be_finite(value):
+    with pytest.raises(UserError, match="n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"):
+        gather(SCORED, {"tta": [np.array([-7.0, value]), *COLUMN[1:]]}, "n")
+
+
+def test_no_utterances():
+    with pytest.raises(UserError, match="n: no utterances"):
+        gather([], {}, "n")
+
+
+def test_read_columns(tmp_path):
+    path = tmp_path / "x=y.scores"
+    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([3, 2]), "c": np.array([1])}), path)
+    columns = read_columns([f"tta={path}"], SCORED)
+    assert [column.tolist() for column in columns["tta"]] == [[-7, -8], [], [-9]]
+    with pytest.raises(UserError, match="the name 'tta' is taken"):
+        read_columns([f"tta={path}", f"tta={path}"], SCORED)
+
+
+@pytest.mark.parametrize("spec", ["dev.scores", "=dev.scores", "tta="])
+def test_read_columns_wants_name_and_file(spec):
+    with pytest.raises(UserError, match="not NAME=FILE"):
+        read_columns([spec], SCORED)
+
+
+def test_best_is_the_earlier_of_equals_and_never_padding():
+    totals = np.array([[-1.0, -1.0, 0.0], [-3.0, -2.0, -2.0]])
+    assert best(totals, np.array([[True, True, False], [True, True, True]])).tolist() == [0, 1]
+
+
+def test_equal_hypotheses_have_equal_totals_wherever_they_stand():
+    values = np.random.default_rng(0).normal(size=(5, 1, 1)) * np.ones((5, 7, 13))
+    totals = combine(np.random.default_rng(1).normal(size=5), values)
+    assert (totals == totals[0, 0]).all()
+
+
+def test_the_hash_is_of_the_words_alone():
+    assert set_hash(SCORED) == set_hash(BARE[::-1])
+    assert set_hash(SCORED) != set_hash(SCORED[:2])
+    assert set_hash(BARE) == set_hash([NBest("a", (Hypothesis(" one  two"), Hypothesis("one"))), *BARE[1:]])

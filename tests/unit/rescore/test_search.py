@@ -1,0 +1,74 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from lmtools.evaluate import METRICS
+from lmtools.rescore.search import Problem, bounds, line_search, search
+
+WER, BLEU = METRICS["wer"].score, METRICS["bleu"].score
+
+
+def problem(weights, utterances=60, depth=12, seed=0, nonnegative=False, bleu=False):
+    """Columns that all say something of the errors, with noise; statistics of WER or of BLEU."""
+    rng = np.random.default_rng(seed)
+    errors = rng.integers(0, 6, size=(utterances, depth))
+    columns = rng.normal(size=(weights + 1, utterances, depth)) * 2 - errors * rng.uniform(0.2, 1, size=(weights + 1, 1, 1))
+    valid = np.arange(depth) < rng.integers(1, depth + 1, size=utterances)[:, None]
+    words = np.full_like(errors, 10)
+    statistics = np.stack([errors, 0 * errors, 0 * errors, words], axis=-1)
+    if bleu:
+        matches = [np.maximum(words - n - (n + 1) * errors, 0) for n in range(4)]
+        statistics = np.stack([words - errors % 2, words, *matches, *(words - n for n in range(4))], axis=-1).astype(float)
+    loss = (lambda totals: -BLEU(totals)) if bleu else WER
+    return Problem(columns, valid, statistics, loss, np.full(weights, nonnegative))
+
+
+@pytest.mark.parametrize("bleu", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_weight_is_as_good_as_any_on_a_dense_grid(seed, bleu):
+    case = problem(1, seed=seed, bleu=bleu)
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 4001)[1:-1]
+    grid = min(case.at(np.array([1.0, np.tan(angle)])) for angle in angles)
+    assert case.at(search(case, 0)) <= grid + 1e-9
+
+
+@pytest.mark.parametrize("bleu", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_several_weights_are_as_good_as_brute_force(seed, bleu):
+    case = problem(2, seed=seed, bleu=bleu)
+    scales = np.tan(np.linspace(-1.45, 1.45, 41))
+    grid = min(case.at(np.array([1.0, *pair])) for pair in itertools.product(scales, scales))
+    assert case.at(search(case, 0)) <= grid + 1e-9
+
+
+def test_the_same_seed_gives_the_same_weights():
+    case = problem(4)
+    np.testing.assert_array_equal(search(case, 7), search(case, 7))
+
+
+def test_weights_that_may_not_be_negative_are_not():
+    case = problem(2, nonnegative=True)
+    misleading = Problem(case.columns * np.array([1, -1, 1])[:, None, None], case.valid, case.statistics, case.loss, case.nonnegative)
+    assert (search(misleading, 0) >= 0).all()
+    free = Problem(misleading.columns, case.valid, case.statistics, case.loss, np.array([False, False]))
+    assert search(free, 0)[1] < 0  # else the bound was not needed
+
+
+def test_no_weights_leave_the_first_column_alone():
+    assert search(problem(0), 0).tolist() == [1.0]
+
+
+def test_a_line_search_never_loses():
+    case, rng = problem(3, seed=5), np.random.default_rng(5)
+    weights = np.array([1.0, 0.1, -0.2, 0.3])
+    for _ in range(30):
+        new = line_search(case, weights, np.append(0, rng.normal(size=3)))
+        assert case.at(new) <= case.at(weights)
+        weights = new
+
+
+def test_bounds():
+    weights, direction = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, -1.0, 5.0])
+    assert bounds(weights, direction, np.array([True, True, False])) == (-2, 3)
+    assert bounds(weights, direction, np.array([False, False, False])) == (-np.inf, np.inf)

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.evaluate import evaluate
+from lmtools.rescore import Options, gather, rescore, tune
+from lmtools.rescore.tuning import POINTS
+from lmtools.rescore.tuning import sample as sampled
+from lmtools.types import Hypothesis, NBest
+
+WORDS = [f"w{i}" for i in range(30)]
+
+
+def corrupted(ref, errors, rng):
+    """A list of words with about so many of them replaced, dropped or doubled."""
+    words = list(ref)
+    for _ in range(errors):
+        place = int(rng.integers(len(words)))
+        words[place : place + 1] = [[], [words[place]] * 2, [str(rng.choice(WORDS))]][rng.integers(3)]
+        words = words or ["uh"]
+    return words
+
+
+def sample(utterances=40, depth=8, seed=0, lms=2):
+    """Lists and LM columns whose scores fall with the number of errors, noisily; one list is empty."""
+    rng = np.random.default_rng(seed)
+    nbests, columns = [], {f"lm{i}": [] for i in range(lms)}
+    for number in range(utterances):
+        ref = rng.choice(WORDS, size=rng.integers(1, 12)).tolist()
+        errors = rng.integers(0, 5, size=depth if number else 0)
+        am = np.sort(-errors * 2 + rng.normal(size=len(errors)) * 6)[::-1]
+        hyps = [Hypothesis(" ".join(corrupted(ref, n, rng)), {"am": float(a)}) for n, a in zip(errors, am, strict=True)]
+        nbests.append(NBest(f"u{number}", tuple(hyps), " ".join(ref)))
+        for column in columns.values():
+            column.append(rng.normal(size=len(errors)) * 3 - errors * 3)
+    return nbests, columns
+
+
+@pytest.fixture(scope="module")
+def data():
+    nbests, columns = sample()
+    return nbests, gather(nbests, columns, "n"), tuple(columns)
+
+
+def measured(nbests, features, weights, metric):
+    """The metric of the rescored lists by the evaluator: the independent way."""
+    lists = rescore(nbests, features, weights, "n")
+    hyps = {nbest.utt: nbest.hyps[0].text for nbest in lists if nbest.hyps}
+    return evaluate({nbest.utt: nbest.ref for nbest in nbests}, hyps, metric).score
+
+
+@pytest.mark.parametrize("metric", ["wer", "cer", "bleu"])
+@pytest.mark.parametrize("form", ["linear", "interpolation"])
+def test_the_score_is_what_rescoring_gives(data, metric, form):
+    nbests, features, lms = data
+    fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
+    weights = tune(nbests, features, "n", Options(metric, 0, fixed, lms, form))
+    assert measured(nbests, features, weights, metric) == pytest.approx(weights.dev.score, abs=1e-9)
+    first = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
+    assert weights.dev.first_pass == pytest.approx(evaluate({n.utt: n.ref for n in nbests}, first, metric).score)
+    assert (weights.dev.score > weights.dev.first_pass) == (metric == "bleu")
+    assert weights.dev.utterances == len(nbests) and weights.reference == "am"
+
+
+def test_tuning_is_deterministic(data):
+    nbests, features, lms = data
+    assert tune(nbests, features, "n", Options(lms=lms)) == tune(nbests, features, "n", Options(lms=lms))
+
+
+def test_fixed_weights_stay(data):
+    nbests, features, lms = data
+    weights = tune(nbests, features, "n", Options("wer", 0, {"lm0": 2.5, "words": -1.0}, lms))
+    assert weights.features["am"] == 1 and weights.features["lm0"] == 2.5 and weights.features["words"] == -1
+    assert weights.features["lm1"] > 0 and weights.search["fixed"] == {"lm0": 2.5, "words": -1.0}
+
+
+def test_interpolation_is_the_scale_in_another_form(data):
+    nbests, features, lms = data
+    fixed = {"lm1": 0.0, "words": 0.0}
+    linear = tune(nbests, features, "n", Options("wer", 0, fixed, lms))
+    mixed = tune(nbests, features, "n", Options("wer", 0, fixed, lms, "interpolation"))
+    part = mixed.search["lambda"]
+    assert mixed.features == pytest.approx({"am": 1 - part, "lm0": part, "lm1": 0, "words": 0})
+    assert part / (1 - part) == pytest.approx(linear.features["lm0"])
+    assert max(scale for scale, _ in mixed.search["curves"]["lm0"]["points"]) < 1
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
+    nbests, columns = sample(lms=1)
+    features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", words=False)
+    weights = tune(nbests, features, "n", Options(lms=("bad",), negative=negative))
+    assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
+
+
+def test_a_column_that_never_varies_in_a_list_gets_no_weight():
+    nbests, columns = sample(lms=1)
+    constant = [np.full(len(nbest.hyps), -3.0 * row) for row, nbest in enumerate(nbests)]
+    weights = tune(nbests, gather(nbests, {**columns, "same": constant}, "n"), "n", Options(lms=("lm0", "same")))
+    assert weights.features["same"] == 0 and weights.features["lm0"] > 0
+
+
+def test_lists_of_one_hypothesis_keep_it():
+    nbests = [NBest("a", (Hypothesis("x", {"am": -1.0}),), "y"), NBest("b", (), "z")]
+    weights = tune(nbests, gather(nbests, {}, "n"), "n", Options())
+    assert weights.features == {"am": 1.0, "words": 0.0} and weights.dev.score == weights.dev.first_pass == 100
+
+
+@pytest.mark.parametrize("form", ["linear", "interpolation"])
+def test_the_curve_says_the_metric_at_every_scale(data, form):
+    nbests, features, lms = data
+    fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
+    weights = tune(nbests, features, "n", Options("wer", 0, fixed, lms, form))
+    curve = weights.search["curves"]["lm0"]
+    scales, metric = np.array(curve["points"]).T
+    low, high = curve["flat"]
+    assert low <= curve["chosen"] <= high and (np.diff(scales) > 0).all() and scales[0] == 0
+    assert metric[scales == curve["chosen"]] == pytest.approx(weights.dev.score)
+    flat = (scales >= low) & (scales < high)
+    assert (metric[flat] <= metric.min() + 0.1 + 1e-9).all()
+    for scale, value in list(zip((scales[1:] + scales[:-1]) / 2, metric[:-1], strict=True))[::7]:
+        there = {"am": 1 - scale, "lm0": scale, "lm1": 0.0, "words": 0.0} if form == "interpolation" else {**weights.features, "lm0": scale}
+        changed = type(weights)(weights.metric, there, "am", weights.dev)
+        assert measured(nbests, features, changed, "wer") == pytest.approx(value)
+
+
+def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
+    few, many = np.arange(-5, 5) + 0.5, np.linspace(-5, 5, 5000)
+    assert sampled(few, 0, 3, 1).tolist() == [0, 0.5, 1, 1.5, 2.5, 3]
+    assert np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all() and len(sampled(many, 0, 3, 1)) >= POINTS
+
+
+@pytest.mark.parametrize(
+    "fixed, form, message",
+    [
+        ({"lmx": 1.0}, "linear", "--fix lmx: n has no such feature; it has am, lm0, lm1, words"),
+        ({"am": 1.0}, "linear", "--fix am: 'am' is the reference"),
+        ({}, "interpolation", "words would be tuned too"),
+        ({"words": 0.0}, "interpolation", "lm0, lm1 would be tuned too"),
+        ({"words": 0.0, "lm0": 1.0, "lm1": 1.0}, "interpolation", "give one --scores"),
+    ],
+)
+def test_options_that_do_not_fit(data, fixed, form, message):
+    nbests, features, lms = data
+    with pytest.raises(UserError, match=message):
+        tune(nbests, features, "n", Options("wer", 0, fixed, lms, form))
+
+
+def test_references_are_needed(data):
+    nbests, features, lms = data
+    lacking = [*nbests[:-1], NBest(nbests[-1].utt, nbests[-1].hyps)]
+    with pytest.raises(UserError, match=r"dev\.jsonl: utterance 'u39' has no reference"):
+        tune(lacking, features, "dev.jsonl", Options(lms=lms))

@@ -1,0 +1,113 @@
+"""`lmtools tune` and `lmtools rescore`, as a recipe calls them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.types import Hypothesis, NBest, ScoreTable
+
+
+def make(name, seed, components=True):
+    """`name`.jsonl and `name`.scores, in which the LM knows better than the first pass."""
+    rng = np.random.default_rng(seed)
+    nbests, table = [], {}
+    for number in range(30):
+        errors = rng.integers(0, 4, size=6)
+        am = np.sort(rng.normal(size=6))[::-1]
+        texts = [" ".join(["ok"] * (4 - n) + ["no"] * n) for n in errors]
+        hyps = [Hypothesis(text, {"am": float(a)} if components else {}) for text, a in zip(texts, am, strict=True)]
+        nbests.append(NBest(f"u{number}", tuple(hyps), "ok ok ok ok"))
+        table[f"u{number}"] = rng.normal(size=6) - 2 * errors
+    jsonl.write(nbests, f"{name}.jsonl")
+    scores.write(ScoreTable(table, {utt: np.full(6, 5) for utt in table}), f"{name}.scores")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make("dev", 1)
+    make("test", 2)
+    return tmp_path
+
+
+def run(capsys, *arguments):
+    status = main([*map(str, arguments)])
+    return status, capsys.readouterr()
+
+
+def tuned(*more):
+    return "tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--metric", "wer", "--out", "w.json", *more
+
+
+def rescored(*more, scores="lm=test.scores"):
+    return "rescore", "--nbest", "test.jsonl", "--scores", scores, "--weights", "w.json", "--out", "out.txt", *more
+
+
+def test_tune_and_rescore(here, capsys):
+    status, printed = run(capsys, *tuned())
+    tree = json.loads((here / "w.json").read_text())
+    assert status == 0 and list(tree["features"]) == ["am", "lm", "words"] and tree["features"]["lm"] > 0
+    assert f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of dev.jsonl" in printed.err
+    status, printed = run(capsys, *rescored("--nbest-out", "new.jsonl"))
+    assert status == 0 and "weights tuned on dev.jsonl (30 utterances" in printed.err and "warning" not in printed.err
+    lists = jsonl.read("new.jsonl")
+    assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
+    for nbest in lists:
+        totals = [hyp.scores["total"] for hyp in nbest.hyps]
+        assert totals == sorted(totals, reverse=True)
+        for hyp in nbest.hyps:
+            assert hyp.scores["total"] == pytest.approx(sum(tree["features"][name] * hyp.scores[name] for name in tree["features"]))
+
+
+def test_rescoring_the_tuning_set_warns(here, capsys):
+    run(capsys, *tuned())
+    status, printed = run(capsys, "rescore", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--weights", "w.json", "--out", "-")
+    assert status == 0 and "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
+    assert len(printed.out.splitlines()) == 30
+
+
+def test_empty_lists_are_said(here, capsys):
+    jsonl.write([*jsonl.read("dev.jsonl"), NBest("empty", (), "ok")], "dev.jsonl")
+    jsonl.write([*jsonl.read("test.jsonl"), NBest("empty", ())], "test.jsonl")
+    _, printed = run(capsys, *tuned())
+    assert "warning: 1 of 31 lists are empty (first 'empty')" in printed.err
+    _, printed = run(capsys, *rescored())
+    assert "warning: 1 of 31 lists are empty (first 'empty')" in printed.err
+    assert kaldi_text.read("out.txt")["empty"] == ""
+
+
+def test_rank_and_options(here, capsys):
+    make("dev", 1, components=False)
+    status, printed = run(capsys, *tuned("--no-words", "--fix", "lm=0.5", "--seed", "3"))
+    tree = json.loads((here / "w.json").read_text())
+    assert status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
+    status, printed = run(capsys, *tuned("--form", "interpolation"))
+    tree = json.loads((here / "w.json").read_text())
+    assert status == 0 and tree["features"]["rank"] + tree["features"]["lm"] == pytest.approx(1)
+    assert f"lambda {tree['features']['lm']:.4g}" in printed.err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (rescored(scores="tta=test.scores"), "test.jsonl: no feature lm: the weights were tuned on dev.jsonl with am, lm, words"),
+        (rescored("--scores", "more=test.scores"), "test.jsonl: no weight for more"),
+        (rescored(scores="lm=dev.jsonl"), "dev.jsonl:1: no header"),
+        (rescored(scores="lm=gone"), "gone: cannot read"),
+        (rescored("--weights", "dev.jsonl"), "dev.jsonl: not JSON"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, message):
+    run(capsys, *tuned())
+    status, printed = run(capsys, *arguments)
+    assert status == 1 and printed.err.startswith(f"lmtools rescore: {message}") and printed.err.count("\n") == 1
+    assert not (here / "out.txt").exists()
+
+
+def test_a_malformed_weight_is_wrong_usage(here, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([*tuned("--fix", "lm")])
+    assert stop.value.code == 2 and "write NAME=WEIGHT" in capsys.readouterr().err
