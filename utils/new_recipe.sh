@@ -32,8 +32,8 @@ Copied from egs/$source. It runs as it is, on that recipe's mini corpus:
     egs/$new/run.sh --help
 
 ## Your corpus without editing anything
-Put \`train.txt\` and \`valid.txt\` (a sentence a line), \`dev.nbest.jsonl\` and \`test.nbest.jsonl\` (what \`lmtools convert\` writes) into a
-directory and run \`egs/$new/run.sh --mini DIRECTORY\`.
+Put \`train.txt\` and \`valid.txt\` (a sentence a line), \`dev.nbest.jsonl\` and \`test.nbest.jsonl\` (with references, as
+\`lmtools convert --ref\` writes them) into a directory and run \`egs/$new/run.sh --mini DIRECTORY\`.
 
 ## What to edit for a corpus that is fetched and prepared
 1. \`local/get_full.sh\` (and \`local/full.sha256\`): fetch the corpus and check it.

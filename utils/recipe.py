@@ -282,4 +282,4 @@ if __name__ == "__main__":
     try:
         sys.exit(called.action(called))
     except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}; check the path, its permissions and the disk")
+        sys.exit(f"{error}; check the path, its permissions and the disk")

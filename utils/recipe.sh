@@ -129,7 +129,7 @@ recipe_unknown() {
 recipe_set() {
   local option=--${1//_/-} default=${recipe_default[$1]} kind=
   [[ $default != @(true|false) || $2 = @(true|false) ]] || kind="true or false"
-  [[ ! $default =~ ^[0-9]+$ || $2 =~ ^[0-9]+$ ]] || kind="a whole number"
+  [[ ! $default =~ ^[0-9]+$ || $2 =~ ^(0|[1-9][0-9]*)$ ]] || kind="a whole number"
   [[ ! $kind ]] || recipe_fail "$option is '$2'; it takes $kind" 2
   printf -v "$1" %s "$2"
   [[ $1 = @(stage|stop_stage|skip_done|debug) ]] || recipe_command+=" $option $(printf %q "$2")"
@@ -139,7 +139,8 @@ recipe_set() {
 recipe_explain() {
   local name
   sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$recipe_script"
-  printf '\nUsage: %s [--option value]...   Paths are seen from the directory of run.sh.\n\nOptions, with their defaults:\n' "$recipe_script"
+  printf '\nUsage: %s [--option value]...   Paths are seen from the directory of run.sh.\n' "$recipe_script"
+  printf '\nOptions, with their defaults:\n'
   for name in "${recipe_names[@]}"; do
     printf '  --%s %s\n' "${name//_/-}" "${recipe_default[$name]:-\"\"}"
     [[ ! ${recipe_about[$name]} ]] || printf '        %s\n' "${recipe_about[$name]//$'\n'/$'\n'        }"
@@ -239,8 +240,8 @@ recipe_begin() {
     --version "$recipe_version" --skip-done "$skip_done" --options "${values[@]}" --inputs "${inputs[@]}" --outputs "${@:4+$3}" || return
   recipe_open=$number
   recipe_log=$expdir/log/stage$number.log
-  exec {recipe_out}>&1 {recipe_err}>&2 > >(trap '' INT TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
-  recipe_tee=$! # it ignores the signals that end a stage, so that the stage's last words are kept
+  exec {recipe_out}>&1 {recipe_err}>&2 > >(trap '' HUP INT PIPE TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
+  recipe_tee=$! # it ignores the signals that end a stage, so that the stage's last words are kept, and outlives its terminal
   echo "== stage $number: $title == $(date '+%F %T')"
   [[ $debug = false ]] || set -x
 }
@@ -267,7 +268,7 @@ recipe_exit() {
   local status=$?
   { set +x; } 2>/dev/null
   # A signal ends the shell with the status of an earlier command; that something still works tells it from a regular end.
-  if [[ $recipe_open ]] && recipe_python stop "$expdir/.lock"; then
+  if [[ $recipe_open ]] && recipe_python stop "$expdir/.lock" && ((status == 0)); then
     status=143
   fi
   if ((status == 0)); then

@@ -46,6 +46,7 @@ class Theme:
             "lines.linewidth": 1.8,
             "lines.markersize": 5.5,
             "figure.constrained_layout.use": True,
+            "text.parse_math": False,  # a dollar in a name is a dollar
         }
 
 

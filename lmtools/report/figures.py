@@ -170,6 +170,7 @@ def frame(axes, curves, first: float) -> None:
     chosen = [curve["chosen"] for curve in curves.values()]
     if min(chosen) > 0 and max(chosen) > 10 * min(chosen):
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_xlim(min(chosen) / 10, inside.max() * 1.2)
     else:
         margin = 0.03 * (np.ptp(inside) or 1.0)

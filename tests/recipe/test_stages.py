@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -117,6 +118,7 @@ def test_options(toy, args, expected):
         (["--words"], "--words needs a value"),
         (["--words", "--nj", "2"], "--words needs a value; write --words=VALUE"),
         (["--nj", "two"], "--nj is 'two'; it takes a whole number"),
+        (["--nj", "08"], "--nj is '08'; it takes a whole number"),
         (["--loud=yes"], "--loud is 'yes'; it takes true or false"),
         (["--loud", "yes"], "unexpected 'yes'"),
         (["--stage", "3", "--stop-stage", "2"], "--stage 3 comes after --stop-stage 2"),
@@ -267,6 +269,13 @@ def test_log_has_all_output_of_its_stage(toy):
     log = (toy.home / "exp/log/stage2.log").read_text()
     assert re.fullmatch(r"(== stage 2: sort == \d{4}-\d\d-\d\d [\d:]{8}\nsorting\noops\nstage 2 done in [\d.]+ s\n){2}", log)
     assert log[: len(log) // 2] in done.stdout
+
+
+def test_log_is_complete_when_nobody_reads_the_output(toy):
+    toy.edit("run.sh", "  mv $expdir", "  for n in 1 2 3; do echo line $n; sleep 0.1; done\n  mv $expdir")
+    subprocess.run(f"'{toy.home}/run.sh' --stop-stage 1 | true", shell=True, env=toy.env, check=True, stderr=subprocess.DEVNULL)
+    assert manifest(toy, 1)["finished"]
+    assert "line 3\nstage 1 done" in (toy.home / "exp/log/stage1.log").read_text()
 
 
 def test_failing_command_is_named(toy):

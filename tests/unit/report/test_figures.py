@@ -35,7 +35,7 @@ def test_names(drawn):
 def test_same_bytes_again_and_other_paper_in_the_dark(drawn, name):
     light = drawn[name].png(LIGHT)
     assert light.startswith(b"\x89PNG")
-    with matplotlib.rc_context({"font.size": 30, "axes.grid": False}):  # a user's own settings must not leak in
+    with matplotlib.rc_context({"axes.linewidth": 5, "xtick.labelsize": 20}):  # a user's own settings must not leak in
         assert drawn[name].png(LIGHT) == light
     assert drawn[name].png(DARK) != light
 
@@ -120,3 +120,10 @@ def test_scales_of_other_orders_are_all_visible(other, scale):
     low, high = axes.get_xlim()
     assert axes.get_xscale() == scale
     assert low <= 2 < other <= high
+
+
+def test_a_dollar_in_a_name_is_no_formula(fresh):
+    (fresh / "rescore/tta").rename(fresh / "rescore/$\\frac{$")
+    experiment = collect(fresh)
+    report = Report(experiment, measure(experiment), "")
+    assert all(picture.png(LIGHT) for picture in pictures(report))

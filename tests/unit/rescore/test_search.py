@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore.search import Problem, bounds, line_search, search
+from lmtools.rescore.search import Problem, bounds, descend, line_search, search
 
 WER, BLEU = METRICS["wer"].score, METRICS["bleu"].score
 
@@ -40,6 +40,30 @@ def test_several_weights_are_as_good_as_brute_force(seed, bleu):
     scales = np.tan(np.linspace(-1.45, 1.45, 41))
     grid = min(case.at(np.array([1.0, *pair])) for pair in itertools.product(scales, scales))
     assert case.at(search(case, 0)) <= grid + 1e-9
+
+
+def test_several_starts_are_better_than_one():
+    cases = [problem(4, utterances=20, seed=seed) for seed in range(6)]
+    one = [case.at(descend(case, np.eye(5)[0], np.random.default_rng(0))) for case in cases]
+    several = [case.at(search(case, 0)) for case in cases]
+    assert sum(several) < sum(one) and all(better <= worse for better, worse in zip(several, one, strict=True))
+
+
+def test_weights_that_help_only_together_are_found():
+    rng = np.random.default_rng(0)
+    errors = rng.integers(0, 6, size=(60, 12))
+    useless, noise = rng.normal(size=(2, 60, 12))
+    columns = np.stack([useless * 0.01, -errors + 50 * noise, -errors - 50 * noise])
+    statistics = np.stack([errors, 0 * errors, 0 * errors, 0 * errors + 10], axis=-1)
+    case = Problem(columns, np.ones((60, 12), dtype=bool), statistics, WER, np.array([False, False]))
+    assert case.at(descend(case, np.eye(3)[0], rng)) == WER(statistics.min(1).sum(0))
+
+
+def test_a_line_search_does_not_depend_on_where_on_the_line_it_begins():
+    case, direction = problem(2, seed=4), np.array([0.0, 1.0, -0.7])
+    here = line_search(case, np.array([1.0, 0.2, 0.1]), direction)
+    there = line_search(case, np.array([1.0, 0.2, 0.1]) + 4 * direction, direction)
+    np.testing.assert_allclose(here, there, atol=1e-9)
 
 
 def test_the_same_seed_gives_the_same_weights():

@@ -4,7 +4,7 @@ import pytest
 from lmtools.errors import UserError
 from lmtools.evaluate import evaluate
 from lmtools.rescore import Options, gather, rescore, tune
-from lmtools.rescore.tuning import POINTS
+from lmtools.rescore.tuning import POINTS, spread
 from lmtools.rescore.tuning import sample as sampled
 from lmtools.types import Hypothesis, NBest
 
@@ -91,6 +91,13 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", words=False)
     weights = tune(nbests, features, "n", Options(lms=("bad",), negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
+    assert (weights.search["curves"]["bad"]["flat"][0] < 0) == (weights.search["curves"]["bad"]["points"][0][0] < 0) == negative
+
+
+def test_spread_is_the_deviation_inside_lists():
+    column, valid = np.array([[1.0, 3.0, 0.0], [100.0, 104.0, 108.0]]), np.array([[True, True, False], [True] * 3])
+    assert spread(column, valid) == pytest.approx(np.std([-1, 1, -4, 0, 4]))
+    assert spread(np.array([[0.1, 0.1, 0.0]] * 2), valid[:1].repeat(2, axis=0)) == 0
 
 
 def test_a_column_that_never_varies_in_a_list_gets_no_weight():

@@ -1,0 +1,402 @@
+"""Every check has a set of files that it, and of its kind only it, complains of; a sound set passes them all."""
+
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.doctor import CHECKS, ERROR, HINT, admit, examine
+from lmtools.doctor.finding import Finding
+from lmtools.formats import jsonl
+from lmtools.types import Hypothesis, NBest
+
+SPEECH = "the old king said unto his men go up and take it's all we have seen before now"
+WORDS = SPEECH.split()
+
+
+def sentences(count, seed):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, size=rng.integers(2, 12))) for _ in range(count)]
+
+
+def lists(count=40, depth=4, seed=0):
+    """Sound lists: sorted by am + 5 lm, natural logs that grow with length."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number, ref in enumerate(sentences(count, seed)):
+        words = ref.split()
+        texts = dict.fromkeys([ref, *(" ".join([*words[:i], str(rng.choice(WORDS)), *words[i:]]) for i in rng.integers(0, len(words), 9))])
+        hyps = [(text, len(text.split())) for text in texts][:depth]
+        hyps = [Hypothesis(t, {"am": -90.0 * n - rng.uniform(0, 40), "lm": -4.0 * n - rng.uniform(0, 5)}) for t, n in hyps]
+        made.append(NBest(f"u{number}", tuple(sorted(hyps, key=lambda h: -h.scores["am"] - 5 * h.scores["lm"])), ref))
+    return made
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jsonl.write(lists(), "n.jsonl")
+    Path("ref").write_text("".join(f"{nbest.utt} {nbest.ref}\n" for nbest in lists()))
+    Path("text").write_text("\n".join(sentences(200, 1)) + "\n")
+    return tmp_path
+
+
+def found(**options):
+    """Findings of `n.jsonl` by check."""
+    patient = admit("n.jsonl", **options)
+    return {name: findings for name, check in CHECKS.items() if (findings := list(check(patient)))}
+
+
+def only(check, level, place, cause, remedy="", also=(), **options):
+    """Assert that `check` has one finding of this kind, and no other check but those in `also` any."""
+    by_check = found(**options)
+    assert by_check.keys() - also == {check}, by_check
+    (finding,) = by_check[check]
+    assert (finding.level, finding.place) == (level, place), finding
+    assert cause in finding.cause and remedy in finding.remedy, finding
+
+
+def edit(change, keep=lambda row: True):
+    """Rewrite `n.jsonl` with `change` applied to the lists that `keep` chooses by row."""
+    jsonl.write([change(nbest) if keep(row) else nbest for row, nbest in enumerate(lists())], "n.jsonl")
+
+
+def texts(change):
+    return lambda nbest: NBest(nbest.utt, tuple(Hypothesis(change(hyp.text), hyp.scores) for hyp in nbest.hyps), nbest.ref)
+
+
+def scores(change):
+    return lambda nbest: NBest(nbest.utt, tuple(Hypothesis(h.text, change(dict(h.scores), h)) for h in nbest.hyps), nbest.ref)
+
+
+def rewrite(path, change):
+    Path(path).write_text(change(Path(path).read_text()))
+
+
+@pytest.mark.parametrize("options", [{}, {"text": "text"}, {"ref": "ref"}, {"text": "text", "ref": "ref"}])
+def test_a_sound_set_has_no_findings(here, options):
+    assert found(**options) == {}
+
+
+def test_what_readers_refuse(here):
+    with open("n.jsonl", "a") as out:
+        out.write("{}\n")
+    only("read", ERROR, "n.jsonl:41", "key 'utt' is missing", "add it")
+
+
+def test_a_missing_file(here):
+    only("read", ERROR, "gone", "cannot read", "check the path", text="gone")
+
+
+def test_no_lists(here):
+    Path("n.jsonl").write_text("\n")
+    only("read", ERROR, "n.jsonl", "no utterances")
+
+
+@pytest.mark.parametrize("level, places", [(ERROR, ["n.jsonl:3"]), (HINT, ["n.jsonl:1"])])
+def test_references_that_are_missing(here, level, places):
+    edit(lambda nbest: dataclasses.replace(nbest, ref=None), lambda row: level == HINT or row in (2, 4))
+    only("references", level, *places, "2 of 40" if level == ERROR else "40 of 40", "convert --ref")
+
+
+def test_references_that_are_empty(here):
+    edit(lambda nbest: dataclasses.replace(nbest, ref=" "), lambda row: row == 5)
+    only("references", HINT, "n.jsonl:6", "1 of 40 (2.5%) references are empty: 'u5'")
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (lambda utt: f"{utt}-1", "end in the rank"),
+        (str.upper, "differ in case"),
+        (lambda utt: f"wav/{utt}", "have a directory"),
+        (lambda utt: f"{utt}.wav", "have a file ending"),
+        (lambda utt: f"spk_{utt}", "have a speaker"),
+        (lambda utt: f"x{utt}x", ""),
+    ],
+)
+@pytest.mark.parametrize("side", ["lists", "references"])
+def test_ids_that_do_not_match(here, change, why, side):
+    if side == "lists":
+        edit(lambda nbest: dataclasses.replace(nbest, utt=change(nbest.utt)))
+    else:
+        Path("ref").write_text("".join(f"{change(nbest.utt)} {nbest.ref}\n" for nbest in lists()))
+    lacking, unknown = found(ref="ref")["ids"]
+    assert (lacking.level, lacking.place, unknown.level, unknown.place) == (ERROR, "n.jsonl:1", ERROR, "ref:1")
+    assert "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause and "have no list in n.jsonl" in unknown.cause
+    assert why in lacking.cause and why in unknown.cause and bool(why) == ("one side's ids" in lacking.cause)
+
+
+def test_one_id_too_few(here):
+    rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
+    lacking, unknown = found(ref="ref")["ids"]
+    assert (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8") and "'u7'" in lacking.cause and "'u7x'" in unknown.cause
+
+
+def test_lists_taken_apart(here):
+    made = [NBest(f"{n.utt}-{rank}", (hyp,), n.ref) for n in lists() for rank, hyp in enumerate(n.hyps, 1)]
+    jsonl.write(made, "n.jsonl")
+    only("ids", ERROR, "n.jsonl:1", "has one hypothesis and an id `utt-n`: lists of 40 utterances")
+
+
+def with_mark(content):
+    return b"\xef\xbb\xbf" + content
+
+
+def with_returns(content):
+    return content.replace(b"\n", b"\r\n").replace(b"\r", b"", 2)
+
+
+@pytest.mark.parametrize("change, line, cause", [(with_mark, 1, "byte-order mark"), (with_returns, 3, "CR LF")])
+@pytest.mark.parametrize("name", ["n.jsonl", "ref", "text", "text.gz"])
+def test_bytes_that_other_programs_stumble_over(here, change, line, cause, name):
+    plain = Path(name.removesuffix(".gz"))
+    content = change(plain.read_bytes())
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    only("encoding", HINT, f"{name}:{line}", cause, text=name if "text" in name else "text", ref="ref")
+
+
+def test_text_that_is_not_utf8(here):
+    Path("text").write_bytes(b"caf\xe9\n")
+    only("read", ERROR, "text:1", "not UTF-8", "iconv", text="text")
+
+
+def test_case_against_references(here):
+    edit(texts(str.upper))
+    only("case", ERROR, "n.jsonl:1", "the references in n.jsonl have lower case, the hypotheses have upper case", "write both alike")
+
+
+@pytest.mark.parametrize("change, case", [(str.upper, "upper"), (str.title, "mixed")])
+def test_case_against_text(here, change, case):
+    rewrite("text", change)
+    remedy = "lmtools subword --case lower"
+    only("case", ERROR, "text:1", f"the text in text has {case} case, the hypotheses have lower case", remedy, {"vocabulary"}, text="text")
+
+
+@pytest.mark.parametrize("count, level", [(2, HINT), (200, ERROR)])
+def test_punctuation_in_text(here, count, level):
+    rewrite("text", lambda text: text.replace("\n", " .\n", count))
+    only("punctuation", level, "text:1", f"the text in text has . ({count} in 1,", "--punctuation strip", text="text")
+
+
+def test_one_mark_in_a_thousand_words_is_an_accident(here):
+    rewrite("text", lambda text: text.replace("\n", " .\n", 1))
+    assert found(text="text") == {}
+
+
+def test_punctuation_in_hypotheses(here):
+    edit(texts(lambda text: text + " ?"))
+    only("punctuation", ERROR, "n.jsonl:1", "the hypotheses have ? (", "write both alike")
+
+
+def test_punctuation_on_both_sides(here):
+    edit(lambda nbest: dataclasses.replace(texts(lambda text: text + " ?")(nbest), ref=nbest.ref + " ?"))
+    rewrite("text", lambda text: text.replace("\n", " ?\n"))
+    assert found(text="text") == {}
+
+
+@pytest.mark.parametrize(
+    "hyp, other, remedy",
+    [
+        ("it's", "it’s", "--apostrophe straight"),
+        ("it's", "its", "--apostrophe strip"),
+        ("kin\u0301g", "k\u00edng", "--unicode-form NFC"),
+        ("k\u00edng", "ki\u0301ng", "--unicode-form NFC"),
+        ("2", "two", "would not know them"),
+        ("стар", "old", "would not know them"),
+    ],
+)
+def test_characters_that_the_text_never_has(here, hyp, other, remedy):
+    word = {"it's": "it's", "2": "now", "стар": "old"}.get(hyp, "king")
+    edit(lambda nbest: dataclasses.replace(texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)))
+    rewrite("text", lambda text: text.replace(word, other))
+    first = next(n.utt for n in jsonl.read("n.jsonl") if any(hyp in h.text for h in n.hyps))
+    only("characters", ERROR, f"n.jsonl:{int(first[1:]) + 1}", "that the text in text has not", remedy, {"vocabulary"}, text="text")
+
+
+def test_one_odd_letter_is_a_hint(here):
+    edit(texts(lambda text: text + " é"), lambda row: row == 4)
+    only("characters", HINT, "n.jsonl:5", "that the references in n.jsonl have not: é (U+00E9)")
+
+
+def test_case_and_rare_latin_letters_are_no_odd_characters(here):
+    edit(texts(lambda text: text.replace("king", "kinq")), lambda row: row == 4)
+    assert found() == {}
+
+
+@pytest.mark.parametrize("mark", ["<unk>", "[noise]", "++NOISE++", "</s>", "!SIL"])
+def test_marks_that_are_no_words(here, mark):
+    edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
+    by_check = found()
+    (finding,) = by_check["marks"]
+    assert (finding.level, finding.place) == (HINT, "n.jsonl:10") and f"are marks: '{mark}'" in finding.cause
+
+
+def test_kaldi_text_as_language_model_text(here):
+    Path("text").write_text("".join(f"spk1-utt{number} {line}\n" for number, line in enumerate(sentences(200, 1))))
+    by_check = found(text="text")
+    (finding,) = by_check["first word"]
+    assert (finding.level, finding.place) == (ERROR, "text:1") and "cut -d" in finding.remedy
+    assert "'spk1-utt0', 'spk1-utt1' ..." in finding.cause
+
+
+def test_text_of_first_words(here):
+    rewrite("text", lambda text: "".join(line.split()[0] + "\n" for line in text.splitlines()))
+    only("first word", ERROR, "text:1", "one word a line", also={"vocabulary"}, text="text")
+
+
+def test_references_without_ids(here):
+    Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))
+    by_check = found(ref="ref")
+    (finding,) = by_check["first word"]
+    assert finding.level == ERROR and finding.place.startswith("ref:") and "are taken for utterance ids" in finding.cause
+    assert any("a second time" in problem.cause for problem in by_check["read"])  # words repeat, ids may not
+
+
+def test_ids_left_in_the_hypotheses(here):
+    edit(lambda nbest: texts(lambda text: f"{nbest.utt} {text}")(nbest))
+    assert found()["first word"][0].place == "n.jsonl:1" and "40 utterances begin with the utterance id" in found()["first word"][0].cause
+
+
+@pytest.mark.parametrize("share, level", [(2, HINT), (1, ERROR)])
+def test_words_that_the_text_does_not_have(here, share, level):
+    new = {"king": "queen", "the": "thee", "men": "man", "go": "went", "take": "took"}
+    edit(texts(lambda text: " ".join(new.get(word, word) for word in text.split())), lambda row: row % share == 0)
+    only("vocabulary", level, "n.jsonl", "words of the hypotheses are not in text: ", "text of the same kind", text="text")
+    assert all(f"'{word}'" in found(text="text")["vocabulary"][0].cause for word in new.values())
+
+
+@pytest.mark.parametrize("model", ["word", "bpe", "ngram", "arpa"])
+def test_words_that_the_language_model_does_not_know(here, model):
+    rewrite("text", lambda text: text.replace("king", "men").upper())
+    if model in ("word", "bpe"):
+        size = ["--vocab-size", "60"] if model == "bpe" else []
+        assert main(["subword", "--text", "text", "--type", model, "--case", "lower", "--out", "lm", *size]) == 0
+    else:
+        rewrite("text", str.lower)
+        assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
+    lm = str(next(Path("lm").glob("*.arpa"))) if model == "arpa" else "lm"
+    edit(texts(lambda text: text.replace("old", "ölð")))
+    (finding, *rest) = found(lm=lm)["vocabulary"]
+    assert finding.level == HINT and f"words of the hypotheses are not in {lm}" in finding.cause and "'ölð'" in finding.cause
+    assert ("'king'" in finding.cause) == (model != "bpe") and bool(rest) == (model != "bpe")  # so in the references
+
+
+def test_the_models_normaliser_is_applied(here):
+    rewrite("text", lambda text: text.upper().replace("\n", " .\n"))
+    options = ["--case", "lower", "--punctuation", "strip"]
+    assert main(["subword", "--text", "text", "--type", "word", *options, "--out", "lm"]) == 0
+    assert "case" in found(text="text") and found(text="text", lm="lm") == {}
+
+
+def test_a_hugging_face_model_is_not_looked_into(here):
+    Path("hf").mkdir()
+    Path("hf/config.json").write_text("{}")
+    for lm in ("hf", "hf:hf"):
+        only("vocabulary", HINT, lm, "not looked into", lm=lm)
+
+
+def test_a_model_that_is_none(here):
+    Path("lm").mkdir()
+    assert found(lm="lm").keys() == {"read"}
+
+
+def test_references_in_the_text(here):
+    long = [nbest for nbest in lists() if len(nbest.ref.split()) >= 8]
+    with open("text", "a") as out:
+        out.write(f"{long[0].ref}\n")
+    cause = f"1 of {len(long)} ({100 / len(long):.1f}%) references of 8 words or more stand in text"
+    only("leak", HINT, f"n.jsonl:{int(long[0].utt[1:]) + 1}", cause, text="text")
+
+
+def test_costs(here):
+    edit(scores(lambda s, _: {name: -value for name, value in s.items()}))
+    findings = found()["signs"]
+    assert [finding.level for finding in findings] == [ERROR, ERROR] and "all values of 'am' are positive" in findings[0].cause
+
+
+def test_positive_scores_that_fall_down_the_list_are_a_hint(here):
+    edit(scores(lambda s, _: {"am": 3000 + s["am"] + 5 * s["lm"]}))
+    only("signs", HINT, "n.jsonl", "all values of 'am' are positive", "densities", {"base"})
+
+
+def test_language_model_scores_in_log10(here):
+    edit(scores(lambda s, _: s | {"lm": s["lm"] / np.log(10)}))
+    only("base", HINT, "n.jsonl", "'lm' is ", "log10")
+
+
+def test_small_scores_of_other_models_are_no_log10(here):
+    edit(scores(lambda s, _: s | {"am": s["am"] / 100}))
+    assert "base" not in found()
+
+
+def test_scores_divided_by_length(here):
+    edit(lambda n: scores(lambda s, h: {"am": (s["am"] + 5 * s["lm"]) / len(h.text.split())})(n))
+    only("base", HINT, "n.jsonl", "'am' does not grow with the number of words", also={"order"})
+
+
+@pytest.mark.parametrize("names", [("am", "lm"), ("am",), ("am", "lm", "score")])
+def test_lists_not_sorted(here, names):
+    def score(s, hyp):
+        return {name: (s["am"] + 5 * s["lm"] if name == "score" or len(names) == 1 else s[name]) for name in names}
+
+    edit(scores(score))
+    assert found() == {}
+    edit(lambda nbest: scores(score)(dataclasses.replace(nbest, hyps=nbest.hyps[:: -1 if int(nbest.utt[1:]) % 4 == 0 else 1])))
+    what = {1: "'am'", 2: "'am' and 'lm'", 3: "'score'"}[len(names)]
+    only("order", HINT, "n.jsonl", f"lists are not sorted by {what}: ")
+
+
+def test_duplicates(here):
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=(nbest.hyps[0], *nbest.hyps)), lambda row: row in (3, 8))
+    only("duplicates", HINT, "n.jsonl:4", "2 of 40 (5.0%) lists hold the same words more than once", "--dedup")
+
+
+def test_empty_lists_and_hypotheses(here):
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
+    only("empty", HINT, "n.jsonl:3", "1 of 40 (2.5%) lists are empty: 'u2'")
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, Hypothesis(" ", {"am": -9e3, "lm": -9.0}))), lambda row: row == 2)
+    only("empty", HINT, "n.jsonl:3", "1 hypothesis without words")
+
+
+@pytest.mark.parametrize(
+    "words, cause",
+    [(["go", "up"] * 50, "more than 64 words, up to 100 (half have at most 8)"), (["go"] * 8, "one word 8 times in a row")],
+)
+def test_hypotheses_without_end(here, words, cause):
+    endless = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, endless)), lambda row: row == 2)
+    only("length", HINT, "n.jsonl:3", cause)
+
+
+def test_places_without_lines(here):
+    Path("d/1best_recog").mkdir(parents=True)
+    Path("d/1best_recog/text").write_text("".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists()))
+    patient = admit("d", ref="ref")
+    assert [(f.level, f.place) for f in examine(patient)] == [(ERROR, "ref:1")]  # case
+
+
+def test_the_verb(here, capsys):
+    assert main(["doctor", "--nbest", "n.jsonl", "--text", "text", "--ref", "ref"]) == 0
+    assert capsys.readouterr().out == f"n.jsonl: 40 lists with {sum(len(n.hyps) for n in lists())} hypotheses: 0 errors, 0 hints\n"
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
+    assert main(["doctor", "--nbest", "n.jsonl"]) == 0
+    assert capsys.readouterr().out.startswith("hint: n.jsonl:3: ")
+    edit(texts(str.upper))
+    assert main(["doctor", "--nbest", "n.jsonl"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("error: n.jsonl:1: the references in n.jsonl have lower case") and lines[1].endswith(": 1 error, 0 hints")
+
+
+def test_a_damaged_list_is_said_like_everything_else(here, capsys):
+    Path("n.jsonl").write_text(json.dumps({"utt": "a", "hyps": 3}) + "\n")
+    assert main(["doctor", "--nbest", "n.jsonl", "--text", "text"]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "error: n.jsonl:1: 'hyps' is 3; expected a list of hypotheses"
+
+
+def test_a_finding_is_one_line():
+    assert str(Finding(HINT, "f:1", "this", "do that")) == "hint: f:1: this; do that"
