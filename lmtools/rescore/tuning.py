@@ -23,7 +23,7 @@ POINTS = 400  # at most, of a stored curve
 class Options:
     """What tuning may do: `fixed` weights (relative to the reference's 1), `lms` the names of language-model columns.
 
-    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020, section 4.2) for one LM and no other free feature.
+    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no other free feature.
     A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart.
     """
 

@@ -71,7 +71,7 @@ def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None
     """UserError unless `tree` is an object with exactly these keys and types."""
     if not isinstance(tree, dict):
         raise UserError(f"{path}: {what} is no object; {remedy}")
-    for name in keys.keys() ^ tree.keys():
+    for name in sorted(keys.keys() ^ tree.keys(), key=str):
         raise UserError(f"{path}: key {name!r} of {what} is {'missing' if name in keys else 'unknown'}; {remedy}")
     for name, kind in keys.items():
         value = tree[name]

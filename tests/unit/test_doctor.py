@@ -84,7 +84,7 @@ def test_a_sound_set_has_no_findings(here, options):
 
 def test_what_readers_refuse(here):
     with open("n.jsonl", "a") as out:
-        out.write("{}\n")
+        out.write('{"hyps": []}\n')
     only("read", ERROR, "n.jsonl:41", "key 'utt' is missing", "add it")
 
 
