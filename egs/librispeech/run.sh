@@ -12,8 +12,9 @@ mini=mini          # directory of the mini corpus: train.txt valid.txt dev.nbest
 nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a file (with any suffix) or a directory; mini has its own
 nbest_format=jsonl # their format, one that lmtools convert knows
 openslr=https://www.openslr.org/resources # full: where to fetch; mirrors: https://us.openslr.org/resources and others
-depth=50           # hypotheses an utterance
-normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or none
+depth=             # hypotheses an utterance; empty: 20 for mini, 50 for full
+normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or none; flags that
+                   # lmtools subword knows may follow, as in "librispeech --apostrophe strip"
 subword=bpe        # bpe, unigram, word or char
 vocab_size=        # ids of the subword model; empty: 2000 for mini, 30000 for full
 conf=              # directory with a YAML file for each neural LM; empty: conf for mini, ../../conf for full
@@ -22,7 +23,8 @@ lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DI
 combinations="tta+ngram causal+ngram masked+ngram all" # LMs to combine, beside each alone; all: every LM
 order=4            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
-nj=1               # processes that score
+precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
+nj=2               # processes that train and score at a time; 1 with a GPU
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 options "$@"
@@ -33,23 +35,23 @@ raw=$datadir/local/$corpus
 if [[ $corpus = full ]]; then
   source=local/full.sha256 tests=({dev,test}-{clean,other}) lists=("${tests[@]}" dev=dev-clean+dev-other)
   get=(local/get_full.sh "$raw" "$openslr")
-  : "${vocab_size:=30000}" "${conf:=../../conf}"
+  : "${vocab_size:=30000}" "${conf:=../../conf}" "${depth:=50}"
 else
   source=$mini tests=(test) lists=(dev test) get=(python3 local/get_mini.py "$mini" "$raw")
-  : "${vocab_size:=2000}" "${conf:=conf}" "${nbest_dir:=$raw}"
+  : "${vocab_size:=2000}" "${conf:=conf}" "${depth:=20}" "${nbest_dir:=$raw}"
 fi
 
 # What the stages read and write: sets to rescore (weights are tuned on dev), LMs by name, systems that combine LMs
 sets=(dev "${tests[@]}") texts=() nbests=()
 paths texts "$datadir/" /text train valid "${sets[@]}"
 paths nbests "$datadir/" /nbest.jsonl "${sets[@]}"
-declare -A lm=() && names=() trained=() given=() scores=() ppls=() bench=()
+declare -A lm=() && names=() neural=() trained=() given=() scores=() ppls=() bench=()
 for pair in $lms $lm_dirs; do
   name=${pair%%=*} && names+=("$name")
   case $pair in
     *=*) lm[$name]=${pair#*=} && given+=("${lm[$name]#hf:}") ;;
     ngram) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/config.yaml") ;;
-    *) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/model.safetensors") && bench+=(--lm "$name=${lm[$name]}") ;;
+    *) lm[$name]=$expdir/lm/$name && neural+=("$name") trained+=("${lm[$name]}/model.safetensors") && bench+=(--lm "$name=${lm[$name]}") ;;
   esac
   paths scores "$expdir/score/$name/" .scores "${sets[@]}"
   paths ppls "$expdir/ppl/$name/" .json valid "${tests[@]}"
@@ -63,6 +65,8 @@ for system in first-pass "${names[@]}" $combinations; do
   paths rescored "$expdir/rescore/$system/" .txt "${sets[@]}"
 done
 read -ra settings <<<"$train_opts"
+read -ra normal <<<"--normaliser $normaliser"
+threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
 
 if stage 0 "get data" "$source" : "$raw"; then
   "${get[@]}"
@@ -74,26 +78,21 @@ if stage 1 "prepare text and N-best" "$raw" "$nbest_dir" : "${texts[@]}" "${nbes
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text : "$expdir/subword" "$expdir"/{train,valid}.bin; then
-  lmtools subword --text "$datadir/train/text" --type "$subword" --vocab-size "$vocab_size" --normaliser "$normaliser" \
+  lmtools subword --text "$datadir/train/text" --type "$subword" --vocab-size "$vocab_size" "${normal[@]}" \
     --out "$expdir/subword"
   lmtools corpus --text "$datadir/train/text" --subword "$expdir/subword" --out "$expdir/train.bin"
   lmtools corpus --text "$datadir/valid/text" --subword "$expdir/subword" --out "$expdir/valid.bin"
 fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin "$conf" ../../conf : "${trained[@]}"; then
-  for name in $lms; do
-    if [[ $name = ngram ]]; then
-      lmtools ngram --text "$datadir/train/text" --order "$order" --normaliser "$normaliser" --out "${lm[ngram]}"
-    else
-      lmtools train --conf "$conf/$name.yaml" --train "$expdir/train.bin" --valid "$expdir/valid.bin" --out "${lm[$name]}" \
-        "${settings[@]}"
-    fi
-  done
+  [[ " $lms " != *" ngram "* ]] || lmtools ngram --text "$datadir/train/text" --order "$order" "${normal[@]}" --out "${lm[ngram]}"
+  printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME lmtools train --conf "$conf/NAME.yaml" \
+    --train "$expdir/train.bin" --valid "$expdir/valid.bin" --out "$expdir/lm/NAME" "${settings[@]}"
 fi
 
 if stage 4 "score" "${trained[@]}" "${given[@]}" "${nbests[@]}" "${texts[@]:1}" : "${scores[@]}" "${ppls[@]}"; then
   for name in "${names[@]}"; do
-    how=(--lm "${lm[$name]}" --nj "$nj" --cache "$expdir/cache")
+    how=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$expdir/cache")
     lmtools ppl "${how[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
     for set in "${sets[@]}"; do
       lmtools score "${how[@]}" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"

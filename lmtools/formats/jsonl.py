@@ -76,7 +76,7 @@ def fields(tree, known: dict, where: str, what: str) -> None:
     """UserError unless `tree` is an object with the `known` keys and types."""
     if not isinstance(tree, dict):
         raise UserError(f"{where}: {what} is {clipped(tree)}; expected an object with {', '.join(known)}")
-    for name in known.keys() - OPTIONAL - tree.keys():
+    for name in sorted(known.keys() - OPTIONAL - tree.keys()):
         raise UserError(f"{where}: key {name!r} is missing; add it")
     for name, value in tree.items():
         if name not in known:

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-work=${1:-mini-work}
+work=${1:-$here/../exp/make_mini}
 out=${2:-$here/../mini}
 python=${PYTHON:-python3}
 jobs=${JOBS:-2}
@@ -16,8 +16,7 @@ module=engWEB2015eb
 valid=(hosea amos philippians)
 dev=(tobit james colossians jonah)
 test=(acts wisdom galatians)
-dev_count=250
-test_count=500
+declare -A count=([dev]=250 [test]=500)
 voices=(slt rms awb kal16 slt rms awb kal16 slt rms awb kal16 espeak)
 noises=(0 1 3 5) # thousandths of full scale
 
@@ -41,9 +40,8 @@ mod2imp "$module" >"$work/$module.imp" 2>/dev/null || true
   --valid "${valid[@]}" --dev "${dev[@]}" --test "${test[@]}"
 
 for set in dev test; do
-  count=${set}_count
   "$python" "$here/mini_speak.py" --sentences "$work/$set.sentences" --plan "$work/$set.plan" --work "$work/decoded" \
-    --count "${!count}" --voices "${voices[@]}" --noises "${noises[@]}" --jobs "$jobs"
+    --count "${count[$set]}" --voices "${voices[@]}" --noises "${noises[@]}" --jobs "$jobs"
   "$python" "$here/mini_nbest.py" --plan "$work/$set.plan" --work "$work/decoded" --jobs "$jobs" \
     --nbest "$out/$set.nbest.jsonl.xz" --lattices "$out/$set.lattices.tar.xz"
 done
