@@ -25,7 +25,7 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     """Write tensors and JSON-able metadata as one safetensors file, atomically."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, {name: json.dumps(value) for name, value in metadata.items()})
+        save_file(tensors, temporary, {"lmtools": json.dumps(metadata)})  # one key: safetensors writes several in any order
 
 
 @contextlib.contextmanager
@@ -48,7 +48,7 @@ def load_tensors(path) -> dict[str, torch.Tensor]:
 def load_metadata(path) -> dict:
     """The metadata that `save_tensors` wrote."""
     with opened(path) as stream:
-        return {name: json.loads(value) for name, value in (stream.metadata() or {}).items() if name != "format"}
+        return json.loads((stream.metadata() or {}).get("lmtools", "{}"))
 
 
 def prepare(directory, settings: Settings, subword) -> None:

@@ -16,6 +16,9 @@ from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Scorer, load_scorer
 
 
+WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
+
+
 @dataclass(frozen=True)
 class Options:
     """Which language model scores, and how; the scores depend on the first three only."""
@@ -83,12 +86,14 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options) -> np.nda
 
 def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[list[float]]:
     """The sums of each batch's log-probabilities, in order, computed here or by `nj` processes."""
-    if options.nj <= 1 or len(work) < 2:
+    rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
+    processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
+    if processes <= 1:
         yield from (sums(scorer, batch) for batch in work)
         return
     context = multiprocessing.get_context("spawn")
-    threads = max(1, (os.cpu_count() or 1) // options.nj)
-    with context.Pool(options.nj, start_worker, (options, threads)) as pool:
+    threads = max(1, (os.cpu_count() or 1) // processes)
+    with context.Pool(processes, start_worker, (options, threads)) as pool:
         yield from pool.imap(work_on, work)
 
 
