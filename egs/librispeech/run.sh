@@ -24,7 +24,7 @@ combinations="tta+ngram causal+ngram masked+ngram all" # LMs to combine, beside 
 order=4            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
-nj=2               # processes that train and score at a time; 1 with a GPU
+nj=3               # processes that train and score at a time, as many as there are neural LMs; 1 with a GPU
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 options "$@"

@@ -15,7 +15,6 @@ from lmtools.score.cache import Cache, default_directory
 from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Scorer, load_scorer
 
-
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 
