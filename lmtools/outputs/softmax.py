@@ -35,7 +35,7 @@ def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
     """Rows and vocabulary columns of one block of logits."""
     if device.type == "cuda":
         return max(1, CHUNK_CUDA // vocabulary), vocabulary
-    columns = min(vocabulary, 4096)
+    columns = min(vocabulary, 2048)
     return max(1, CHUNK // columns), columns
 
 

@@ -49,7 +49,7 @@ def training_tables(report: Report) -> Iterator[Table]:
         return
     rows = []
     for lm, lines in report.experiment.learning.items():
-        seen, losses = [line for line in lines if "tokens" in line], [line["valid_loss"] for line in lines if "valid_loss" in line]
+        seen, losses = [line for line in lines if "seconds" in line], [line["valid_loss"] for line in lines if "valid_loss" in line]
         last = seen[-1] if seen else {}
         figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
         rows.append((label(lm), *(decimal(value, 0) for value in figures), decimal(min(losses, default=None), 3)))

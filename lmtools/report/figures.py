@@ -112,12 +112,12 @@ def draw_length(theme: Theme, measured: Measured, metric: str) -> Figure:
 
 
 def scale_pictures(report: Report) -> Iterator[Picture]:
-    """The score on the tuning set over the scale of the language model, one curve for each system with a single one."""
+    """The score on the tuning set over the scale of the language model: a system's own LM, or the only scale that it has."""
     curves, tuned = {}, {}
     for name, system in report.experiment.systems.items():
-        found = list((system.weights.search.get("curves") or {}).values()) if system.weights else []
-        if len(found) == 1:
-            curves[name], tuned[name] = found[0], system.weights
+        found = (system.weights.search.get("curves") or {}) if system.weights else {}
+        if curve := found.get(name) or (next(iter(found.values())) if len(found) == 1 else None):
+            curves[name], tuned[name] = curve, system.weights
     if curves:
         flat = "; ".join(f"{label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}" for name, curve in curves.items())
         yield Picture(
