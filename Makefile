@@ -20,7 +20,7 @@ setup: .venv/.stamp
 	@touch $@
 
 demo: setup
-	$(RECIPE)/run.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run.sh
 	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 

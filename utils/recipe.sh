@@ -27,7 +27,7 @@ recipe_open= # number of the stage that runs now
 recipe_line=
 recipe_names=()
 declare -A recipe_default=() recipe_about=() recipe_reads=() recipe_writes=()
-if [[ -d $recipe_home/.venv/bin ]]; then
+if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then # an environment that is active comes first
   PATH=$recipe_home/.venv/bin:$PATH
 fi
 

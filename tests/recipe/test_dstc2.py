@@ -55,14 +55,14 @@ def test_dstc2(tmp_path, shell):
     done = subprocess.run(run, env=shell, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
-    def wer(hypotheses: Path) -> float:
+    def measured(hypotheses: Path) -> float:
         out, ref = tmp_path / "wer.json", tmp_path / "corpus/test.nbest.jsonl"
         command = ["lmtools", "evaluate", "--ref", ref, "--hyp", hypotheses, "--metric", "wer", "--json", out]
         subprocess.run(command, check=True, env=shell, capture_output=True)
         return json.loads(out.read_text())["score"]
 
-    figures = {path.parent.name: wer(path) for path in sorted((home / "exp/rescore").glob("*/test.txt"))}
+    figures = {path.parent.name: measured(path) for path in sorted((home / "exp/rescore").glob("*/test.txt"))}
     print(figures)
     for lm, worst in WORST.items():
         assert figures[lm] <= worst, figures
-    assert min(figures.values()) <= BEST_COMBINATION, figures
+    assert min(wer for system, wer in figures.items() if system not in (*WORST, "first-pass")) <= BEST_COMBINATION, figures
