@@ -157,7 +157,7 @@ def test_without_lmtools(toy, tmp_path):
     (tmp_path / "bin" / "lmtools").unlink()
     if (REPOSITORY / ".venv/bin/lmtools").exists():
         pytest.skip("the repository's own environment is always found")
-    assert "run 'make setup'" in toy(status=1).stderr
+    assert "run 'make setup'" in toy(status=1, PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin").stderr
 
 
 # Inputs and outputs
