@@ -75,6 +75,11 @@ def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight"}
 
 
+def shared_name(lm: LanguageModel) -> str:
+    """The trunk's name of the matrix that is also the output matrix."""
+    return next(name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.output_weight)
+
+
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
     """Write the weights into a prepared model directory."""
     save_tensors(state_dict(lm), Path(directory) / WEIGHTS, **metadata)
@@ -83,7 +88,7 @@ def save_weights(directory, lm: LanguageModel, **metadata) -> None:
 def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> None:
     """Put tensors into the model; every name and shape must match."""
     try:
-        lm.load_state_dict({**tensors, "output.weight": tensors["trunk.embedding.token.weight"]})
+        lm.load_state_dict({**tensors, "output.weight": tensors[f"trunk.{shared_name(lm)}"]})
     except (RuntimeError, KeyError) as error:
         raise UserError(f"{path}: does not fit config.yaml ({' '.join(str(error).split())[:200]}); train again") from None
 

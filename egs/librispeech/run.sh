@@ -11,6 +11,9 @@ mini=mini          # directory of the mini corpus: train.txt valid.txt dev.nbest
                    # your own corpus in this form will do as well
 nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a file (with any suffix) or a directory; mini has its own
 nbest_format=jsonl # their format, one that lmtools convert knows
+lattice_dir=       # lattices of your recogniser, DIR/SET for each set, a file or a directory; mini has its own; none: no lattices
+lattice_format=slf # their format, as in kaldi:words=data/lang/words.txt
+lattice_case=      # upper or lower: make their words so, as the references are; mini: upper
 openslr=https://www.openslr.org/resources # full: where to fetch; mirrors: https://us.openslr.org/resources and others
 depth=             # hypotheses an utterance; empty: 20 for mini, 50 for full
 normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or none; flags that
@@ -21,6 +24,10 @@ conf=              # directory with a YAML file for each neural LM; empty: conf 
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
 combinations="tta+ngram causal+ngram masked+ngram all" # LMs to combine, beside each alone; all: every LM
+lattice_systems="ngram causal tta+ngram" # LMs, or combinations of them, to rescore the lattices with
+lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
+lattice_scale=10   # weight of the LMs together before it is tuned on lattices of dev
+lattice_depth=100  # hypotheses taken from a rescored lattice
 order=4            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
@@ -39,6 +46,9 @@ if [[ $corpus = full ]]; then
 else
   source=$mini tests=(test) lists=(dev test) get=(python3 local/get_mini.py "$mini" "$raw")
   : "${vocab_size:=2000}" "${conf:=conf}" "${depth:=20}" "${nbest_dir:=$raw}"
+  if [[ ! $lattice_dir && -e $mini/dev.lattices.tar.xz && -e $mini/test.lattices.tar.xz ]]; then
+    lattice_dir=$raw/lattices lattice_case=upper
+  fi
 fi
 
 # What the stages read and write: sets to rescore (weights are tuned on dev), LMs by name, systems that combine LMs
@@ -64,7 +74,14 @@ for system in first-pass "${names[@]}" $combinations; do
   systems+=("$system") weights+=("$expdir/tune/$system/weights.json")
   paths rescored "$expdir/rescore/$system/" .txt "${sets[@]}"
 done
+lattices=() lattice_names=()
+[[ ! $lattice_dir || $lattice_dir = none ]] || for system in $lattice_systems; do
+  ((${#lattices[@]})) || paths lattices "$datadir/" /lattices "${sets[@]}"
+  lattice_names+=("$system") weights+=("$expdir/tune/lattice-$system/weights.json")
+  paths rescored "$expdir/rescore/lattice-$system/" .txt "${sets[@]}"
+done
 read -ra settings <<<"$train_opts"
+read -ra how <<<"--precision $precision $lattice_opts"
 read -ra normal <<<"--normaliser $normaliser"
 threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
 
@@ -72,9 +89,10 @@ if stage 0 "get data" "$source" : "$raw"; then
   "${get[@]}"
 fi
 
-if stage 1 "prepare text and N-best" "$raw" "$nbest_dir" : "${texts[@]}" "${nbests[@]}"; then
+if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" : "${texts[@]}" "${nbests[@]}" "${lattices[@]}"; then
   python3 local/prepare.py "$corpus" "$raw" "$datadir"
   local/nbest.sh "$nbest_dir" "$nbest_format" "$depth" "$datadir" "${lists[@]}"
+  ((${#lattices[@]} == 0)) || local/lattices.sh "$lattice_dir" "$lattice_format" "$lattice_case" "$datadir" "${lists[@]}"
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text : "$expdir/subword" "$expdir"/{train,valid}.bin; then
@@ -92,16 +110,16 @@ fi
 
 if stage 4 "score" "${trained[@]}" "${given[@]}" "${nbests[@]}" "${texts[@]:1}" : "${scores[@]}" "${ppls[@]}"; then
   for name in "${names[@]}"; do
-    how=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$expdir/cache")
-    lmtools ppl "${how[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
+    with=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$expdir/cache")
+    lmtools ppl "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
     for set in "${sets[@]}"; do
-      lmtools score "${how[@]}" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
-      [[ $set = dev ]] || lmtools ppl "${how[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
+      lmtools score "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
+      [[ $set = dev ]] || lmtools ppl "${with[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
     done
   done
 fi
 
-if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" : "${weights[@]}" "${rescored[@]}"; then
+if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" "${trained[@]}" "${lattices[@]}" : "${weights[@]}" "${rescored[@]}"; then
   for system in "${systems[@]}"; do
     for set in "${sets[@]}"; do
       columns=()
@@ -111,6 +129,21 @@ if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" : "${wei
       what=(--nbest "$datadir/$set/nbest.jsonl" "${columns[@]}")
       [[ $set != dev ]] || lmtools tune "${what[@]}" --metric wer --out "$expdir/tune/$system/weights.json"
       lmtools rescore "${what[@]}" --weights "$expdir/tune/$system/weights.json" --out "$expdir/rescore/$system/$set.txt"
+    done
+  done
+  for system in "${lattice_names[@]}"; do # N-best lists out of the rescored lattices; dev's tune the weights, with which test's are taken
+    read -ra parts <<<"$(lms_of "$system" "${names[@]}")"
+    what=() tuned=$expdir/tune/lattice-$system/weights.json by=am=1
+    for name in "${parts[@]}"; do
+      what+=(--lm "$name=${lm[$name]}") by+=,$name=$((lattice_scale / ${#parts[@]}))
+    done
+    for set in "${sets[@]}"; do
+      out=$expdir/lattice/$system/$set
+      lmtools lattice rescore "$datadir/$set/lattices" --from slf "${what[@]}" --weights "$by" "${how[@]}" --n "$lattice_depth" \
+        --ref "$datadir/$set/text" --nbest "$out.jsonl" --report "$out.json"
+      [[ $set != dev ]] || lmtools tune --nbest "$out.jsonl" --metric wer --out "$tuned"
+      by=$tuned
+      lmtools rescore --nbest "$out.jsonl" --weights "$tuned" --out "$expdir/rescore/lattice-$system/$set.txt"
     done
   done
 fi

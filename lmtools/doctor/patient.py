@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import FORMATS, detect, kaldi_text
+from lmtools.formats import kaldi_text, read
 from lmtools.ngram.model import SUBWORD, NgramModel
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
@@ -91,7 +91,7 @@ class Patient:
 def admit(nbest: str, form: str | None = None, text: str | None = None, ref: str | None = None, lm: str | None = None) -> Patient:
     """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at all the same."""
     problems: list[UserError] = []
-    nbests = attempt(problems, (), lambda: FORMATS[form or detect(nbest)].read(nbest))
+    nbests = attempt(problems, (), lambda: read(nbest, form))
     places = positions(nbest, nbests)
     refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
     if ref:

@@ -21,7 +21,7 @@ class Texts:
 def load(path: str) -> Texts:
     """The texts in `path`: N-best lists of a format that recognises it, else Kaldi text."""
     form = FORMATS[detect(path, default="kaldi-text")] if path != "-" else FORMATS["kaldi-text"]
-    nbests = form.read(path)
+    nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     return Texts(path, best, tuple(nbests) if form.lists else None)
 

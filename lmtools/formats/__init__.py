@@ -1,38 +1,38 @@
-"""N-best list formats, one file each; FORMATS names them, and each reads to and writes from lists of NBest.
+"""N-best list formats, one file each; FORMATS names them, and each reads to and writes from NBest.
 
 A new format is a module with `recognises(path, first line)`, `read(path)` and `write(nbests, path)`, and one line in FORMATS.
 Formats that hold one text an utterance (trn, Kaldi text) read to and write from a dict; `one_best` makes N-best formats of them.
+Lattice formats are in `lmtools.formats.lattices`.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats import espnet2, jsonl, kaldi_text, trn
+from lmtools.formats import (
+    ctm,
+    espnet1,
+    espnet2,
+    fairseq,
+    form,
+    hyporadise,
+    icefall,
+    jsonl,
+    kaldi_nbest,
+    kaldi_text,
+    marian,
+    mlm,
+    moses,
+    srilm,
+    systems,
+    trn,
+    whisper,
+)
 from lmtools.formats.checks import checked
+from lmtools.formats.form import Format, of
 from lmtools.types import Hypothesis, NBest
-
-
-@dataclass(frozen=True)
-class Format:
-    """How one format is described, recognised (from a path and its first line, '' for a directory), read and written.
-
-    `lists` is False where a file holds one text an utterance, which may be a hypothesis or a reference.
-    """
-
-    about: str
-    recognises: Callable[[Path, str], bool]
-    read: Callable[..., list[NBest]]
-    write: Callable[..., None]
-    lists: bool = True
-
-
-def of(module: ModuleType, about: str) -> Format:
-    """The format that `module` implements."""
-    return Format(about, module.recognises, module.read, module.write)
 
 
 def one_best(module: ModuleType, about: str, recognises: Callable[[Path, str], bool]) -> Format:
@@ -52,24 +52,39 @@ def one_best(module: ModuleType, about: str, recognises: Callable[[Path, str], b
 
 FORMATS = {
     "jsonl": of(jsonl, "one utterance a line with reference, hypotheses and their scores"),
+    "kaldi-nbest": of(kaldi_nbest, "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"),
     "espnet2": of(espnet2, "ESPnet2 decode directory with {n}best_recog/text and score"),
+    "espnet1": of(espnet1, "ESPnet1 data.json with the hypotheses under output"),
+    "mlm": of(mlm, "mlm-scoring: am.json or lm.json"),
+    "icefall": of(icefall, "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"),
+    "moses": of(moses, "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"),
+    "marian": of(marian, "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"),
+    "fairseq": of(fairseq, "fairseq-generate's log: S, T, H, D and P lines"),
+    "srilm": of(srilm, "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"),
+    "systems": of(systems, "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a directory"),
+    "hyporadise": of(hyporadise, "HyPoradise json: input, output, am_score or score"),
+    "whisper": of(whisper, "a small JSON for Whisper, CTranslate2 and Hugging Face generate, see lmtools/formats/whisper.py"),
     "trn": one_best(trn, "sclite: words, then the id in parentheses; one hypothesis an utterance", trn.recognises),
+    "ctm": replace(of(ctm, "sclite: `utt channel start duration word`; one hypothesis an utterance"), lists=False),
     "kaldi-text": one_best(kaldi_text, "`utt w1 w2 ...`; one hypothesis an utterance", lambda path, first: False),
 }
 
 
 def detect(path, default: str | None = None) -> str:
-    """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too."""
-    remedy = f"name its format with --from: {', '.join(FORMATS)}"
-    if str(path) == "-":
-        raise UserError(f"standard input is not looked into; {remedy}")
-    first = "" if Path(path).is_dir() else next(read_lines(path), (1, ""))[1]
-    names = [name for name, form in FORMATS.items() if form.recognises(Path(path), first)]
-    if len(names) > 1 or not (names or default):
-        raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
-    return names[0] if names else default
+    """The name of the N-best format of `path`, or `default` if none recognises it; UserError if that is None too."""
+    return form.detect(path, FORMATS, default)
 
 
-def read(path, name: str | None = None) -> list[NBest]:
-    """The N-best lists in `path`, in format `name` (None: the one that recognises it)."""
-    return FORMATS[name or detect(path)].read(path)
+def read(path, spec: str | None = None) -> list[NBest]:
+    """The N-best lists in `path`, in the format `spec` (NAME or NAME:option=value; None: the one that recognises the path)."""
+    return list(stream(path, spec))
+
+
+def stream(path, spec: str | None = None) -> Iterator[NBest]:
+    """The same one by one, as soon as they can be read."""
+    yield from form.named(spec or detect(path), FORMATS).read(path)
+
+
+def write(nbests: Iterable[NBest], path, spec: str) -> None:
+    """Write `nbests` to `path` in the format `spec`."""
+    form.named(spec, FORMATS).write(nbests, path)

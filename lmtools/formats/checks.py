@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from lmtools.errors import UserError
-from lmtools.types import NBest
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 # float() alone would also take '1_000', 'infinity' and digits of other scripts.
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
@@ -60,9 +60,9 @@ def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
         first_time(identifier(nbest.utt, where), seen, where)
         seen.add(nbest.utt)
         names = components(nbest, names, where)
-        encodable(nbest.ref or "", where)
+        encodable("".join((nbest.ref or "", *nbest.extra, *nbest.extra.values())), where)
         for rank, hyp in enumerate(nbest.hyps, 1):
-            encodable(hyp.text, where)
+            encodable("".join((hyp.text, *hyp.extra, *hyp.extra.values())), where)
             for name, value in hyp.scores.items():
                 component(name, where)
                 if not math.isfinite(value):
@@ -80,3 +80,21 @@ def component(name: str, where: str) -> str:
 def listed(names: Collection[str]) -> str:
     """Names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
+
+
+def one_score(hyp: Hypothesis, where: str) -> float | None:
+    """What a format with room for one score holds of `hyp`: the total of rescored lists, else `am`; None if there are no scores.
+
+    UserError if it has other scores and no total.
+    """
+    if TOTAL not in hyp.scores and hyp.scores.keys() - {"am"}:
+        names = listed(hyp.scores)
+        raise UserError(f"{where}: has the scores {names}, and this format holds one; `lmtools rescore` first, or keep the lists as jsonl")
+    return hyp.scores.get(TOTAL, hyp.scores.get("am"))
+
+
+def no_score(hyp: Hypothesis, where: str) -> None:
+    """UserError if a format without room for scores would lose those of `hyp`; of rescored lists the order says enough."""
+    if hyp.scores and TOTAL not in hyp.scores:
+        names = listed(hyp.scores)
+        raise UserError(f"{where}: has the scores {names}, and this format holds none; `lmtools rescore` first, or keep the lists as jsonl")

@@ -1,25 +1,30 @@
-"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score}`, one directory a rank and one file a field.
+"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score,token,token_int}`, one directory a rank, one file a field.
 
 `score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and added), a number or `tensor(-7.41)`
 with or without `device=`; it becomes the component `am`. A rank directory may lack utterances; a too-short utterance has the text
-" " and becomes an empty hypothesis. `token` and `token_int` are the recogniser's own units and are neither read nor written.
+" " and becomes an empty hypothesis. `token` and `token_int`, the recogniser's own units, are kept as extras, and so is the rank where
+ranks are missing before it: lists that keep their order are written with the same gaps.
 """
 
 import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import cannot
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import checked, number
+from lmtools.formats.checks import checked, number, one_score
 from lmtools.types import Hypothesis, NBest
 
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
+PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)
+UNITS = ("token", "token_int")
 TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
 
 
@@ -42,7 +47,14 @@ def read(path) -> list[NBest]:
             lists[utt][rank] = hyp
     if scored is None:
         raise UserError(f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2 decode directory")
-    return [NBest(utt, tuple(hyp for _, hyp in sorted(ranks.items()))) for utt, ranks in lists.items()]
+    return [NBest(utt, tuple(ranked(ranks))) for utt, ranks in lists.items()]
+
+
+def ranked(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
+    """Hypotheses in the order of their ranks, which become extras where they are not the places in the list."""
+    for place, rank in enumerate(sorted(hyps), 1):
+        hyp = hyps[rank]
+        yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
 
 
 def parts(path: Path) -> Iterator[tuple[Path, int]]:
@@ -73,8 +85,10 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
         scores = {utt: score(text, f"{folder}/score:{line}") for line, utt, text in kaldi_text.rows(folder / "score")}
         for utt in texts.keys() ^ scores.keys():
             raise UserError(f"{folder}: utterance {utt!r} is only in one of `text` and `score`; decode it again or drop it from both")
+    units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}
     for utt, text in texts.items():
-        yield utt, Hypothesis(text, {"am": scores[utt]} if scored else {})
+        extra = {name: column[utt] for name, column in units.items() if utt in column}
+        yield utt, Hypothesis(text, {"am": scores[utt]} if scored else {}, extra)
 
 
 def score(text: str, where: str) -> float:
@@ -86,24 +100,34 @@ def score(text: str, where: str) -> float:
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a decode directory with one rank directory a rank; the whole appears at once, in place of an earlier one.
 
-    UserError if the lists have other scores than `am`, or if `path` holds anything but rank directories.
+    UserError if the lists have other scores than `am` and no total, or if `path` holds anything but rank directories.
     """
     nbests = list(checked(nbests, path))
     with replaced(Path(path)) as temporary:
-        for rank in range(1, max((len(nbest.hyps) for nbest in nbests), default=0) + 1):
-            write_rank([nbest for nbest in nbests if len(nbest.hyps) >= rank], rank, temporary / f"{rank}best_recog", path)
+        ranks: dict[int, dict[str, Hypothesis]] = {}
+        for nbest in nbests:
+            for rank, hyp in zip(places(nbest), nbest.hyps, strict=True):
+                ranks.setdefault(rank, {})[nbest.utt] = hyp
+        for rank, hyps in ranks.items():
+            write_rank(hyps, temporary / f"{rank}best_recog", path)
 
 
-def write_rank(nbests: Sequence[NBest], rank: int, folder: Path, path) -> None:
-    """The files of one rank directory; `path` is what messages name."""
-    hyps = {nbest.utt: nbest.hyps[rank - 1] for nbest in nbests}
-    for utt, hyp in hyps.items():
-        if hyp.scores.keys() - {"am"}:
-            names = ", ".join(sorted(hyp.scores))
-            raise UserError(f"{path}: utterance {utt!r} has the scores {names}; espnet2 holds only `am`: keep these lists as jsonl")
+def places(nbest: NBest) -> list[int]:
+    """The rank of each hypothesis: the one that was read if these are in order still, else the place in the list."""
+    found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
+    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
+    return list(range(1, len(ranks) + 1)) if 0 in ranks or any(a >= b for a, b in pairwise(ranks)) else ranks
+
+
+def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
+    """The files of one rank directory from the hypotheses of its utterances; `path` is what messages name."""
+    scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
     kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
-    if any(hyp.scores for hyp in hyps.values()):
-        kaldi_text.write({utt: f"tensor({float(hyp.scores['am'])!r})" for utt, hyp in hyps.items()}, folder / "score")
+    if any(value is not None for value in scores.values()):
+        kaldi_text.write({utt: f"tensor({float(value)!r})" for utt, value in scores.items()}, folder / "score")
+    for name in UNITS:
+        if column := {utt: hyp.extra[name] for utt, hyp in hyps.items() if name in hyp.extra}:
+            kaldi_text.write(column, folder / name)
 
 
 @contextlib.contextmanager

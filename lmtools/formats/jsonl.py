@@ -2,12 +2,13 @@
 
 One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12.3}}]}`, hypotheses
 best first. `ref` may be absent or null (unknown; an empty reference is ""), and so may `scores`. Scores are natural logarithms,
-higher is better, and every hypothesis of a file has the same components. Lines of white space only are skipped.
+higher is better, and every hypothesis of a file has the same components. Utterance and hypotheses may have an `extra`, an object of
+texts: what another format held besides, kept so that it can be written back. Lines of white space only are skipped.
 """
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
@@ -15,9 +16,10 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import checked, component, components, encodable, first_time, identifier
 from lmtools.types import EMPTY, Hypothesis, NBest
 
-UTTERANCE = {"utt": (str, "a text"), "ref": (str | None, "a text or null"), "hyps": (list, "a list of hypotheses")}
-HYPOTHESIS = {"text": (str, "a text"), "scores": (dict, "an object of numbers")}
-OPTIONAL = {"ref", "scores"}
+UTTERANCE = {"utt": (str, "a text"), "ref": (str | None, "a text or null"), "hyps": (list, "a list of hypotheses"),
+             "extra": (dict, "an object of texts")}  # fmt: skip
+HYPOTHESIS = {"text": (str, "a text"), "scores": (dict, "an object of numbers"), "extra": (dict, "an object of texts")}
+OPTIONAL = {"ref", "scores", "extra"}
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -25,18 +27,18 @@ def recognises(path: Path, first: str) -> bool:
     return ".jsonl" in path.suffixes or (first.startswith("{") and '"utt"' in first and '"hyps"' in first)
 
 
-def read(path) -> list[NBest]:
-    """The N-best lists in `path` (.gz, .xz, `-`); UserError with the line of anything that is not as the format says."""
-    nbests: dict[str, NBest] = {}
+def read(path) -> Iterator[NBest]:
+    """The N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of anything that is not as the format says."""
+    seen: set[str] = set()
     names = None
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
             nbest = utterance(parse(line, where), where)
-            first_time(nbest.utt, nbests, where)
+            first_time(nbest.utt, seen, where)
+            seen.add(nbest.utt)
             names = components(nbest, names, where)
-            nbests[nbest.utt] = nbest
-    return list(nbests.values())
+            yield nbest
 
 
 def parse(line: str, where: str):
@@ -62,14 +64,23 @@ def utterance(tree, where: str) -> NBest:
     fields(tree, UTTERANCE, where, "the line")
     ref = tree.get("ref")
     hyps = tuple(hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1))
-    return NBest(identifier(tree["utt"], where), hyps, None if ref is None else encodable(ref, where))
+    return NBest(identifier(tree["utt"], where), hyps, None if ref is None else encodable(ref, where), extras(tree, where))
 
 
 def hypothesis(tree, where: str) -> Hypothesis:
     """One hypothesis from its parsed object."""
     fields(tree, HYPOTHESIS, where, "it")
     scores = {component(name, where): score(value, where, name) for name, value in tree.get("scores", EMPTY).items()}
-    return Hypothesis(encodable(tree["text"], where), scores)
+    return Hypothesis(encodable(tree["text"], where), scores, extras(tree, where))
+
+
+def extras(tree, where: str) -> Mapping[str, str]:
+    """The `extra` of an utterance or hypothesis."""
+    for name, value in tree.get("extra", EMPTY).items():
+        if not isinstance(value, str):
+            raise UserError(f"{where}: extra {clipped(name)} is {clipped(value)}; expected a text")
+        encodable(name + value, where)
+    return tree.get("extra", EMPTY)
 
 
 def fields(tree, known: dict, where: str, what: str) -> None:
@@ -112,6 +123,11 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 def as_tree(nbest: NBest) -> dict:
     """The object that one line holds; keys without a value are left out."""
-    hyps = [{"text": h.text, "scores": {n: float(v) for n, v in h.scores.items()}} if h.scores else {"text": h.text} for h in nbest.hyps]
+    hyps = [filled({"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)) for h in nbest.hyps]
     ref = {} if nbest.ref is None else {"ref": nbest.ref}
-    return {"utt": nbest.utt, **ref, "hyps": hyps}
+    return filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
+
+
+def filled(tree: dict, **more) -> dict:
+    """`tree` with those of `more` that are not empty."""
+    return {**tree, **{name: value for name, value in more.items() if value}}

@@ -1,6 +1,6 @@
 """Kaldi text: one utterance a line, `utt w1 w2 ...`; an id alone is an empty utterance."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
@@ -30,7 +30,14 @@ def read(path) -> dict[str, str]:
 
 def write(texts: Mapping[str, str], path) -> None:
     """Write `texts`; words are joined by single spaces, so that no white space inside a text can start a line."""
+    write_rows(texts.items(), path)
+
+
+def write_rows(rows: Iterable[tuple[str, str]], path) -> None:
+    """Write pairs (utterance id, text) one by one, at once where `path` is standard output."""
     with atomic_text(path) as out:
-        for utt, text in texts.items():
+        for utt, text in rows:
             where = f"{path}: utterance {utt!r}"
             out.write(" ".join([identifier(utt, where), *encodable(text, where).split()]) + "\n")
+            if str(path) == "-":
+                out.flush()

@@ -1,6 +1,7 @@
 """What one does to N-best lists between reading and writing: attach references, cut, merge repeated texts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.types import NBest
@@ -16,12 +17,24 @@ def attach(nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_pat
         problems.append(f"{len(unknown)} of {len(refs)} references have no list (first {unknown[0]!r})")
     if problems:
         raise UserError(f"{ref_path}: {', '.join(problems)}; make the ids the same on both sides")
-    return [NBest(nbest.utt, nbest.hyps, refs[nbest.utt]) for nbest in nbests]
+    return [replace(nbest, ref=refs[nbest.utt]) for nbest in nbests]
+
+
+def attach_lines(nbests: Sequence[NBest], refs: Sequence[str], nbest_path, ref_path) -> list[NBest]:
+    """`nbests` with the references `refs` in their order; UserError unless there are as many of the ones as of the others."""
+    if len(nbests) != len(refs):
+        raise UserError(f"{ref_path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line a list, in their order")
+    return [replace(nbest, ref=ref) for nbest, ref in zip(nbests, refs, strict=True)]
 
 
 def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
     """The first `depth` hypotheses of each list."""
-    return [NBest(nbest.utt, nbest.hyps[:depth], nbest.ref) for nbest in nbests]
+    return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]
+
+
+def recased(nbests: Sequence[NBest], case: Callable[[str], str]) -> list[NBest]:
+    """Lists with `case` applied to the hypotheses; references stay."""
+    return [replace(nbest, hyps=tuple(replace(hyp, text=case(hyp.text)) for hyp in nbest.hyps)) for nbest in nbests]
 
 
 def dedup(nbests: Sequence[NBest]) -> list[NBest]:
@@ -31,5 +44,5 @@ def dedup(nbests: Sequence[NBest]) -> list[NBest]:
         best = {}
         for hyp in nbest.hyps:
             best.setdefault(tuple(hyp.text.split()), hyp)
-        merged.append(NBest(nbest.utt, tuple(best.values()), nbest.ref))
+        merged.append(replace(nbest, hyps=tuple(best.values())))
     return merged

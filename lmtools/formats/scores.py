@@ -3,9 +3,10 @@
 Log-probabilities are natural, higher is better, the end of sentence counted. The id may hold '#': the last one ends it.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -59,14 +60,27 @@ def rows(path, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str, int
 
 def write(table: ScoreTable, path) -> None:
     """Write `table` so that `read` gives back the same floats; UserError for a score that is not finite."""
-    with atomic_text(path) as out:
-        out.write(HEADER + json.dumps(dict(table.signature), ensure_ascii=False, sort_keys=True) + "\n")
+    with writing(path, table.signature) as add:
         for utt, values in table.log_prob.items():
+            add(utt, values, table.tokens[utt])
+
+
+@contextlib.contextmanager
+def writing(path, signature: Mapping[str, str]) -> Iterator[Callable[[str, Sequence[float], Sequence[int]], None]]:
+    """A function that writes the scores and tokens of one utterance to `path`, at once where that is standard output."""
+    with atomic_text(path) as out:
+        out.write(HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True) + "\n")
+
+        def add(utt, values, counts):
             identifier(utt, str(path))
-            for rank, (value, count) in enumerate(zip(values, table.tokens[utt], strict=True), 1):
+            for rank, (value, count) in enumerate(zip(values, counts, strict=True), 1):
                 if not np.isfinite(value):
                     raise UserError(f"{path}: the score of {utt}#{rank} is {value}; find out why the model gave no number")
                 out.write(f"{utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
+            if str(path) == "-":
+                out.flush()
+
+        yield add
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path) -> list[np.ndarray]:

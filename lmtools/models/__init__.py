@@ -1,7 +1,8 @@
 """Neural language models: one family a file. A model turns tokens into states; the output layer (lmtools/outputs) is apart."""
 
 from lmtools.models.causal import Causal
+from lmtools.models.lstm import Lstm
 from lmtools.models.masked import Masked
 from lmtools.models.tta import Tta
 
-MODELS = {"causal": Causal, "masked": Masked, "tta": Tta}
+MODELS = {"causal": Causal, "masked": Masked, "tta": Tta, "lstm": Lstm}

@@ -45,6 +45,10 @@ class Embedding(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         return self.dropout(self.norm(self.token(tokens) + self.position.weight[: tokens.shape[-1]]))
 
+    def at(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """The embeddings (N, D) of tokens (N,) at any positions (N,)."""
+        return self.dropout(self.norm(self.token(tokens) + self.position(positions)))
+
     def constant(self, token: int, length: int) -> Tensor:
         """The embedding of one token at every position, (T, D)."""
         return self.dropout(self.norm(self.token.weight[token] + self.position.weight[:length]))

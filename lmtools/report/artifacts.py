@@ -18,6 +18,13 @@ def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
     return {key: read_json(paths[key], "word_ppl") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
 
 
+def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
+    """What `lmtools lattice rescore --report` wrote, by (system, set)."""
+    paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("lattice/*/*.json"))}
+    names = ordered({name for name, _ in paths})
+    return {key: read_json(paths[key], "lattices") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
+
+
 def read_models(home: Path) -> dict[str, str]:
     """The model hash of each language model's scores, several joined by `/`."""
     hashes: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists, scores
-from lmtools.report.artifacts import by_name, numbered, read_json, read_metrics, read_models, read_ppl, read_seeds
+from lmtools.report.artifacts import by_name, numbered, read_json, read_lattices, read_metrics, read_models, read_ppl, read_seeds
 from lmtools.report.names import ordered
 from lmtools.rescore import Weights, load, set_hash
 from lmtools.types import NBest
@@ -53,6 +53,7 @@ class Experiment:
     ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
     learning: Mapping[str, Sequence[Mapping]]  # by language model: the lines of metrics.jsonl
     speed: Mapping | None
+    lattices: Mapping[tuple[str, str], Mapping]  # by (system, set): what rescoring lattices took and gave
     stages: Sequence[Mapping]
     models: Mapping[str, str]  # language model -> hash, from the headers of its scores
     seeds: Mapping[str, int]  # of trainings, by language model
@@ -83,10 +84,11 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
         "ppl": read_ppl(home),
         "learning": {path.parent.name: read_metrics(path) for path in by_name(home.glob("lm/*/metrics.jsonl"))},
         "speed": read_json(speed, "rows") if speed.exists() else None,
+        "lattices": read_lattices(home),
         "stages": stages,
         "models": read_models(home),
     }
-    missing = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
+    missing = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part and name in ABSENT]
     training = home / "train.bin"
     return Experiment(
         home,
@@ -160,7 +162,7 @@ def content(nbest: NBest) -> tuple:
 
 def with_references(path: Path) -> list[NBest]:
     """The lists in `path`, with the references of the `text` beside it if they hold none; empty if neither does."""
-    nbests = jsonl.read(path)
+    nbests = list(jsonl.read(path))
     if not nbests:
         raise UserError(f"{path}: no utterances; write the lists again")
     if any(nbest.ref is None for nbest in nbests):

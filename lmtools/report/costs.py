@@ -43,6 +43,27 @@ def throughput_table(report: Report, batched, machine: str) -> Table:
     return Table("Batched scoring", header, tuple(rows), (machine, note, *provenance(report)))
 
 
+def lattice_tables(report: Report) -> Iterator[Table]:
+    """What rescoring lattices took, and how near the arcs' scores of a bidirectional LM are to those of whole sentences."""
+    if not report.experiment.lattices:
+        return
+    rows = []
+    for (system, name), one in report.experiment.lattices.items():
+        seconds, speech = one["seconds"], one["speech"]
+        sizes = [decimal(one[key], 0) for key in ("lattices", "arcs", "rescored_arcs")]
+        rate = [decimal(one["arcs"] / speech, 1) if speech else NONE, decimal(seconds / speech, 3) if speech else NONE]
+        off = one.get("approximation") or {}
+        near = [decimal(off.get(key), 3) for key in ("word_mean", "sentence_mean")]
+        rows.append((label(system), name, *sizes, *rate, decimal(one["arcs"] / seconds, 0) if seconds else NONE, *near))
+    header = ("system", "set", "lattices", "arcs", "rescored arcs", "arcs a second of speech", "real-time factor", "arcs/s",
+              "difference a word", "a sentence")  # fmt: skip
+    note = (
+        "Time is that of rescoring, added up over processes, without reading, writing and loading. The differences are mean absolute ones "
+        "between the sum of the arcs' scores along a path and the LM's score of its words, in nats, over the best paths of each lattice."
+    )
+    yield Table("Rescoring lattices", header, tuple(rows), (note, *provenance(report)), left=2)
+
+
 def training_tables(report: Report) -> Iterator[Table]:
     """How long each neural model trained and where it ended."""
     if not report.experiment.learning:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 FIRST, ORACLE = "@first", "@oracle"  # the decoder's own choice and the best of each list; no directory is called so
+LATTICE = "lattice-"  # before the name of a system that rescored lattices
 LABELS = {
     FIRST: "first pass",
     ORACLE: "oracle",
     "first-pass": "first pass, tuned",
     "ngram": "n-gram",
     "causal": "uniLM (causal)",
+    "lstm": "LSTM",
     "masked": "biLM (masked)",
     "masked-shared": "biLM, shared work",
     "tta": "T-TA",
@@ -18,19 +20,22 @@ LABELS = {
 
 
 def label(name: str) -> str:
-    """The printed name of a system or language model; `a+b` is a combination."""
+    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored lattices instead of lists."""
+    if name.startswith(LATTICE):
+        return f"{label(name.removeprefix(LATTICE)).partition(' (')[0]}, lattice"
     if "+" in name:
         return " + ".join(label(part).partition(" (")[0] for part in name.split("+"))
     return LABELS.get(name, name)
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`."""
+    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`; lattices after the lists."""
     known = list(LABELS)
 
     def place(name):
+        lattice, name = name.startswith(LATTICE), name.removeprefix(LATTICE)
         combined = 2 if name == "all" else "+" in name
-        return combined, known.index(name) if name in known else len(known), name.count("+"), name
+        return lattice, combined, known.index(name) if name in known else len(known), name.count("+"), name
 
     return sorted(names, key=place)
 
@@ -53,6 +58,7 @@ LOOKS = {
     "first-pass": Look("#8c6d46", "#c9a97e", "D", "--"),
     "ngram": Look("#d98c00", "#f0b23c", "^"),
     "causal": Look("#0072b2", "#5ab4f0", "o"),
+    "lstm": Look("#2f8fbf", "#8fd0f5", "<", "-."),
     "masked": Look("#d0502b", "#f58a5c", "v"),
     "masked-shared": Look("#d0502b", "#f58a5c", "H", "--"),
     "tta": Look("#00876a", "#2fcaa0", "*"),
@@ -60,7 +66,6 @@ LOOKS = {
     "all": Look("#6a4fb3", "#b3a1ee", "X"),
 }
 SPARE = (
-    Look("#2f8fbf", "#8fd0f5", "<", "-."),
     Look("#7a8f00", "#c3d64a", ">", "-."),
     Look("#9c4a3c", "#e3a195", "p", "-."),
     Look("#3d6b52", "#94c9ab", "h", "-."),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.report.context import NONE, Report, decimal, provenance
-from lmtools.report.costs import speed_tables, stage_tables, training_tables
+from lmtools.report.costs import lattice_tables, speed_tables, stage_tables, training_tables
 from lmtools.report.measure import LENGTHS, Measured, Result, length_classes
 from lmtools.report.names import FIRST, ORACLE, label, ordered
 from lmtools.report.render import Table
@@ -182,6 +182,7 @@ TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
     ppl_tables,
     length_tables,
     speed_tables,
+    lattice_tables,
     training_tables,
     stage_tables,
 )

@@ -1,15 +1,14 @@
 """Rescoring: lists in the order of tuned totals."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.rescore.features import Features, combine
 from lmtools.rescore.weights import Weights
-from lmtools.types import Hypothesis, NBest
-
-TOTAL = "total"
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
@@ -37,10 +36,10 @@ def check(features: Features, weights: Weights, source) -> None:
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
     """One list sorted by total."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
-    return NBest(nbest.utt, tuple(rescored(nbest.hyps[place], features, row, place, totals) for place in order), nbest.ref)
+    return replace(nbest, hyps=tuple(rescored(nbest.hyps[place], features, row, place, totals) for place in order))
 
 
 def rescored(hyp: Hypothesis, features: Features, row: int, place: int, totals: np.ndarray) -> Hypothesis:
     """One hypothesis with all its features and their weighted sum."""
     scores = dict(zip(features.names, map(float, features.values[:, row, place]), strict=True))
-    return Hypothesis(hyp.text, scores | {TOTAL: float(totals[place])})
+    return replace(hyp, scores=scores | {TOTAL: float(totals[place])})

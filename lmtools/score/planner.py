@@ -25,14 +25,19 @@ def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
     """The scorer's token log-probabilities of a batch; one that does not fit into memory is halved until it does."""
     try:
         return scorer.log_probs(sentences)
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
             raise
         if len(sentences) == 1:
             raise UserError(f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a larger machine") from None
     torch.cuda.empty_cache()
     half = len(sentences) // 2
     return score_batch(scorer, sentences[:half]) + score_batch(scorer, sentences[half:])
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether memory, of the machine or of a device, did not suffice."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "allocate memory" in str(error)
 
 
 def score_all(scorer: Scorer, sentences: Sequence, budget: int) -> Iterator[tuple[list[int], list[np.ndarray]]]:

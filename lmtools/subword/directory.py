@@ -8,7 +8,7 @@ from lmtools.errors import UserError
 from lmtools.files import read_bytes
 from lmtools.subword.base import DESCRIPTION, SPECIALS, Subword
 from lmtools.subword.lists import Char, Word
-from lmtools.subword.sentences import Bpe, Unigram
+from lmtools.subword.sentences import Bpe, Unigram, scheme_of
 from lmtools.text import Normaliser
 
 SUBWORDS: dict[str, type[Subword]] = {kind.scheme: kind for kind in (Bpe, Unigram, Word, Char)}
@@ -27,6 +27,17 @@ def train(
         raise UserError(f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a larger --vocab-size")
     clean = (text for line in lines if (text := normaliser(line)))
     subword = kind(kind.learn(clean, vocab_size, min_count, sentences), normaliser)
+    subword.save_to(out_dir)
+    return subword
+
+
+def adopt(path, normaliser: Normaliser, out_dir) -> Subword:
+    """The SentencePiece model in the file `path`, as another toolkit trained it, saved in `out_dir`: the same pieces, our specials."""
+    content = read_bytes(path)
+    try:
+        subword = SUBWORDS[scheme_of(content)](content, normaliser)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file") from None
     subword.save_to(out_dir)
     return subword
 

@@ -9,6 +9,7 @@ import sentencepiece
 
 from lmtools.errors import UserError
 from lmtools.subword.base import BOS, EOS, MASK, PAD, SPECIALS, UNK, Subword
+from lmtools.text import MARK
 
 SEED = 1
 REMEMBERED = 200_000  # words
@@ -19,20 +20,24 @@ class Words(dict):
     """The ids of each word, found when first asked for; no piece crosses a word, so that a text's ids are those of its words in a row.
 
     This is several times faster than segmenting whole texts, and a word's pieces never depend on rounding in its neighbourhood.
+    `ids` says which of our ids each id of the processor is.
     """
 
-    def __init__(self, processor: sentencepiece.SentencePieceProcessor):
-        self.processor = processor
+    def __init__(self, processor: sentencepiece.SentencePieceProcessor, ids: Sequence[int]):
+        self.processor, self.ids = processor, ids
 
     def __missing__(self, word: str) -> list[int]:
-        ids = self.processor.encode(word, out_type=int)
+        ids = [self.ids[i] for i in self.processor.encode(word, out_type=int)]
         if len(self) < REMEMBERED and len(word) <= WIDEST:
             self[word] = ids
         return ids
 
 
 class SentencePiece(Subword):
-    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability, those of bpe by order of merging."""
+    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability, those of bpe by order of merging.
+
+    The content may be another program's SentencePiece model: its pieces follow our specials in their order, its own specials fall away.
+    """
 
     file = "subword.model"
 
@@ -51,11 +56,13 @@ class SentencePiece(Subword):
         if not content:
             raise ValueError("the model is empty")
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
-        vocabulary = tuple(self.processor.id_to_piece(list(range(self.processor.get_piece_size()))))
-        if vocabulary[: len(SPECIALS)] != SPECIALS:
-            raise ValueError(f"its first pieces are not {' '.join(SPECIALS)}")
-        self.words = Words(self.processor)
-        return vocabulary
+        chosen = ordinary(self.processor)
+        refuse_unfit(self.processor, [self.processor.id_to_piece(i) for i in chosen])
+        ids = [UNK] * self.processor.get_piece_size()
+        for number, i in enumerate(chosen, len(SPECIALS)):
+            ids[i] = number
+        self.words = Words(self.processor, ids)
+        return (*SPECIALS, *self.processor.id_to_piece(chosen))
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
         words = self.words
@@ -75,6 +82,29 @@ class Unigram(SentencePiece):
     """The most probable segmentation under a unigram language model of pieces (Kudo 2018)."""
 
     scheme = "unigram"
+
+
+def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
+    """The ids of the pieces that text is made of, in order: all but control symbols, the unknown piece and unused ones."""
+    special = (processor.is_control, processor.is_unknown, processor.is_unused)
+    return [i for i in range(processor.get_piece_size()) if not any(test(i) for test in special)]
+
+
+def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
+    """ValueError unless the model segments word by word, `▁` before each word, into pieces that are text."""
+    if clash := set(pieces) & set(SPECIALS):
+        raise ValueError(f"its piece {min(clash)} is a special here")
+    if any(MARK in piece.lstrip(MARK) for piece in pieces) or not processor.encode("a", out_type=str)[0].startswith(MARK):
+        raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
+    if any(processor.is_byte(i) for i in range(processor.get_piece_size())):
+        raise ValueError("it falls back on bytes")
+
+
+def scheme_of(content: bytes) -> str:
+    """bpe or unigram, whichever a SentencePiece model is: BPE's scores are whole numbers, the order of merging."""
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    whole = all(processor.get_score(i).is_integer() for i in ordinary(processor))
+    return (Bpe if whole else Unigram).scheme
 
 
 def sample(lines: Iterable[str], count: int) -> list[str]:

@@ -1,22 +1,31 @@
-"""lmtools convert: N-best lists from one format to another, with references attached, cut or merged on the way."""
+"""lmtools convert: N-best lists or lattices from one format to another; lists with references attached, cut or merged on the way."""
 
 import argparse
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, detect, kaldi_text, lists
+from lmtools.formats import FORMATS, form, kaldi_text, lists, plain
 from lmtools.formats import read as read_nbests
+from lmtools.formats.lattices import LATTICES
+from lmtools.types import Lattice
+
+CASES = {"upper": str.upper, "lower": str.lower}
+KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 
 def arguments(parser):
     """Declare the verb's options."""
-    known = "; ".join(f"{name}: {form.about}" for name, form in FORMATS.items())
-    parser.epilog = f"Formats are {known}.".replace("%", "%%")
-    parser.add_argument("input", metavar="IN", help="file or directory; - is standard input")
-    parser.add_argument("output", metavar="OUT", help="file or directory; - is standard output")
-    parser.add_argument("--from", dest="source", choices=FORMATS, help="format of IN (default: recognised)")
-    parser.add_argument("--to", dest="target", choices=FORMATS, default="jsonl", help="format of OUT (default: %(default)s)")
-    parser.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
+    parser.epilog = " ".join(f"Formats of {kind}. {form.about(formats)}" for kind, formats in KINDS.items())
+    parser.add_argument("input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input")
+    parser.add_argument("output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output")
+    parser.add_argument("--from", dest="source", metavar="FMT", help="format of IN, NAME or NAME:option=value,... (default: recognised)")
+    parser.add_argument("--to", dest="target", metavar="FMT", help="format of OUT (default: jsonl, or slf for lattices)")
+    parser.add_argument("--case", choices=CASES, help="of all words; metrics tell cases apart")
+    refs = parser.add_mutually_exclusive_group()
+    refs.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
+    refs.add_argument("--ref-lines", metavar="FILE", help="plain text with the references, one a line, in the order of the lists")
     parser.add_argument("--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list")
     parser.add_argument("--dedup", action="store_true", help="merge hypotheses of the same words, keeping the best rank")
 
@@ -29,16 +38,66 @@ def positive(text: str) -> int:
     return value
 
 
+def kind_of(spec: str) -> str:
+    """The kind of what the format `spec` holds."""
+    name = spec.partition(":")[0]
+    for kind, formats in KINDS.items():
+        if name in formats:
+            return kind
+    raise UserError(f"{spec}: no such format; known are {', '.join(FORMATS)} and, of lattices, {', '.join(LATTICES)}")
+
+
 def run(args):
     """Read, edit, write, and say on standard error what was written."""
-    nbests = read_nbests(args.input, args.source or detect(args.input))
+    source = args.source or form.detect(args.input, FORMATS | LATTICES)
+    kind = kind_of(source)
+    target = args.target or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
+    if kind_of(target) != kind:
+        remedy = "take lists from lattices with `lmtools lattice nbest`" if kind == "lattices" else "choose a format of N-best lists"
+        raise UserError(f"{args.input}: format {source} holds {kind}, {target} does not; {remedy}")
+    if kind == "lattices":
+        if args.ref or args.ref_lines or args.depth or args.dedup:
+            raise UserError(f"{args.input}: references, --depth and --dedup are for N-best lists, not for lattices; leave them out")
+        print(convert_lattices(args, source, target), file=sys.stderr)
+    else:
+        print(convert_lists(args, source, target), file=sys.stderr)
+
+
+def convert_lists(args, source: str, target: str) -> str:
+    """Convert N-best lists; what to say of it."""
+    nbests = read_nbests(args.input, source)
     if not nbests:
         raise UserError(f"{args.input}: no utterances; give the recogniser's N-best lists")
     if args.ref:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
+    if args.ref_lines:
+        nbests = lists.attach_lines(nbests, plain.read(args.ref_lines), args.input, args.ref_lines)
+    if args.case:
+        nbests = lists.recased(nbests, CASES[args.case])
     if args.dedup:
         nbests = lists.dedup(nbests)
     if args.depth:
         nbests = lists.cut(nbests, args.depth)
-    FORMATS[args.target].write(nbests, args.output)
-    print(f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)} hypotheses", file=sys.stderr)
+    form.named(target, FORMATS).write(nbests, args.output)
+    return f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)} hypotheses"
+
+
+def convert_lattices(args, source: str, target: str) -> str:
+    """Convert lattices one by one; what to say of them."""
+    count = arcs = 0
+
+    def counted():
+        nonlocal count, arcs
+        for lattice in form.named(source, LATTICES).read(args.input):
+            count, arcs = count + 1, arcs + len(lattice.words)
+            yield recased(lattice, CASES[args.case]) if args.case else lattice
+        if not count:
+            raise UserError(f"{args.input}: no lattices; give the recogniser's")
+
+    form.named(target, LATTICES).write(counted(), args.output)
+    return f"{args.output}: {count} lattices, {arcs} arcs"
+
+
+def recased(lattice: Lattice, case: Callable[[str], str]) -> Lattice:
+    """The lattice with `case` applied to its words."""
+    return replace(lattice, words=tuple(word and case(word) for word in lattice.words))

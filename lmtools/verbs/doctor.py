@@ -3,7 +3,6 @@
 from lmtools.doctor import CHECKS, ERROR, admit, examine
 from lmtools.doctor.finding import plural
 from lmtools.doctor.patient import LINES
-from lmtools.formats import FORMATS
 
 
 def arguments(parser):
@@ -11,7 +10,7 @@ def arguments(parser):
     checks = ", ".join(CHECKS)
     parser.epilog = f"Checks: {checks}. Each finding is a line `level: path:line: cause; remedy`; exit status 1 if one of them is an error."
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
-    parser.add_argument("--format", choices=FORMATS, help="format of the lists (default: recognised)")
+    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
     parser.add_argument("--ref", metavar="F", help="references, Kaldi text (default: those in the lists)")
     parser.add_argument("--text", metavar="F", help=f"language-model text, one sentence a line (looked at: {LINES:,} lines)")
     parser.add_argument("--lm", metavar="DIR", help="language model or subword directory; text and hypotheses are compared as it sees them")

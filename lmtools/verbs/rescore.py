@@ -2,7 +2,7 @@
 
 import sys
 
-from lmtools.formats import jsonl, kaldi_text, read
+from lmtools.formats import kaldi_text, read, write
 from lmtools.rescore import gather, load, read_columns, rescore, set_hash
 from lmtools.verbs.tune import add_inputs
 
@@ -12,7 +12,8 @@ def arguments(parser):
     add_inputs(parser)
     parser.add_argument("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
     parser.add_argument("--out", required=True, metavar="F", help="Kaldi text of the chosen hypotheses; - is standard output")
-    parser.add_argument("--nbest-out", metavar="F.jsonl", help="also the lists in their new order, with all features and `total`")
+    parser.add_argument("--nbest-out", metavar="F", help="also the lists in their new order, with all features and `total`")
+    parser.add_argument("--to", default="jsonl", metavar="FMT", help="format of --nbest-out (default: %(default)s)")
 
 
 def run(args):
@@ -21,11 +22,11 @@ def run(args):
     nbests = read(args.nbest, args.format)
     features = gather(nbests, read_columns(args.scores, nbests), args.nbest, words="words" in weights.features)
     lists = rescore(nbests, features, weights, args.nbest)
+    if args.nbest_out:
+        write(lists, args.nbest_out, args.to)
+    kaldi_text.write({nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out)
     for line in notes(nbests, lists, weights, args):
         print(line, file=sys.stderr)
-    if args.nbest_out:
-        jsonl.write(lists, args.nbest_out)
-    kaldi_text.write({nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out)
 
 
 def notes(nbests, lists, weights, args):

@@ -1,27 +1,39 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
+import contextlib
 import sys
 
-from lmtools.formats import read, scores
-from lmtools.score import Options, score_nbest
+from lmtools.formats import archives, read, scores, stream
+from lmtools.formats.form import SPECIFIER
+from lmtools.score import Options, score_nbest, score_texts
 
 
 def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = (
+        "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored utterance by utterance, each written as soon as it is "
+        "done. A wspecifier as --out (ark,t:-) takes costs, the negated log-probabilities, under Kaldi's keys utt-n."
+    )
     add_options(parser)
-    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
-    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: found out)")
+    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
+    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
     parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, log-probability, tokens; - is standard output")
 
 
 def add_options(parser):
     """The options that say which language model scores and how, shared with `lmtools ppl`."""
     parser.add_argument("--lm", required=True, metavar="DIR", help="model directory, KenLM or ARPA file, or hf:DIR")
-    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
-    parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
+    add_computing(parser)
     parser.add_argument("--nj", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--cache", default="default", metavar="DIR", help="keeps scores between runs; or none (default: ~/.cache/lmtools)")
     parser.add_argument("--rows", type=int, default=Options.rows, metavar="N", help="model rows a batch (default: %(default)s)")
+
+
+def add_computing(parser):
+    """The options that say how a neural model is computed."""
+    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
+    parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 
 def options_of(args) -> Options:
@@ -30,9 +42,47 @@ def options_of(args) -> Options:
 
 
 def run(args):
+    """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was scored."""
+    piped = args.nbest == "-" or SPECIFIER.match(args.nbest)
+    hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(args, options_of(args))
+    share = f", {unknown / max(1, tokens):.2%} unknown tokens" if unknown else ""
+    print(f"{args.out}: {hypotheses:,} hypotheses of {utterances:,} utterances, {tokens:,} tokens{share}", file=sys.stderr)
+
+
+def from_file(args, options: Options) -> tuple[int, int, int, int]:
+    """Score all lists at once; hypotheses, utterances, tokens, unknown tokens."""
     nbests = read(args.nbest, args.format)
-    table, flat = score_nbest(nbests, options_of(args))
-    scores.write(table, args.out)
-    unknown = f", {flat.unknown.sum() / max(1, flat.tokens.sum()):.2%} unknown tokens" if flat.unknown.any() else ""
-    size = f"{len(flat.log_prob):,} hypotheses of {len(nbests):,} utterances, {flat.tokens.sum():,} tokens"
-    print(f"{args.out}: {size}{unknown}", file=sys.stderr)
+    table, flat = score_nbest(nbests, options)
+    with writing(args.out, table.signature) as add:
+        for nbest in nbests:
+            add(nbest, table.log_prob[nbest.utt], table.tokens[nbest.utt])
+    return len(flat.log_prob), len(nbests), int(flat.tokens.sum()), int(flat.unknown.sum())
+
+
+def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
+    """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
+    form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
+    scorer, sizes = options.load(), [0, 0, 0, 0]
+    with writing(args.out, scorer.signature) as add:
+        for nbest in stream(args.nbest, form):
+            flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options)
+            add(nbest, flat.log_prob, flat.tokens)
+            more = len(nbest.hyps), 1, int(flat.tokens.sum()), int(flat.unknown.sum())
+            sizes = [a + b for a, b in zip(sizes, more, strict=True)]
+    return tuple(sizes)
+
+
+@contextlib.contextmanager
+def writing(path: str, signature):
+    """A function that writes one list's log-probabilities and tokens: rows of a score file, or costs of a Kaldi table."""
+    if not SPECIFIER.match(path):
+        with scores.writing(path, signature) as add:
+            yield lambda nbest, log_prob, tokens: add(nbest.utt, log_prob, tokens)
+        return
+    with archives.Writer(path) as table:
+
+        def add(nbest, log_prob, tokens):
+            for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
+                table.write(f"{nbest.utt}-{hyp.extra.get('n', rank)}", archives.packed_float(-float(value), table.text))
+
+        yield add

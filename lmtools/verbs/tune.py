@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from lmtools.formats import FORMATS, read
+from lmtools.formats import read
 from lmtools.rescore import FORMS, TUNABLE, Options, gather, read_columns, save, tune
 
 
@@ -26,7 +26,7 @@ def arguments(parser):
 def add_inputs(parser):
     """The options that say where features come from, shared with `lmtools rescore`."""
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
-    parser.add_argument("--format", choices=FORMATS, help="format of the lists (default: recognised)")
+    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
     about = "a column from `lmtools score`, under a name of your choice"
     parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
 

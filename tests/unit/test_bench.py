@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lmtools.bench import random_scorer
+from lmtools.bench.score import random_scorer
 from lmtools.cli import main
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}

@@ -214,7 +214,7 @@ def test_characters_that_the_text_never_has(here, hyp, other, remedy):
     word = {"it's": "it's", "2": "now", "стар": "old"}.get(hyp, "king")
     edit(lambda nbest: dataclasses.replace(texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)))
     rewrite("text", lambda text: text.replace(word, other))
-    first = next(n.utt for n in jsonl.read("n.jsonl") if any(hyp in h.text for h in n.hyps))
+    first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
     only("characters", ERROR, f"n.jsonl:{int(first[1:]) + 1}", "that the text in text has not", remedy, {"vocabulary"}, text="text")
 
 

@@ -16,7 +16,7 @@ from lmtools.formats import jsonl
 
 MINI = Path(__file__).parents[2] / "egs" / "librispeech" / "mini"
 FIGURES = json.loads((MINI / "mini.json").read_text(encoding="utf-8"))
-LISTS = {name: jsonl.read(MINI / f"{name}.nbest.jsonl.xz") for name in ("dev", "test")}
+LISTS = {name: list(jsonl.read(MINI / f"{name}.nbest.jsonl.xz")) for name in ("dev", "test")}
 TEXT = {name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines() for name in ("train", "valid")}
 NORMAL = re.compile(r"[A-Z]+[A-Z']*|'[A-Z]+")
 DECODED = re.compile(r"[A-Z'.-]+")  # the decoder's dictionary also has `S.` and `BYE-BYE`

@@ -21,7 +21,7 @@ def main() -> None:
     decoder = first_pass()
     figures = {
         "text": {name: text_figures(args.out / f"{name}.txt.xz") for name in ("train", "valid")},
-        "sets": {name: set_figures(jsonl.read(args.out / f"{name}.nbest.jsonl.xz"), args.work) for name in ("dev", "test")},
+        "sets": {name: set_figures(list(jsonl.read(args.out / f"{name}.nbest.jsonl.xz")), args.work) for name in ("dev", "test")},
         "lists": {"depth": DEPTH, "lattice_beam": BEAM},
         "first_pass": {"am": 1.0, "lm": decoder.scale, "words": round(decoder.penalty, 4)},
         "made_with": {"pocketsphinx": version("pocketsphinx"), "packages": args.packages},

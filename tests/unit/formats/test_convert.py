@@ -20,12 +20,12 @@ def nbest(tmp_path):
 def test_there_and_back(nbest):
     assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/dir", "--to", "espnet2"]) == 0
     assert main(["convert", f"{nbest}/dir", f"{nbest}/back.jsonl.xz"]) == 0
-    assert jsonl.read(nbest / "back.jsonl.xz") == LISTS
+    assert list(jsonl.read(nbest / "back.jsonl.xz")) == LISTS
 
 
 def test_references_dedup_then_depth(nbest, capsys):
     assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref", f"{nbest}/ref", "--dedup", "--depth", "2"]) == 0
-    found = jsonl.read(nbest / "o.jsonl")
+    found = list(jsonl.read(nbest / "o.jsonl"))
     assert [(n.ref, [h.text for h in n.hyps]) for n in found] == [("ref a", ["x y", "y"]), ("ref b", ["w"])]
     assert "2 utterances, 3 hypotheses" in capsys.readouterr().err
 
@@ -40,10 +40,17 @@ def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
     ("arguments", "cause"),
     [
         (["n.jsonl", "o.trn", "--to", "trn"], "--depth 1"),
-        (["ref", "o.jsonl"], "--from"),
+        (["ref", "o.jsonl"], "ref: could be anything; name its format: jsonl, kaldi-nbest"),
         (["none", "o.jsonl"], "none: cannot read"),
         (["empty.jsonl", "o.jsonl"], "no utterances"),
         (["n.jsonl", "o.jsonl", "--ref", "short"], "1 of 2 utterances"),
+        (["n.jsonl", "o.jsonl", "--ref-lines", "short"], "short: 1 lines for 2 lists in n.jsonl"),
+        (["n.jsonl", "o.x", "--to", "nix"], "nix: no such format; known are jsonl, kaldi-nbest"),
+        (["n.jsonl", "o.x", "--to", "slf"], "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best lists"),
+        (["n.jsonl", "o.x", "--to", "jsonl:x=1"], "format 'jsonl' takes no option 'x' of this value; its options are: none"),
+        (["n.jsonl", "o.x", "--to", "fairseq:lenpen"], "takes no option 'lenpen' of this value; its options are: "),
+        (["n.jsonl", "n.jsonl/o.x", "--to", "jsonl"], "n.jsonl/o.x: cannot write"),
+        (["-", "o.jsonl"], "standard input is not looked into; name its format"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(nbest, arguments, cause, capsys, monkeypatch):
@@ -60,3 +67,27 @@ def test_depth_below_one_is_wrong_usage(nbest):
     with pytest.raises(SystemExit) as caught:
         main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--depth", "0"])
     assert caught.value.code == 2
+
+
+def test_case_and_references_by_line(nbest, capsys):
+    (nbest / "lines").write_text("Ref A\n\n")
+    assert (
+        main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]) == 0
+    )
+    assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [("Ref A", ["X Y"]), ("", ["W"])]
+
+
+def test_one_kind_of_references(nbest, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref", "a", "--ref-lines", "b"])
+    assert caught.value.code == 2 and "not allowed with" in capsys.readouterr().err
+
+
+def test_a_format_with_options(nbest):
+    """fairseq's total is base 2 and divided by length ** lenpen; both sides are told the same."""
+    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.log", "--to", "fairseq:lenpen=0", "--dedup"]) == 0
+    assert main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--from", "fairseq:lenpen=0"]) == 0
+    assert main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--from", "fairseq:lenpen=1"]) == 0
+    first = [[[h.scores["am"] for h in n.hyps] for n in jsonl.read(nbest / name)] for name in ("same.jsonl", "other.jsonl")]
+    assert first[0] == [pytest.approx([-1.0, -1.0, -1.0], rel=1e-6), pytest.approx([-2.0], rel=1e-6)]
+    assert first[1] != first[0]

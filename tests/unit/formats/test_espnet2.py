@@ -1,8 +1,10 @@
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.formats import espnet2
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 
 def decoded(root, files):
@@ -23,11 +25,10 @@ FILES = {
     "10best_recog/score": "zed1 -9.25e+00\n",
 }
 LISTS = [
-    NBest(
-        "zed1", tuple(Hypothesis(t, {"am": s}) for t, s in [("blue finch sings", -7.41), ("blue fin sings", -8.5), ("blue sings", -9.25)])
-    ),
-    NBest("zed2", (Hypothesis("", {"am": 0.0}),)),
-]
+    NBest("zed1", (Hypothesis("blue finch sings", {"am": -7.41}, {"token": "▁blue ▁fin ch ▁sings"}),
+                   Hypothesis("blue fin sings", {"am": -8.5}), Hypothesis("blue sings", {"am": -9.25}, {"rank": "10"}))),
+    NBest("zed2", (Hypothesis("", {"am": 0.0}, {"token": ""}),)),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("place", ["", "logdir/output.1/", "output.1/"])
@@ -42,9 +43,15 @@ def test_jobs_come_in_numeric_order(tmp_path):
     assert [nbest.utt for nbest in espnet2.read(root)] == ["u1", "u2", "u10"]
 
 
-def test_gaps_in_the_ranks_close(tmp_path):
+def test_missing_ranks_are_remembered(tmp_path):
     root = decoded(tmp_path, {"1best_recog/text": "a x\n", "2best_recog/text": "b y\n", "3best_recog/text": "a z\n"})
-    assert espnet2.read(root) == [NBest("a", (Hypothesis("x"), Hypothesis("z"))), NBest("b", (Hypothesis("y"),))]
+    lists = espnet2.read(root)
+    assert lists == [NBest("a", (Hypothesis("x"), Hypothesis("z", {}, {"rank": "3"}))), NBest("b", (Hypothesis("y", {}, {"rank": "2"}),))]
+    espnet2.write(lists, tmp_path / "again")
+    assert espnet2.read(tmp_path / "again") == lists
+    assert sorted(child.name for child in (tmp_path / "again").iterdir()) == ["1best_recog", "2best_recog", "3best_recog"]
+    espnet2.write([NBest("a", lists[0].hyps[::-1])], tmp_path / "turned")
+    assert [hyp.text for hyp in espnet2.read(tmp_path / "turned")[0].hyps] == ["z", "x"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +108,7 @@ def test_lists_without_scores_have_no_score_file(tmp_path):
 
 
 def test_refuses_other_components_and_foreign_directories(tmp_path):
-    with pytest.raises(UserError, match="'a' has the scores am, lm"):
+    with pytest.raises(UserError, match="'a': has the scores am, lm"):
         espnet2.write([NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))], tmp_path / "d")
     assert not list(tmp_path.iterdir())
     (tmp_path / "mine").write_text("")
@@ -110,3 +117,26 @@ def test_refuses_other_components_and_foreign_directories(tmp_path):
     with pytest.raises(UserError, match="choose another name"):
         espnet2.write(LISTS, tmp_path / "mine")
     assert [child.name for child in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_total_takes_the_place_of_the_score(tmp_path):
+    scores = {"am": -1.0, "lm": -2.0, TOTAL: -3.5}
+    espnet2.write([NBest("a", (Hypothesis("x", scores, {"token_int": "3 4"}),))], tmp_path / "d")
+    assert (tmp_path / "d/1best_recog/score").read_text() == "a tensor(-3.5)\n"
+    assert (tmp_path / "d/1best_recog/token_int").read_text() == "a 3 4\n"
+
+
+ids = st.text(st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff"), min_size=1, max_size=5)
+texts = st.lists(ids, max_size=3).map(" ".join)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_round_trip(tmp_path_factory, data):
+    scores = st.fixed_dictionaries({"am": st.floats(allow_nan=False, allow_infinity=False)} if data.draw(st.booleans()) else {})
+    units = st.fixed_dictionaries({}, optional={"token": texts, "token_int": texts})
+    hyps = st.lists(st.builds(Hypothesis, texts, scores, units), min_size=1, max_size=3).map(tuple)
+    nbests = [NBest(utt, data.draw(hyps)) for utt in data.draw(st.lists(ids, unique=True, min_size=1, max_size=3))]
+    path = tmp_path_factory.mktemp("e") / "d"
+    espnet2.write(nbests, path)
+    assert espnet2.read(path) == nbests

@@ -1,18 +1,53 @@
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, detect, lists, read
-from lmtools.types import Hypothesis, NBest
+from lmtools.formats import FORMATS, detect, lattices, lists, read
+from lmtools.formats.lattices import LATTICES
+from lmtools.lattice.paths import best
+from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
 
 LISTS = [NBest("s_a", (Hypothesis("x y"), Hypothesis("x")), "x y"), NBest("s_b", (Hypothesis(""),), "z")]
 ONE_BEST = [NBest("s_a", (Hypothesis("x y"),)), NBest("s_b", (Hypothesis(""),))]
 
 
+UNSCORED = {"icefall", "trn", "ctm", "kaldi-text"}
+
+
+def toys(name: str) -> list[NBest]:
+    """Two lists of one hypothesis each, the second one empty, as the format can hold them."""
+    if name == "systems":  # numbers lines, and has the system of each hypothesis
+        one = {"scores": {"system:s": 1.0}, "extra": {"system": "s"}}
+        return [NBest("1", (Hypothesis("x y", **one),)), NBest("2", (Hypothesis("", **one),))]
+    scores = {} if name in UNSCORED else {"am": -1.5}
+    return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_writes_and_reads_one_best(tmp_path, name):
-    FORMATS[name].write(ONE_BEST, tmp_path / "f")
-    assert FORMATS[name].read(tmp_path / "f") == ONE_BEST
+    FORMATS[name].write(iter(toys(name)), tmp_path / "f")
+    found = list(FORMATS[name].read(tmp_path / "f"))
+    assert [(n.utt, [h.text for h in n.hyps]) for n in found] == [(n.utt, [h.text for h in n.hyps]) for n in toys(name)]
+    pairs = zip(toys(name), found, strict=True)
+    assert all(old.hyps[0].scores.items() <= new.hyps[0].scores.items() for old, new in pairs)  # SRILM has more columns, of zeros
     assert FORMATS[name].about
+
+
+@pytest.mark.parametrize("name", LATTICES)
+def test_every_lattice_format_writes_and_reads_a_chain(tmp_path, name):
+    """A chain, in words and scores as a confusion network has them; PLF and networks number their lines."""
+    (tmp_path / "words.txt").write_text("<eps> 0\nx 1\ny 2\n")
+    chains = [
+        Lattice.of(utt, 3, 0, [Arc(0, 1, "x", {"am": -0.5}), Arc(1, 2, "y", {"am": -0.25})], [Final(2, {"am": 0.0})], [0, 0.5, 1.25])
+        for utt in ("1", "2")
+    ]
+    path = tmp_path / {"kaldi": "f.ark"}.get(name, "f")
+    lattices.write(iter(chains), path, name)
+    found = lattices.read(path, name)
+    assert [lattice.utt for lattice in found] == ["1", "2"]
+    for lattice in found:
+        path = best(lattice, dict.fromkeys(lattice.scores, 1.0))
+        assert path.words == ("x", "y") and path.score == pytest.approx(-0.75, abs=2e-4)  # pocketsphinx's are whole numbers
+    assert LATTICES[name].about
 
 
 @pytest.mark.parametrize(
@@ -35,7 +70,7 @@ def test_detect(tmp_path, file, content, expected):
         assert detect(path) == expected == detect(path, default="kaldi-text")
     else:
         assert detect(path, default="kaldi-text") == "kaldi-text"
-        with pytest.raises(UserError, match="--from: jsonl, espnet2"):
+        with pytest.raises(UserError, match="could be anything; name its format: jsonl, kaldi-nbest, espnet2"):
             detect(path)
 
 
@@ -70,6 +105,17 @@ def test_attach_joins_by_id():
 def test_attach_refuses_ids_that_differ(refs, message):
     with pytest.raises(UserError, match=message):
         lists.attach(LISTS, refs, "n", "r")
+
+
+def test_attach_lines_joins_by_order():
+    assert [(nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, ["one", ""], "n", "r")] == [("s_a", "one"), ("s_b", "")]
+    with pytest.raises(UserError, match="r: 1 lines for 2 lists in n; give one line a list"):
+        lists.attach_lines(LISTS, ["one"], "n", "r")
+
+
+def test_recased_leaves_references_and_all_else():
+    (first, _) = lists.recased([NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]], str.upper)
+    assert first == NBest("u", (Hypothesis("STRASSE B", {"am": -1.0}, {"x": "Y"}),), "Ref")
 
 
 def test_cut_and_dedup():

@@ -28,19 +28,19 @@ def nbest_lists(draw):
 def test_round_trip(tmp_path_factory, nbests, name):
     path = tmp_path_factory.mktemp("jsonl") / name
     jsonl.write(nbests, path)
-    assert jsonl.read(path) == nbests
+    assert list(jsonl.read(path)) == nbests
 
 
 def test_reads_the_documented_line(tmp_path):
     path = tmp_path / "n.jsonl"
     path.write_text('\ufeff{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12}}]}\r\n\n')
-    assert jsonl.read(path) == [NBest("a1", (Hypothesis("blue fins", {"am": -12.0}),), "blue finch")]
+    assert list(jsonl.read(path)) == [NBest("a1", (Hypothesis("blue fins", {"am": -12.0}),), "blue finch")]
 
 
 def test_absent_and_null_reference_are_unknown_but_an_empty_one_is_not(tmp_path):
     path = tmp_path / "n.jsonl"
     path.write_text('{"utt":"a","hyps":[]}\n{"utt":"b","ref":null,"hyps":[]}\n{"utt":"c","ref":"","hyps":[]}\n')
-    assert [nbest.ref for nbest in jsonl.read(path)] == [None, None, ""]
+    assert [nbest.ref for nbest in list(jsonl.read(path))] == [None, None, ""]
 
 
 GOOD = '{"utt": "a", "hyps": [{"text": "x", "scores": {"am": -1}}]}'
@@ -85,7 +85,7 @@ def test_refuses_with_file_line_and_cause(tmp_path, line):
     path = tmp_path / "n.jsonl"
     path.write_text(GOOD + "\n\n" + line + "\n")
     with pytest.raises(UserError) as caught:
-        jsonl.read(path)
+        list(jsonl.read(path))
     message = str(caught.value)
     assert message.startswith(f"{path}:3: ")
     assert BAD[line] in message
@@ -98,7 +98,7 @@ def test_refuses_a_damaged_archive(tmp_path):
     for content in (whole[:-20], whole[:60] + b"\xff" * 40 + whole[100:], b"no gzip"):
         path.write_bytes(content)
         with pytest.raises(UserError, match="damaged archive"):
-            jsonl.read(path)
+            list(jsonl.read(path))
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,8 @@ def test_masked_states_equal_one_plain_pass_a_token(size):
 
 
 def test_families_have_equal_parameter_counts():
-    counts = {family: sum(p.numel() for p in MODELS[family](SIZES["deep"], VOCABULARY).parameters()) for family in MODELS}
+    families = ("causal", "masked", "tta")
+    counts = {family: sum(p.numel() for p in MODELS[family](SIZES["deep"], VOCABULARY).parameters()) for family in families}
     assert len(set(counts.values())) == 1, counts
 
 

@@ -66,7 +66,7 @@ def test_explicit_lists_and_title(exp):
 
 def test_references_from_the_text_beside(fresh):
     path = fresh.parent / "data/test/nbest.jsonl.gz"
-    complete = jsonl.read(path)
+    complete = list(jsonl.read(path))
     jsonl.write([NBest(nbest.utt, nbest.hyps) for nbest in complete], path)
     assert collect(fresh).samples[1].nbests == tuple(complete)
     (path.parent / "text").unlink()
@@ -76,7 +76,7 @@ def test_references_from_the_text_beside(fresh):
 
 
 def test_tuned_set_is_known_by_its_hash(fresh):
-    test = jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz")
+    test = list(jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz"))
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text())
         tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
@@ -86,7 +86,7 @@ def test_tuned_set_is_known_by_its_hash(fresh):
 
 def test_parts_of_the_tuned_set_are_tuned(fresh):
     data = fresh.parent / "data"
-    dev, test = (jsonl.read(data / name / "nbest.jsonl.gz") for name in ("dev", "test"))
+    dev, test = (list(jsonl.read(data / name / "nbest.jsonl.gz")) for name in ("dev", "test"))
     jsonl.write(dev[:5], data / "dev-a/nbest.jsonl")
     jsonl.write([NBest(d.utt, t.hyps, t.ref) for d, t in zip(dev, test, strict=False)], data / "same-ids/nbest.jsonl")
     shutil.rmtree(fresh / "rescore")
@@ -164,4 +164,28 @@ def test_names_and_order():
     assert label("tta+ngram") == "T-TA + n-gram"
     assert label("causal+mine") == "uniLM + mine"
     assert label("mine") == "mine"
+
+
+def test_systems_on_lattices_come_after_those_on_lists(fresh):
+    names = ["lattice-tta+ngram", "lattice-ngram", "all", "lattice-all", "@first", "lattice-causal", "ngram", "lattice-mine"]
+    own = ["@first", "ngram", "all", "lattice-ngram", "lattice-causal", "lattice-mine", "lattice-tta+ngram", "lattice-all"]
+    assert ordered(names) == own
+    labels = ["n-gram, lattice", "uniLM, lattice", "mine, lattice", "T-TA + n-gram, lattice", "all LMs, lattice"]
+    assert [label(name) for name in own[3:]] == labels
+    assert looks(own).keys() > set(own)
+
+
+def test_reports_of_lattices_by_system_and_set(fresh):
+    assert collect(fresh).lattices == {}  # which nobody needs to have
+    for system in ("tta", "ngram"):
+        for name in ("test", "dev"):
+            path = fresh / "lattice" / system / f"{name}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps({"lattices": 2, "system": system}))
+    found = collect(fresh).lattices
+    assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
+    assert found["tta", "dev"]["system"] == "tta"
+    path.write_text("{}")
+    with pytest.raises(UserError, match="lattice/ngram/dev.json: has no 'lattices'; write it again"):
+        collect(fresh)
     assert looks(["mine", "tta"])["tta"] == looks(["tta", "alpha"])["tta"]

@@ -8,7 +8,7 @@ import pytest
 from lmtools import __version__
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.collect import collect
-from lmtools.report.context import Report, decimal
+from lmtools.report.context import NONE, Report, decimal
 from lmtools.report.figures import pictures
 from lmtools.report.measure import measure
 from lmtools.report.tables import change, main_tables, probability, span, tables
@@ -167,7 +167,7 @@ def test_time_divides_into_the_whole(report):
 def test_several_sets(fresh):
     """Two test sets, and a part of dev that the weights were not tuned on alone."""
     data = fresh.parent / "data"
-    dev, test = (jsonl.read(data / name / "nbest.jsonl.gz") for name in ("dev", "test"))
+    dev, test = (list(jsonl.read(data / name / "nbest.jsonl.gz")) for name in ("dev", "test"))
     parts = {"dev-a": dev[:6], "test-a": test[:12], "test-b": test[12:]}
     for name, nbests in parts.items():
         jsonl.write(nbests, data / name / "nbest.jsonl")
@@ -216,3 +216,24 @@ def test_span(bounds, said):
 def test_no_relative_change_to_a_perfect_first_pass(report):
     measured = report.sets[1]
     assert change(measured.results["tta"], 0.0, "tta", measured)[1] == "-"
+
+
+def test_what_rescoring_lattices_took(fresh):
+    """Rates are over the seconds of speech and of work; differences only of models that read both sides."""
+    tree = {"lattices": 3, "arcs": 1200, "rescored_arcs": 4800, "speech": 60.0, "seconds": 1.5, "approximation": {}}
+    near = {"approximation": {"word_mean": 0.0456, "sentence_mean": 0.5}}
+    files = {"ngram": tree, "tta": {**tree, **near, "seconds": 6.0}, "causal": {**tree, "speech": 0.0}, "mine": {**tree, "seconds": 0.0}}
+    for system, content in files.items():
+        path = fresh / "lattice" / system / "test.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(content))
+    table = titled(report_of(fresh), "Rescoring lattices")
+    assert [row[0] for row in table.rows] == ["n-gram", "uniLM (causal)", "T-TA", "mine"]
+    assert {row[1] for row in table.rows} == {"test"}
+    sizes = ("3", "1,200", "4,800")
+    assert [row[2:] for row in table.rows] == [
+        (*sizes, "20.0", "0.025", "800", NONE, NONE),
+        (*sizes, NONE, NONE, "800", NONE, NONE),
+        (*sizes, "20.0", "0.100", "200", "0.046", "0.500"),
+        (*sizes, "20.0", "0.000", NONE, NONE, NONE),
+    ]

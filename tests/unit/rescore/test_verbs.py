@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.formats import jsonl, kaldi_text, read, scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 
@@ -53,13 +53,26 @@ def test_tune_and_rescore(here, capsys):
     assert f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of dev.jsonl" in printed.err
     status, printed = run(capsys, *rescored("--nbest-out", "new.jsonl"))
     assert status == 0 and "weights tuned on dev.jsonl (30 utterances" in printed.err and "warning" not in printed.err
-    lists = jsonl.read("new.jsonl")
+    lists = list(jsonl.read("new.jsonl"))
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
     for nbest in lists:
         totals = [hyp.scores["total"] for hyp in nbest.hyps]
         assert totals == sorted(totals, reverse=True)
         for hyp in nbest.hyps:
             assert hyp.scores["total"] == pytest.approx(sum(tree["features"][name] * hyp.scores[name] for name in tree["features"]))
+
+
+@pytest.mark.parametrize("spec", ["moses", "marian", "espnet2", "fairseq:lenpen=0", "mlm"])
+def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
+    """A format with room for one score gets the total, and the best first."""
+    run(capsys, *tuned())
+    assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
+    assert run(capsys, *rescored("--nbest-out", "new", "--to", spec))[0] == 0
+    for wanted, found in zip(jsonl.read("new.jsonl"), read("new", spec), strict=True):
+        assert [hyp.text for hyp in found.hyps] == [hyp.text for hyp in wanted.hyps]
+        assert all(
+            any(abs(v - hyp.scores["total"]) < 1e-3 for v in own.scores.values()) for own, hyp in zip(found.hyps, wanted.hyps, strict=True)
+        )
 
 
 def test_rescoring_the_tuning_set_warns(here, capsys):
@@ -98,6 +111,9 @@ def test_rank_and_options(here, capsys):
         (rescored(scores="lm=dev.jsonl"), "dev.jsonl:1: no header"),
         (rescored(scores="lm=gone"), "gone: cannot read"),
         (rescored("--weights", "dev.jsonl"), "dev.jsonl: not JSON"),
+        (rescored("--nbest-out", "new", "--to", "nix"), "nix: no format is called 'nix'; known are jsonl"),
+        (rescored("--nbest-out", "new", "--to", "trn"), "new: holds one hypothesis an utterance"),
+        (rescored("--nbest-out", "new", "--to", "moses:x=1"), "moses:x=1: format 'moses' takes no option 'x'"),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, message):

@@ -7,7 +7,9 @@ import torch
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.score import Options, score_texts
+from lmtools.score.cover import rescore_cover
 from lmtools.score.scorers import load_scorer
+from lmtools.types import Arc, Final, Lattice
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["the", "king", "queen", "came", "to", "city", "a", "of", "##s"]]
@@ -109,3 +111,14 @@ def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n\na city\n")
     assert main(["ppl", "--lm", f"hf:{bert[0]}", "--text", str(tmp_path / "t"), "--cache", "none"]) == 0
     assert "2 sentences, 5 words" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta"])
+def test_masked_models_score_the_words_of_lattices(name, request):
+    """A word's score is that of its pieces in its sentence; transformers' own tokeniser says which they are."""
+    scorer = load_scorer(f"hf:{request.getfixturevalue(name)[0]}", "cpu")
+    arcs = [Arc(i, i + 1, word) for i, word in enumerate(["The", "queens", None, "came"])]
+    rescored, _ = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")
+    (scores,) = scorer.log_probs(scorer.prepare(["the queens came"]))
+    assert rescored.scores["lm"] == pytest.approx([scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5)
+    assert rescored.final_scores["lm"].tolist() == [0]

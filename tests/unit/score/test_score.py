@@ -42,7 +42,7 @@ def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
                 tokens, row = whole[None].clone(), position
                 if lm.settings.model == "masked":
                     tokens[0, position] = MASK
-                if lm.settings.model == "causal":
+                if lm.settings.objective == "causal":
                     tokens, row = tokens[:, :position], position - 1
                 state = lm.trunk.hidden(tokens, torch.tensor([tokens.shape[1]]))[0, row]
                 logits = lm.trunk.head(state[None]) @ lm.output.weight.T + lm.output.bias

@@ -1,19 +1,16 @@
 """How fast language models score: by sentence length, one sentence at a time (Figure 4 of the T-TA paper), and batched against the
 machine's own rate of matrix products."""
 
-import os
-import platform
 import statistics
-import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import numpy as np
 import torch
 
+from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
-from lmtools.models.transformer import matrix_flops
+from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Neural, load_scorer
 from lmtools.settings import Settings
@@ -88,15 +85,6 @@ def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> 
     return rows
 
 
-def stopwatch(function: Callable, device: torch.device) -> float:
-    """Seconds that a call takes."""
-    begin = time.perf_counter()
-    function()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - begin
-
-
 @torch.inference_mode()
 def matrix_rate(config, size: int, rows: int, device: torch.device, dtype: torch.dtype) -> float:
     """The machine's own rate in floating point operations a second on the matrix products of this model: the same shapes, nothing else."""
@@ -147,22 +135,13 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
 def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
     first = next(iter(scorers.values()))
+    counted = {name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer) and not scorer.masked}
     return {
         "rows": by_length(scorers, words, repeats),
-        "batched": {name: batched(scorer, 24, 256, 2048) for name, scorer in scorers.items() if not scorer.masked},
+        "batched": {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()},
         "machine": machine(first.device), "threads": torch.get_num_threads(), "precision": first.precision, "repeats": repeats,
         "models": {name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())} for name, s in scorers.items()},
     }  # fmt: skip
-
-
-def machine(device: torch.device) -> str:
-    """The processor or GPU, its number of cores, and torch's version."""
-    if device.type == "cuda":
-        return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
-    return f"{name}, {os.cpu_count()} cores, torch {torch.__version__}"
 
 
 def ratios(rows: list[dict]) -> list[str]:

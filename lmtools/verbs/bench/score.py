@@ -1,42 +1,33 @@
-"""lmtools bench score: run time of language models by sentence length, and batched."""
-
-import json
+"""lmtools bench score: run time of language models by sentence length, and batched"""
 
 import torch
 
-from lmtools.bench import bench_score, random_scorers, ratios, trained_scorers
+from lmtools.bench.score import bench_score, random_scorers, ratios, trained_scorers
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
+from lmtools.verbs.bench.common import named, save
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
 
 def arguments(parser):
-    parser.add_argument("what", choices=["score"], help="what is measured")
+    """Declare the benchmark's options."""
     parser.add_argument("--lm", action="append", default=[], metavar="NAME=DIR", help="a model; default: the paper's sizes, random weights")
     parser.add_argument("--vocab-size", type=int, default=30_000, metavar="N", help="of random models (default: %(default)s)")
     parser.add_argument("--words", type=int, nargs="+", default=[5, 10, 15, 20, 30, 40, 50], metavar="N", help="lengths")
     parser.add_argument("--repeats", type=int, default=21, metavar="N", help="sentences a length; median (default: %(default)s)")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--precision", default="float32", help="float32, bfloat16, auto (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
-    parser.add_argument("--out", metavar="F.json", help="write the figures")
 
 
 def run(args):
-    lms = dict(pair.partition("=")[::2] for pair in args.lm)
-    for name, directory in lms.items():
-        if not directory:
-            raise UserError(f"--lm {name}: not NAME=DIR; give a name, as in --lm tta=exp/lm/tta")
+    """Measure, write, and print the ratios."""
+    lms = named(args.lm)
     torch.set_num_threads(args.threads)
     how = (args.device, args.precision)
     scorers = trained_scorers(lms, *how) if lms else random_scorers(PAPER, args.vocab_size, *how)
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
     figures = bench_score(scorers, args.words, args.repeats)
-    if args.out:
-        with atomic_text(args.out) as stream:
-            stream.write(json.dumps(figures, indent=1) + "\n")
+    save(figures, args.out)
     print(f"{figures['machine']}; {args.threads} thread(s), {figures['precision']}, median of {args.repeats}")
     print("\n".join(ratios(figures["rows"])))
     for name, row in figures["batched"].items():

@@ -1,0 +1,221 @@
+"""Kaldi's tables without Kaldi: archives and script files, text and binary, read entry by entry and written.
+
+A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines `key file`, `key file:offset` or
+`key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c > F`; or by a plain path, which is an archive, or a script file if
+it ends in .scp. Files that end in .gz or .xz are decompressed. The options after `ark,` are accepted; only `t` (write text) means
+anything here: a key that cannot be read is always refused. Paths in script files are relative to the working directory.
+As in Kaldi, commands are run by the shell: read only script files that you trust.
+"""
+
+import contextlib
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.files import OPENERS, atomic_text, read_lines
+from lmtools.formats.checks import identifier, number
+from lmtools.formats.form import SPECIFIER
+from lmtools.formats.streams import Stream, input_of, opened
+
+OFFSET = re.compile(r"(.+):([0-9]{1,18})")
+BINARY = b"\0B"
+OPENFST = struct.pack("<i", 2125659606)  # binary lattices start with OpenFst's number, not with \0B
+NUMBERED = np.dtype([("size", "i1"), ("value", "<i4")])  # an int as Kaldi's basic types are written
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of a table: its key and the stream that stands at its value, which must be read before the next entry is asked for.
+
+    `binary` says whether Kaldi's mark of binary data was there (it is read); `where` is `path:line`, or names key and byte of binary data.
+    """
+
+    key: str
+    where: str
+    binary: bool
+    stream: Stream
+
+
+def parsed(path) -> tuple[str, set[str], str]:
+    """(`ark` or `scp`, options, file or command) that a specifier or plain path means."""
+    if match := SPECIFIER.match(str(path)):
+        return match[1], set((match[2] or "").split(",")) - {""}, str(path)[match.end() :].strip() or "-"
+    return ("scp" if Path(path).suffix == ".scp" else "ark"), {"t"}, str(path)
+
+
+def entries(path) -> Iterator[Entry]:
+    """The entries of a table one by one; UserError for what cannot be read."""
+    kind, _, place = parsed(path)
+    yield from listed(place) if kind == "scp" else archived(place)
+
+
+def archived(place: str) -> Iterator[Entry]:
+    """The entries of an archive."""
+    with opened(place) as stream:
+        while (key := stream.key()) is not None:
+            yield entry(key, stream)
+
+
+def listed(place: str) -> Iterator[Entry]:
+    """The entries that a script file lists."""
+    with opened(place) as script:
+        while (key := script.key()) is not None:
+            where = script.place()
+            target = script.readline().strip()
+            if not target:
+                raise UserError(f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key command |`")
+            match = OFFSET.fullmatch(target)
+            with opened(*(match[1], int(match[2])) if match else (target,)) as stream:
+                yield entry(key, stream)
+
+
+def entry(key: str, stream: Stream) -> Entry:
+    """The entry at whose value `stream` stands."""
+    at, offset = stream.place(), stream.offset
+    first = stream.peek()  # one byte: more might not have been written yet
+    binary = first == BINARY[:1] and stream.peek(2) == BINARY
+    if binary:
+        stream.read(2)
+    if binary or (first == OPENFST[:1] and stream.peek(4) == OPENFST):
+        at = f"{stream.name}: key {key!r} at byte {offset}"
+    return Entry(key, at, binary, stream)
+
+
+def line(entry: Entry) -> str:
+    """The rest of a text entry's line."""
+    textual(entry)
+    return entry.stream.readline()
+
+
+def textual(entry: Entry) -> None:
+    """UserError if the entry is binary."""
+    if entry.binary:
+        raise UserError(f"{entry.where}: binary data where text is expected; give a table of the right kind")
+
+
+def text_block(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty line that ends it (or the end)."""
+    if rest := line(entry).strip():
+        raise UserError(f"{entry.where}: {rest[:40]!r} after the key {entry.key!r}; the key of such an entry has a line of its own")
+    while entry.stream.peek():
+        where = entry.stream.place()
+        text = entry.stream.readline()
+        if not text.strip():
+            return
+        yield where, text
+
+
+def values(path, kind: str) -> Iterator[tuple[str, object, str]]:
+    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list), text or binary."""
+    for item in entries(path):
+        yield item.key, KINDS[kind](item), item.where
+
+
+def symbols(path) -> dict[int, str]:
+    """The words of a words.txt (lines `word id`) by their ids."""
+    words: dict[int, str] = {}
+    for row, text in read_lines(path):
+        fields = text.split()
+        if fields and (len(fields) != 2 or not re.fullmatch("[0-9]{1,18}", fields[1], re.ASCII)):
+            raise UserError(f"{path}:{row}: {text[:40]!r} is not `word id`; give Kaldi's words.txt")
+        if fields:
+            words[int(fields[1])] = fields[0]
+    return words
+
+
+def tokens(entry: Entry) -> str:
+    """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary archives."""
+    return " ".join(line(entry).split())
+
+
+def real(entry: Entry) -> float:
+    """The number of an entry."""
+    if not entry.binary:
+        return number(line(entry).strip(), entry.where, f"the value of {entry.key!r}")
+    size = entry.stream.read(1)[0]
+    if size not in (4, 8):
+        raise UserError(f"{entry.where}: not a binary number; give a table of numbers")
+    value = struct.unpack("<f" if size == 4 else "<d", entry.stream.read(size))[0]
+    return number(repr(value), entry.where, f"the value of {entry.key!r}")
+
+
+def ints(entry: Entry) -> list[int]:
+    """The integers of an entry."""
+    if entry.binary:
+        count = int(sized(entry, 1)[0])
+        if count < 0:
+            raise UserError(f"{entry.where}: claims {count} integers; write or fetch it again")
+        return sized(entry, count).tolist()
+    words = line(entry).split()
+    if wrong := [word for word in words if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII)]:
+        raise UserError(f"{entry.where}: {wrong[0][:40]!r} is not an integer; give a table of integers")
+    return [int(word) for word in words]
+
+
+def sized(entry: Entry, count: int) -> np.ndarray:
+    """The next `count` integers of a binary entry, each behind a byte that says its size."""
+    rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
+    if (rows["size"] != 4).any():
+        raise UserError(f"{entry.where}: not a binary list of 32-bit integers; give a table of integers")
+    return rows["value"]
+
+
+KINDS: dict[str, Callable[[Entry], object]] = {"tokens": tokens, "float": real, "ints": ints}
+
+
+def packed_float(value: float, text: bool) -> bytes:
+    """The payload of a number; in binary a double, which Kaldi reads where it expects a float too."""
+    return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
+
+
+def packed_ints(numbers: Iterable[int], text: bool) -> bytes:
+    """The payload of a list of integers; OverflowError if one needs more than 32 bits in binary."""
+    numbers = list(numbers)
+    if text:
+        return " ".join(map(str, numbers)).encode()
+    rows = np.empty(len(numbers) + 1, NUMBERED)
+    rows["size"], rows["value"] = 4, np.array([len(numbers), *numbers], dtype=np.int32)
+    return BINARY + rows.tobytes()
+
+
+class Writer:
+    """A table being written, a context manager; `text` says whether payloads have to be text.
+
+    A file appears when the block ends well, else the old one stays; standard output and commands get each entry at once.
+    """
+
+    def __init__(self, path):
+        kind, options, place = parsed(path)
+        self.text, self.offset = "t" in options, 0
+        self.place, comma, self.script = place.partition(",") if "scp" in options else (place, "", "")
+        if kind == "scp" or ("scp" in options and not comma):
+            raise UserError(f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them")
+        if self.script and (self.place == "-" or Path(self.place).suffix in OPENERS or self.place.startswith("|")):
+            raise UserError(f"{path}: a script file can only point into a plain file; write ark,scp:FILE,{self.script}")
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
+            self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
+            opening = input_of(self.place[1:].strip()) if self.place.startswith("|") else atomic_text(self.place)
+            self.out = stack.enter_context(opening)
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self.stack.__exit__(*error)
+
+    def write(self, key: str, payload: bytes) -> None:
+        """Write one entry: in binary the payload as it is (with `\\0B` where its kind has it), in text with a line's end."""
+        head = identifier(key, self.place).encode() + b" "
+        end = b"\n" if self.text and not payload.endswith(b"\n") else b""
+        self.out.buffer.write(head + payload + end)
+        if self.index:
+            self.index.write(f"{key} {self.place}:{self.offset + len(head)}\n")
+        self.offset += len(head) + len(payload) + len(end)
+        if self.place == "-" or self.place.startswith("|"):
+            self.out.buffer.flush()

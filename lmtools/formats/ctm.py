@@ -1,0 +1,86 @@
+"""sclite's ctm: one word a line, `utt channel start duration word [confidence]`, seconds; one hypothesis an utterance.
+
+The columns besides the word are kept as the extra `times`, a line a word. A text without them, or with another number of words, is
+written with made-up times, a tenth of a second a word, which are not read back as times. An utterance without words is the comment
+`;; utt is empty`, which other readers skip. Alternations (`<ALT_BEGIN>`) are refused; other lines that start with `;;` are comments.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats.checks import checked, first_time, identifier, number
+from lmtools.types import Hypothesis, NBest
+
+EMPTY = re.compile(r";; (\S+) is empty")
+TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the name is that of a ctm file."""
+    return ".ctm" in path.suffixes
+
+
+def read(path) -> Iterator[NBest]:
+    """Lists of one hypothesis without scores; UserError with the line of what is no plain ctm."""
+    seen: set[str] = set()
+    for utt, group in groupby(rows(path), key=lambda row: row[1]):
+        lines = list(group)
+        first_time(utt, seen, lines[0][0])
+        seen.add(utt)
+        columns = [columns for _, _, columns in lines if columns]
+        if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
+            raise UserError(f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A")
+        times = [" ".join((*row[:3], *row[4:])) for row in columns]
+        extra = {"times": "\n".join(times)} if times != made_up(len(times)) else {}
+        yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
+
+
+def rows(path) -> Iterator[tuple[str, str, list[str]]]:
+    """(where, utterance, the other columns) of every word; no columns for an empty utterance."""
+    for line_number, line in read_lines(path):
+        where = f"{path}:{line_number}"
+        if match := EMPTY.fullmatch(line):
+            yield where, identifier(match[1], where), []
+        elif line.strip() and not line.startswith(";;"):
+            utt, *columns = line.split()
+            if len(columns) not in (4, 5) or columns[3].startswith("<ALT"):
+                raise UserError(f"{where}: expected `utt channel start duration word [confidence]`, no alternations; correct the line")
+            number(columns[1], where, "start")
+            number(columns[2], where, "duration")
+            yield where, identifier(utt, where), columns
+
+
+def made_up(words: int) -> list[str]:
+    """The times of a text that has none."""
+    return [f"1 {place / 10:.2f} 0.10" for place in range(words)]
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write the only hypothesis of each list, without scores; UserError for longer lists."""
+    with atomic_text(path) as out:
+        for nbest in checked(nbests, path):
+            where = f"{path}: utterance {nbest.utt!r}"
+            if len(nbest.hyps) > 1:
+                raise UserError(f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the lists with --depth 1")
+            if nbest.utt.startswith(";;"):
+                raise UserError(f"{where}: starts a comment in ctm; rename it")
+            out.writelines(f"{line}\n" for hyp in nbest.hyps for line in lines(nbest.utt, hyp, where))
+
+
+def lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
+    """The lines of one utterance."""
+    words = hyp.text.split()
+    times = hyp.extra.get("times", "").split("\n")
+    if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):
+        times = made_up(len(words))
+    if not words:
+        yield f";; {utt} is empty"
+    for word, row in zip(words, times, strict=True):
+        if word.startswith("<ALT"):
+            raise UserError(f"{where}: {word!r} is markup in ctm; replace it by a plain word")
+        channel, start, duration, *confidence = row.split(" ")
+        yield " ".join((utt, channel, start, duration, word, *confidence))

@@ -1,0 +1,89 @@
+"""What a format is: how it is described, recognised, read and written, and the `NAME:option=value` by which users name one."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from lmtools.errors import UserError
+from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.types import EMPTY
+
+SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")  # Kaldi's rspecifiers and wspecifiers, which `path` may be as well
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format of N-best lists or of lattices.
+
+    `recognises(path, first line)` gets '' as the first line of a directory. `read(path, **options)` gives utterances, lazily where the
+    format permits it; `write(utterances, path, **options)` takes them one by one. `options` explains what either takes by name.
+    `lists` is False where a file holds one text an utterance, which may be a hypothesis or a reference.
+    """
+
+    about: str
+    recognises: Callable[[Path, str], bool]
+    read: Callable[..., Iterable]
+    write: Callable[..., None]
+    options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    lists: bool = True
+
+
+def of(module: ModuleType, about: str) -> Format:
+    """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write` take by name."""
+    return Format(about, module.recognises, module.read, module.write, getattr(module, "OPTIONS", EMPTY))
+
+
+def named(spec: str, formats: Mapping[str, Format]) -> Format:
+    """The format that `NAME` or `NAME:option=value,option=value` means, its options bound; UserError for unknown names."""
+    name, _, rest = spec.partition(":")
+    if name not in formats:
+        raise UserError(f"{spec}: no format is called {name!r}; known are {', '.join(formats)}")
+    form = formats[name]
+    options = dict(part.partition("=")[::2] for part in rest.split(",") if part)
+    for option, value in options.items():
+        if option not in form.options or not value:
+            known = ", ".join(f"{key}=..." for key in form.options) or "none"
+            raise UserError(f"{spec}: format {name!r} takes no option {option!r} of this value; its options are: {known}")
+    return Format(form.about, form.recognises, bound(form.read, options), bound(form.write, options), form.options, form.lists)
+
+
+def bound(function: Callable, options: Mapping[str, str]) -> Callable:
+    """`function` with those of `options` that it takes."""
+    known = inspect.signature(function).parameters
+    return partial(function, **{name: value for name, value in options.items() if name in known})
+
+
+def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
+    """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too."""
+    remedy = f"name its format: {', '.join(formats)}"
+    if str(path) == "-":
+        raise UserError(f"standard input is not looked into; {remedy}")
+    first = "" if Path(path).is_dir() or SPECIFIER.match(str(path)) else first_line(path)
+    names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
+    if len(names) > 1 or not (names or default):
+        raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
+    return names[0] if names else default
+
+
+def first_line(path) -> str:
+    """The first line of `path` as far as a format's mark may reach, whatever its encoding."""
+    try:
+        with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
+            return stream.readline(1 << 16).decode("utf-8-sig", "replace").rstrip("\r\n")
+    except DAMAGED as error:
+        raise UserError(f"{path}:1: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def about(formats: Mapping[str, Format]) -> str:
+    """All of `formats` and their options, for a verb's help."""
+    lines = []
+    for name, form in formats.items():
+        options = "".join(f"; :{option}=... {meaning}" for option, meaning in form.options.items())
+        lines.append(f"{name}: {form.about}{options}")
+    return ". ".join(lines).replace("%", "%%") + "."

@@ -1,0 +1,189 @@
+"""What lattice formats share: numbers and symbols as their writers spell them, files or directories of them, one score a lattice."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.files import OPENERS, atomic_directory, atomic_text, cannot, read_lines
+from lmtools.formats.checks import identifier, listed
+from lmtools.types import TOTAL, Lattice
+
+# float() alone would also take '1_000' and digits of other scripts.
+REAL = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
+WHOLE = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def real(text: str, where: str, what: str) -> float:
+    """The number that `text` spells, infinity and NaN included (lmtools.lattice.check reports them); UserError for anything else."""
+    if not REAL.fullmatch(text):
+        raise UserError(f"{where}: {what} is {text[:40]!r}; expected a number")
+    return float(text)
+
+
+def whole(text: str, where: str, what: str) -> int:
+    """The number of a state, node or slot that `text` spells."""
+    if not WHOLE.fullmatch(text):
+        raise UserError(f"{where}: {what} is {text[:40]!r}; expected a whole number from 0")
+    return int(text)
+
+
+def spelled(value: float) -> str:
+    """The shortest text of a number that reads back the same; without `.0`."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def negated(value: float) -> float:
+    """The cost of a score and the other way round, without negative zeros."""
+    return 0.0 - value
+
+
+def room(states: int, rows: int, where: str) -> int:
+    """`states` if `rows` arcs and finals can make use of so many; UserError for a number that is a slip or an attack on memory."""
+    if states > 4 * rows + 1000:
+        raise UserError(f"{where}: {states} states for {rows} arcs; number the states without gaps")
+    return states
+
+
+def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """The scores of arcs and finals for a format with room for one: the total of rescored lattices, else `am`, else 0.
+
+    UserError if the lattice has other scores and no total.
+    """
+    name = TOTAL if TOTAL in lattice.scores else "am"
+    if name != TOTAL and lattice.scores.keys() - {"am"}:
+        names = listed(lattice.scores)
+        raise UserError(f"{where}: has the scores {names}, and this format holds one; rescore it into one total, or write it as slf")
+    none = np.zeros(len(lattice.words)), np.zeros(len(lattice.finals))
+    return lattice.scores.get(name, none[0]), lattice.final_scores.get(name, none[1])
+
+
+def without(values: Iterable[str | None], null: str, where: str) -> None:
+    """UserError if a word would be read back as the format's `null`."""
+    if null in values:
+        raise UserError(f"{where}: the word {null!r} stands for no word in this format; rename it")
+
+
+def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
+    """The utterance id that a file's name means: the name without compression and the format's suffix; None without that suffix."""
+    name = path.name.removesuffix(path.suffix) if path.suffix in OPENERS else path.name
+    return next((name.removesuffix(suffix) for suffix in suffixes if name.endswith(suffix) and name != suffix), None)
+
+
+def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
+    """Pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it with one of `suffixes`, sorted by name."""
+    if not Path(path).is_dir():
+        path = path if str(path) == "-" else Path(path)
+        return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
+    try:
+        inside = sorted(Path(path).iterdir())
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
+    if inside and not found:
+        raise UserError(f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the directory of lattices")
+    return found
+
+
+def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
+    """The first line of `path`, or of the first lattice in the directory `path`; '' if there is none."""
+    if not path.is_dir():
+        return first
+    child = next((child for child in sorted(path.iterdir()) if stem(child, suffixes) and child.is_file()), None)
+    try:
+        return "" if child is None else next(read_lines(child), (1, ""))[1]
+    except UserError:
+        return ""
+
+
+def write_files(lattices: Iterable[Lattice], path, suffix: str, text: Callable[[Lattice], str], many: bool = False) -> None:
+    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory, `UTT` + suffix each.
+
+    On standard output several lattices follow each other if `many`. A directory appears when all are written, in place of an earlier
+    one that holds nothing else.
+    """
+    if str(path) != "-" and not stem(Path(path), (suffix,)):
+        write_directory(lattices, Path(path), suffix, text)
+        return
+    with atomic_text(path) as out:
+        for count, lattice in enumerate(lattices):
+            if count and not (many and str(path) == "-"):
+                raise UserError(f"{path}: holds one lattice, and there are more; give the name of a directory, without {suffix}")
+            out.write(text(lattice))
+            out.flush()
+
+
+def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, text: Callable[[Lattice], str]) -> None:
+    """The files of lattices in the directory `path`."""
+    inside = [child.name for child in path.iterdir()] if path.is_dir() else []
+    if other := [name for name in inside if not stem(Path(name), (suffix,))]:
+        raise UserError(f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory")
+    with atomic_directory(path, inside[0] if inside else f"*{suffix}") as folder:
+        for lattice in lattices:
+            file = folder / f"{identifier(lattice.utt, f'{path}: a lattice')}{suffix}"
+            if "/" in lattice.utt or file.exists():
+                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice or holds '/'; rename it")
+            with atomic_text(file) as out:
+                out.write(text(lattice))
+
+
+def order(lattice: Lattice, where: str) -> list[int]:
+    """The states that the start leads to, each before those that its arcs enter, the start first; UserError for a cycle."""
+    reached, waiting = [False] * lattice.states, [lattice.start]
+    leaving = arcs_leaving(lattice)
+    target = lattice.target.tolist()
+    entering = [0] * lattice.states
+    reached[lattice.start] = True
+    while waiting:
+        for arc in leaving[waiting.pop()]:
+            entering[target[arc]] += 1
+            if not reached[target[arc]]:
+                reached[target[arc]] = True
+                waiting.append(target[arc])
+    ordered = [lattice.start] if not entering[lattice.start] else []
+    for state in ordered:
+        for arc in leaving[state]:
+            entering[target[arc]] -= 1
+            if not entering[target[arc]]:
+                ordered.append(target[arc])
+    if len(ordered) < sum(reached):
+        raise UserError(f"{where}: has a cycle, which this format cannot hold; run `lmtools lattice info`")
+    return ordered
+
+
+def arcs_leaving(lattice: Lattice) -> list[list[int]]:
+    """For each state the arcs that leave it."""
+    leaving: list[list[int]] = [[] for _ in range(lattice.states)]
+    for arc, source in enumerate(lattice.source.tolist()):
+        leaving[source].append(arc)
+    return leaving
+
+
+def plain_end(lattice: Lattice) -> int | None:
+    """The only final state if nothing is paid there and no arc leaves it, so that it can be a format's one end; else None."""
+    if len(lattice.finals) != 1 or any(column[0] for column in lattice.final_scores.values()):
+        return None
+    return None if (lattice.source == lattice.finals[0]).any() else int(lattice.finals[0])
+
+
+def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
+    """`lattice` with one end (which has no extras, if `bare`): as it is, or with wordless arcs from all final states to a new one.
+
+    UserError without final states.
+    """
+    if plain_end(lattice) is not None and not (bare and any(column[0] for column in lattice.final_extra.values())):
+        return lattice
+    if not len(lattice.finals):
+        raise UserError(f"{where}: has no final state; run `lmtools lattice info`")
+    end, count = lattice.states, len(lattice.finals)
+    return Lattice(
+        lattice.utt, end + 1, lattice.start, np.append(lattice.source, lattice.finals),
+        np.append(lattice.target, np.full(count, end)), (*lattice.words, *[None] * count),
+        {name: np.append(column, lattice.final_scores[name]) for name, column in lattice.scores.items()}, np.array([end]),
+        {name: np.zeros(1) for name in lattice.scores}, None if lattice.times is None else np.append(lattice.times, math.nan),
+        {name: (*column, *lattice.final_extra[name]) for name, column in lattice.extra.items()},
+        dict.fromkeys(lattice.final_extra, ("",)), lattice.header,
+    )  # fmt: skip

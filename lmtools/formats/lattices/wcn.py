@@ -1,0 +1,99 @@
+"""Confusion networks, one a line: `the:3:0.909 that:3:0.069 phone:4:0.976` (word:slot:posterior).
+
+Slots become states one after the other, whatever their numbers (kept as the extra `slot` where they differ from the state's), and the
+logarithm of a posterior becomes `am`. `*DELETE*`, `*EPS*` and `<eps>` are no word. Where the posteriors of a slot sum to less than 1,
+nothing is added, as writers prune; with the option missing=epsilon the rest becomes an arc without a word. An empty line is the empty
+sentence. Utterance ids are line numbers from 1.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_text, read_lines
+from lmtools.formats.checks import encodable
+from lmtools.formats.lattices.common import one_total, real, whole, without
+from lmtools.types import Arc, Final, Lattice
+
+OPTIONS = {"missing": "epsilon: an arc without a word for posteriors that sum to less than 1; nothing (the default): none"}
+NULL = "*DELETE*"
+NULLS = {NULL, "*EPS*", "<eps>"}
+FIRST = re.compile(r"(\S+:\d+:[\d.]+(e-?\d+)?(\s+|$))+", re.ASCII)
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether all of the first line is word:slot:posterior."""
+    return FIRST.fullmatch(first.strip()) is not None
+
+
+def read(path, missing: str = "nothing") -> Iterator[Lattice]:
+    """The confusion networks of `path`, line by line."""
+    if missing not in ("nothing", "epsilon"):
+        raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
+    for number, line in read_lines(path):
+        where = f"{path}:{number}"
+        slots: dict[int, list[Arc]] = {}
+        for entry in line.split():
+            word, slot, posterior = parsed(entry, where)
+            if slots and slot < max(slots):
+                raise UserError(f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot")
+            state = len(slots) - (slot in slots)
+            extra = {"slot": str(slot)} if slot != state else {}
+            if word in NULLS:
+                word, extra = None, extra if word == NULL else {**extra, "symbol": word}
+            slots.setdefault(slot, []).append(Arc(state, state + 1, word, {"am": posterior}, extra))
+        arcs = [arc for state, arcs in enumerate(slots.values()) for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))]
+        yield Lattice.of(str(number), len(slots) + 1, 0, arcs, [Final(len(slots), {"am": 0.0})])
+
+
+def parsed(entry: str, where: str) -> tuple[str, int, float]:
+    """Word, slot and log-posterior of an entry."""
+    word, *rest = entry.rsplit(":", 2)
+    if len(rest) != 2 or not word:
+        raise UserError(f"{where}: {entry[:40]!r} is not word:slot:posterior; correct it")
+    posterior = real(rest[1], where, "a posterior")
+    if not 0 <= posterior < math.inf:
+        raise UserError(f"{where}: a posterior is {rest[1]}; expected a probability")
+    return word, whole(rest[0], where, "a slot"), math.log(posterior) if posterior else -math.inf
+
+
+def rest(arcs: list[Arc], state: int) -> list[Arc]:
+    """The arc without a word for what the posteriors of a slot leave, if anything."""
+    left = 1 - math.fsum(math.exp(arc.scores["am"]) for arc in arcs)
+    return [Arc(state, state + 1, None, {"am": math.log(left)}, arcs[0].extra)] if left > 1e-9 else []
+
+
+def write(lattices: Iterable[Lattice], path) -> None:
+    """Write confusion networks, one a line; UserError for a lattice that is none."""
+    with atomic_text(path) as out:
+        for lattice in lattices:
+            where = f"{path}: utterance {lattice.utt!r}"
+            out.write(encodable(text(lattice, where), where) + "\n")
+            out.flush()
+
+
+def text(lattice: Lattice, where: str) -> str:
+    """The line of a lattice whose states form a chain."""
+    scores, final_scores = one_total(lattice, where)
+    sources = lattice.source.tolist()
+    chained = lattice.target.tolist() == [source + 1 for source in sources] and set(sources) == set(range(lattice.states - 1))
+    if not chained or lattice.start or lattice.finals.tolist() != [lattice.states - 1] or final_scores.any():
+        raise UserError(f"{where}: is no confusion network (slots in a row, one final state); write it as slf or plf")
+    without(lattice.words, NULL, where)
+    none = ("",) * len(sources)
+    rows = zip(sources, lattice.words, scores.tolist(), lattice.extra.get("slot", none), lattice.extra.get("symbol", none), strict=True)
+    entries = [(source, f"{(symbol or NULL) if word is None else word}:{slot or source}:{probability(score)}")
+               for source, word, score, slot, symbol in rows]  # fmt: skip
+    return " ".join(entry for _, entry in sorted(entries, key=lambda pair: pair[0]))
+
+
+def probability(score: float) -> str:
+    """The shortest text whose logarithm is `score`, or the nearest there is."""
+    value = math.exp(min(score, 700))
+    for digits in (6, 12, 15, 16):
+        short = f"{value:.{digits}g}"
+        if float(short) and math.log(float(short)) == score:
+            return short
+    return f"{value:.17g}"

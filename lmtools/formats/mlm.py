@@ -1,0 +1,67 @@
+"""The files of mlm-scoring: `{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "ref": "blue finch"}, ...}`.
+
+Hypotheses are ordered by their numbers. Its am.json has first-pass scores, natural logs, and references; its lm.json the same with
+the LM's scores and without references. What else an utterance or a hypothesis holds is kept as extra.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.formats import trees
+from lmtools.formats.checks import checked, component, components, identifier, one_score
+from lmtools.types import Hypothesis, NBest
+
+OPTIONS = {"name": "the component that `score` is (am; give lm for an lm.json)"}
+HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether it is an object with hyp_1 in it."""
+    head = trees.head(path, first)
+    return head.startswith("{") and re.search(r'"hyp_[0-9]+"\s*:\s*\{', head) is not None
+
+
+def read(path, name: str = "am") -> Iterator[NBest]:
+    """The lists of a file; UserError for what is not as the format says."""
+    names = None
+    for utt, tree in trees.expect(trees.load(path), dict, str(path), "the file").items():
+        where = f"{path}: utterance {utt!a}"
+        identifier(utt, where)
+        nbest = utterance(utt, trees.expect(tree, dict, where, "it"), component(name, str(path)), where)
+        names = components(nbest, names, where)
+        yield nbest
+
+
+def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
+    """One list from its object."""
+    numbered = {key: int(match[1]) for key in tree if (match := HYP.fullmatch(key))}
+    if len(set(numbered.values())) < len(numbered):
+        raise UserError(f"{where}: the number of a hypothesis occurs twice; number them from 1")
+    hyps = []
+    for key in sorted(numbered, key=numbered.get):
+        place = f"{where}: {key}"
+        hyp = trees.expect(tree[key], dict, place, "it")
+        scores = {name: trees.expect(hyp["score"], float, place, "score")} if "score" in hyp else {}
+        hyps.append(Hypothesis(trees.member(hyp, "text", str, place), scores, trees.extras(hyp, ("score", "text"), place)))
+    ref = trees.member(tree, "ref", str, where) if tree.get("ref") is not None else None
+    return NBest(utt, tuple(hyps), ref, trees.extras(tree, ("ref", *numbered), where))
+
+
+def write(nbests: Iterable[NBest], path, name: str = "am") -> None:
+    """Write lists; `score` is the component `name`, or the total of rescored lists."""
+    trees.write((row(nbest, name, path) for nbest in checked(nbests, path)), path, "{", "}")
+
+
+def row(nbest: NBest, name: str, path) -> str:
+    """The entry of one list."""
+    hyps = {}
+    for rank, hyp in enumerate(nbest.hyps, 1):
+        value = hyp.scores[name] if name != "am" and name in hyp.scores else one_score(hyp, f"{path}: utterance {nbest.utt!r}")
+        own = {"text": hyp.text} if value is None else {"score": value, "text": hyp.text}
+        hyps[f"hyp_{rank}"] = {**{extra: trees.value_of(text) for extra, text in hyp.extra.items()}, **own}
+    rest = {extra: trees.value_of(text) for extra, text in nbest.extra.items()}
+    tree = {**rest, **hyps, **({} if nbest.ref is None else {"ref": nbest.ref})}
+    return f"{json.dumps(nbest.utt, ensure_ascii=False)}: {json.dumps(tree, ensure_ascii=False)}"

@@ -1,0 +1,44 @@
+"""Moses N-best lists: `0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 ||| -14.6`, then any further fields (word alignments).
+
+Old files have `0||| ` and `lm: -41.3 -40.4`. Names of scores, and what becomes of sentences without a line: see `bars`. Scores are
+as the decoder writes them: natural logarithms where they are logarithms, not yet multiplied by their weights, while the total is.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.formats import bars
+from lmtools.formats.bars import OPTIONS as OPTIONS
+from lmtools.formats.checks import NUMBER
+from lmtools.types import NBest
+
+FEATURES = re.compile(r"(?!F\d+=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)  # F0, F1 .. are what Marian calls its models
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the third field of the first line is features, none of Marian's, and the fourth a number, or whose it is cannot be said."""
+    fields = [part.strip() for part in first.split(bars.BAR)]
+    return bars.undecided(first) or (len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3])))
+
+
+def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
+    """The lists in `path`, sentence by sentence."""
+    return bars.read(path, arranged, bpe, gaps)
+
+
+def arranged(fields: list[str], where: str) -> bars.Row:
+    """The row of a line's fields; what follows the total is the extra `alignment`."""
+    rest = fields[4:]
+    return bars.Row(*fields[:4], extra={"alignment": f" {bars.BAR} ".join(rest)} if any(rest) else {})
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write lists; scores of any name become features, the one called `total`, or else `am`, the total."""
+    bars.write(nbests, path, ordered)
+
+
+def ordered(row: bars.Row) -> list[str]:
+    """The fields of a line."""
+    alignment = row.extra.get("alignment", "")
+    return [row.utt, row.text, row.features, row.total, *(alignment.split(bars.BAR) if alignment else ())]

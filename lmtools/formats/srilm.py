@@ -1,0 +1,208 @@
+"""SRILM's N-best lists: one file an utterance (its name, without .gz, is the id), or a directory of such files.
+
+- headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language model, number of words, words: `am` and
+  `lm`. The number is kept as the extra `nwords` where it is not that of the words.
+- `NBestList1.0` (version 1): `(-71234) blue finch`, one total in bytelogs: `am`.
+- `NBestList2.0` (version 2): `(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) ...`. `am` and `lm` are the words' sums of a: and g:; the
+  total is kept as the extra `score`, and the line with its times, phones and states as `words`. Phones and states are the tokens
+  whose times lie within the preceding word's.
+
+A bytelog is a logarithm to base 1.0001, divided by 1024 and rounded (SRILM's manual page nbest-format): 1024/10000.5 of a natural one.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import OPENERS, atomic_directory, atomic_text, cannot, read_lines
+from lmtools.formats.checks import NUMBER, checked, identifier, listed, number, one_score
+from lmtools.formats.form import first_line
+from lmtools.formats.units import BASE10, BYTELOG, scaled, spelled
+from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
+
+HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
+OPTIONS = {"version": "what to write: 0 (headerless), 1 or 2 (default: what was read, else 0)"}
+TOKEN = 11  # fields of a word in version 2: word ( st: # et: # g: # a: # )
+MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the file, or the first one in the directory, starts with a header or with two scores and the right number of words."""
+    if path.is_dir():
+        files = inside(path)
+        first = first_line(files[0]) if files else ""
+    parts = first.split()
+    headerless = len(parts) > 2 and all(map(NUMBER.fullmatch, parts[:2])) and parts[2] == str(len(parts) - 3)
+    return headerless or first.strip() in HEADERS
+
+
+def inside(path: Path) -> list[Path]:
+    """The files in a directory by name, hidden ones left out."""
+    try:
+        return sorted(child for child in path.iterdir() if child.is_file() and not child.name.startswith("."))
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def read(path) -> Iterator[NBest]:
+    """The list in the file `path`, or those in the files of the directory, sorted by name."""
+    if not Path(path).is_dir():
+        yield one(path)
+        return
+    files = inside(Path(path))
+    if not files:
+        raise UserError(f"{path}: no files in the directory; give one with an N-best list an utterance")
+    seen: dict[str, Path] = {}
+    for file in files:
+        nbest = one(file)
+        if nbest.utt in seen:
+            raise UserError(f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of them")
+        seen[nbest.utt] = file
+        yield nbest
+
+
+def one(path) -> NBest:
+    """The list in one file."""
+    lines = ((count, line.strip()) for count, line in read_lines(path) if line.strip())
+    version, hyps = "0", []
+    for count, line in lines:
+        where = f"{path}:{count}"
+        if line in HEADERS:
+            if hyps or version != "0":
+                raise UserError(f"{where}: a second header; give each utterance's list its own file")
+            version = HEADERS[line]
+        elif version == "2":
+            hyps.append(detailed(line, where))
+        elif version == "1" or line.startswith("("):
+            version = "1"
+            hyps.append(composite(line, where))
+        else:
+            hyps.append(headerless(line, where))
+        if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
+            raise UserError(f"{where}: a line without `(score)` after lines that have it, or the other way round; keep one format")
+    file = Path(path)
+    utt = identifier(file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name, str(path))
+    return NBest(utt, tuple(hyps), extra=EMPTY if version == "0" else {"version": version})
+
+
+def headerless(line: str, where: str) -> Hypothesis:
+    """A line of base-10 scores and the number of words."""
+    parts = line.split()
+    if len(parts) < 3:
+        raise UserError(f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2 ...`")
+    scores = {name: scaled(part, BASE10, where, f"the {name} score") for name, part in zip(("am", "lm"), parts, strict=False)}
+    if not re.fullmatch(r"[0-9]{1,9}", parts[2]):
+        raise UserError(f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words")
+    return Hypothesis(" ".join(parts[3:]), scores, EMPTY if int(parts[2]) == len(parts) - 3 else {"nwords": parts[2]})
+
+
+def composite(line: str, where: str) -> Hypothesis:
+    """A line of a total in bytelogs and words."""
+    score, words = total(line, where)
+    return Hypothesis(" ".join(words), {"am": scaled(score, BYTELOG, where, "the score")})
+
+
+def total(line: str, where: str) -> tuple[str, list[str]]:
+    """The score in parentheses and what follows it."""
+    score, *rest = line.split()
+    if not (score.startswith("(") and score.endswith(")")):
+        raise UserError(f"{where}: starts with {score!r}; expected `(score) w1 w2 ...`")
+    return score[1:-1], rest
+
+
+def detailed(line: str, where: str) -> Hypothesis:
+    """A line of a total in bytelogs and words with times and scores."""
+    score, rest = total(line, where)
+    scaled(score, BYTELOG, where, "the score")
+    if len(rest) % TOKEN or any(rest[start + place] != mark for start in range(0, len(rest), TOKEN) for place, mark in MARKS.items()):
+        raise UserError(f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header NBestList1.0 to lists without times")
+    found = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
+    sums = {name: sum(number(token[place], where, what) for token in found)
+            for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))}  # fmt: skip
+    scores = {name: scaled(repr(value), BYTELOG, where, f"the sum of the {name} scores") for name, value in sums.items()}
+    return Hypothesis(" ".join(token[0] for token in found), scores, {"score": score, "words": " ".join(rest)})
+
+
+def words(tokens: list[list[str]], where: str) -> list[list[str]]:
+    """The tokens that are words, not phones or states inside one."""
+    found, inner = [], (0.0, 0.0)
+    for token in tokens:
+        start, end = (number(token[place], where, f"time {MARKS[place - 1]}") for place in (3, 5))
+        if not (inner[0] <= start and end <= inner[1] and inner[0] < inner[1]):
+            found.append(token)
+            inner = (start, end)
+    return found
+
+
+def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
+    """Write one list to the file `path` if its name says the utterance or is `-`, else a directory with UTT.gz for every list.
+
+    Bytelogs are rounded to whole numbers, which are 0.1 of a natural logarithm. UserError for scores that the version cannot hold.
+    """
+    if version not in (None, "0", "1", "2"):
+        raise UserError(f"version={version}: SRILM has the versions 0 (headerless), 1 and 2")
+    nbests = checked(nbests, path)
+    first = next(nbests, None)
+    second = next(nbests, None)
+    if first and not second and (str(path) == "-" or Path(path).name in names(first.utt)):
+        write_one(first, path, version, path)
+        return
+    if str(path) == "-":
+        raise UserError(f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a directory")
+    with atomic_directory(path, f"{first.utt}.gz" if first else "") as temporary:
+        for nbest in (nbest for some in ((first, second), nbests) for nbest in some if nbest):
+            if "/" in nbest.utt or nbest.utt.startswith(".") or len(nbest.utt.encode()) > 200:
+                raise UserError(f"{path}: utterance id {nbest.utt!r} cannot name a file; rename it")
+            write_one(nbest, temporary / f"{nbest.utt}.gz", version, path)
+
+
+def names(utt: str) -> set[str]:
+    """The names of a file whose list is of `utt`."""
+    return {utt + suffix for suffix in ("", *OPENERS) if suffix or Path(utt).suffix not in OPENERS}
+
+
+def write_one(nbest: NBest, file, version: str | None, path) -> None:
+    """Write a list to `file`; `path` is what messages name."""
+    version = version or nbest.extra.get("version", "0")
+    with atomic_text(file) as out:
+        for header in (header for header, known in HEADERS.items() if known == version):
+            out.write(header + "\n")
+        for hyp in nbest.hyps:
+            out.write(WRITERS.get(version, as_headerless)(hyp, f"{path}: utterance {nbest.utt!r}") + "\n")
+
+
+def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
+    """The scores `am` and `lm`, 0 where there is none, or the total and 0; UserError if there are others and no total."""
+    if TOTAL in hyp.scores:
+        return hyp.scores[TOTAL], 0.0
+    if others := hyp.scores.keys() - {"am", "lm"}:
+        names = listed(others)
+        raise UserError(f"{where}: has the scores {names}, and SRILM's hold am and lm; `lmtools rescore` first, or keep the lists as jsonl")
+    return hyp.scores.get("am", 0.0), hyp.scores.get("lm", 0.0)
+
+
+def as_headerless(hyp: Hypothesis, where: str) -> str:
+    """A line of version 0."""
+    tokens = hyp.text.split()
+    scores = [spelled(value, BASE10) for value in two_scores(hyp, where)]
+    return " ".join([*scores, hyp.extra.get("nwords", str(len(tokens))), *tokens])
+
+
+def as_composite(hyp: Hypothesis, where: str) -> str:
+    """A line of version 1."""
+    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *hyp.text.split()])
+
+
+def as_detailed(hyp: Hypothesis, where: str) -> str:
+    """A line of version 2, from what such a line held when it was read."""
+    tokens = hyp.extra.get("words", "").split()
+    found = words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where) if len(tokens) % TOKEN == 0 else []
+    if [token[0] for token in found] != hyp.text.split():
+        raise UserError(f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write version=0 or version=1")
+    total = str(round(sum(two_scores(hyp, where)) / BYTELOG))
+    score = total if TOTAL in hyp.scores else hyp.extra.get("score", total)
+    return " ".join([f"({score})", *tokens])
+
+
+WRITERS = {"0": as_headerless, "1": as_composite, "2": as_detailed}

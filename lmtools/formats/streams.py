@@ -1,0 +1,170 @@
+"""Byte streams of files, pipes and shell commands that know the line and byte they stand at."""
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.formats.checks import identifier
+
+KEY = re.compile(rb"([ \t\n\v\f\r]*)([^ \t\n\v\f\r]*)")
+LONGEST_KEY = 1 << 16  # bytes; a longer one means that this is no archive
+BLOCK = 1 << 24  # bytes that a broken length may claim at a time
+
+
+class Stream:
+    """The bytes of a file, pipe or command with the place where reading stands: `number` is the line, `offset` the byte."""
+
+    def __init__(self, raw, name: str, start: int = 0):
+        self.raw, self.name, self.start, self.base = raw, name, start, start
+        self.buffer, self.head, self.number = b"", 0, 1
+        if start == 0 and self.peek(3) == b"\xef\xbb\xbf":  # a byte-order mark
+            self.head = 3
+
+    @property
+    def offset(self) -> int:
+        """The number of bytes read of the file."""
+        return self.base + self.head
+
+    def place(self) -> str:
+        """`path:line`, or the byte where the lines before are not known."""
+        return f"{self.name}: byte {self.offset}" if self.start else f"{self.name}:{self.number}"
+
+    def more(self, size: int = 0) -> bool:
+        """Whether there is more after what is buffered, which then is buffered too."""
+        try:
+            block = self.raw.read1(min(max(size, 1 << 16), BLOCK))
+        except DAMAGED as error:
+            raise UserError(f"{self.name}: damaged archive ({error}); fetch or write it again") from None
+        except OSError as error:
+            raise cannot("read", self.name, error) from None
+        self.buffer, self.base, self.head = self.buffer[self.head :] + block, self.offset, 0
+        return bool(block)
+
+    def peek(self, size: int = 1) -> bytes:
+        """The next `size` bytes, fewer at the end, without reading them."""
+        while len(self.buffer) - self.head < size and self.more():
+            pass
+        return self.buffer[self.head : self.head + size]
+
+    def read(self, size: int) -> bytes:
+        """The next `size` bytes; UserError if there are fewer."""
+        pieces = []
+        while size > 0 and (self.head < len(self.buffer) or self.more(size)):
+            pieces.append(self.buffer[self.head : self.head + size])
+            self.head += len(pieces[-1])
+            size -= len(pieces[-1])
+        if size > 0:
+            raise UserError(f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again")
+        return b"".join(pieces)
+
+    def readline(self) -> str:
+        """The rest of the line without its end; UserError if it is not UTF-8."""
+        where, pieces = self.place(), []
+        while self.head < len(self.buffer) or self.more():
+            end = self.buffer.find(b"\n", self.head)
+            stop = len(self.buffer) if end < 0 else end
+            pieces.append(self.buffer[self.head : stop])
+            self.head = stop if end < 0 else stop + 1
+            if end >= 0:
+                self.number += 1
+                break
+        return decoded(b"".join(pieces).removesuffix(b"\r"), where)
+
+    def key(self) -> str | None:
+        """The next key, with one space or tab after it read too; None at the end."""
+        while (match := KEY.match(self.buffer, self.head)).end() == len(self.buffer) and len(match[2]) < LONGEST_KEY and self.more():
+            pass
+        blank, key = match.groups()
+        self.number += blank.count(b"\n")
+        if not key:
+            return None
+        if (blank and not blank.endswith(b"\n")) or len(key) >= LONGEST_KEY:
+            raise UserError(f"{self.place()}: no key at the start of the line; write `key value`, or give a Kaldi archive")
+        self.head += len(blank) + len(key)
+        if self.peek() in (b" ", b"\t"):
+            self.head += 1
+        return identifier(decoded(key, self.place()), self.place())
+
+
+@contextlib.contextmanager
+def opened(place: str, start: int = 0) -> Iterator[Stream]:
+    """The stream of a file from byte `start`, of `-` (standard input), or of a `command |`."""
+    if place.endswith("|"):
+        with output(place[:-1].strip()) as stream:
+            yield stream
+    elif place == "-":
+        yield Stream(sys.stdin.buffer, "-")
+    else:
+        try:
+            file = OPENERS.get(Path(place).suffix, open)(place, "rb")
+            if start:
+                file.seek(start)
+        except DAMAGED as error:
+            raise UserError(f"{place}: damaged archive ({error}); fetch or write it again") from None
+        except OSError as error:
+            raise cannot("read", place, error) from None
+        except ValueError:
+            raise UserError(f"{place!a}: no name of a file; correct it") from None
+        with file:
+            yield Stream(file, place, start)
+
+
+@contextlib.contextmanager
+def output(command: str) -> Iterator[Stream]:
+    """The stream of what a shell command prints; UserError if it fails."""
+    process = started(command, stdout=subprocess.PIPE)
+    try:
+        yield Stream(process.stdout, f"{command} |")
+        while process.stdout.read(1 << 16):  # a closed pipe would look like a failure
+            pass
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        process.stdout.close()
+        status = process.wait()
+    finished(command, status)
+
+
+def started(command: str, **options) -> subprocess.Popen:
+    """The shell running `command`."""
+    try:
+        return subprocess.Popen(command, shell=True, **options)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{command!a}: cannot run it ({error}); correct the command") from None
+
+
+def finished(command: str, status: int) -> None:
+    """UserError if a command failed."""
+    if status:
+        raise UserError(f"{command}: the command failed with status {status}; run it by itself and see what it says")
+
+
+@contextlib.contextmanager
+def input_of(command: str) -> Iterator:
+    """A writing text stream into a shell command; UserError if it fails."""
+    process = started(command, stdin=subprocess.PIPE, text=True, encoding="utf-8")
+    try:
+        with process.stdin:
+            yield process.stdin
+    except BrokenPipeError:
+        pass  # its status says why
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        status = process.wait()
+    finished(command, status)
+
+
+def decoded(data: bytes, where: str) -> str:
+    """The text of UTF-8 bytes."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind") from None

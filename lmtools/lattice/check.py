@@ -1,0 +1,218 @@
+"""What is wrong with a lattice, and the nearest one with which nothing is."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.lattice.order import alive, leaving, reachable, trim
+from lmtools.types import Final, Lattice
+
+ERROR, HINT = "error", "hint"
+IMPOSSIBLE = "impossible score"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A kind of thing wrong, how often, and the first case: an `error` stops the algorithms, a `hint` may be as it should."""
+
+    kind: str
+    count: int
+    example: str
+    severity: str = ERROR
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.kind}: {self.count}, first {self.example}"
+
+
+def problems(lattice: Lattice) -> list[Problem]:
+    """Everything wrong with a lattice, the worst first; the search for cycles and dead states waits until the ends of arcs exist.
+
+    Errors: no states, no start, a state that does not exist, no final state, repeated finals, no path, self loops, cycles, NaN and
+    +inf scores, empty words and words with white space. Hints: -inf scores (impossible arcs), unreachable states, dead states (no way
+    to the end), times that run backwards along an arc.
+    """
+    shape = [problem for problem in ends(lattice) if problem.count]
+    broken = any(problem.kind in ("no states", "no start", "no such state") for problem in shape)
+    rest = [] if broken else [*ways(lattice), *loops(lattice)]
+    return sorted(
+        [problem for problem in [*shape, *rest, *values(lattice), *labels(lattice)] if problem.count],
+        key=lambda problem: problem.severity != ERROR,
+    )
+
+
+def ends(lattice: Lattice) -> Iterator[Problem]:
+    """Problems of the start, the finals and the states that arcs name."""
+    yield Problem("no states", int(lattice.states < 1), "the whole lattice")
+    yield Problem("no start", int(not 0 <= lattice.start < lattice.states), f"state {lattice.start} of {lattice.states}")
+    yield Problem("no final state", int(not len(lattice.finals)), "the whole lattice")
+    missing = ~existing(lattice)
+    yield marked("no such state", missing, lambda arc: about_arc(lattice, arc))
+    yield marked("no such state", ~inside(lattice, lattice.finals), lambda final: f"final state {lattice.finals[final]}")
+    yield marked("repeated final state", repeated(lattice.finals), lambda final: f"state {lattice.finals[final]}")
+
+
+def ways(lattice: Lattice) -> Iterator[Problem]:
+    """Problems of states that are on no path."""
+    found, living = reachable(lattice), alive(lattice)
+    if len(lattice.finals):
+        yield Problem("no path", int(not living[lattice.start]), f"from state {lattice.start} to a final state")
+    yield marked("unreachable state", ~found, lambda state: f"state {state}", HINT)
+    yield marked("dead state", found & ~living, lambda state: f"state {state}", HINT)
+
+
+def loops(lattice: Lattice) -> Iterator[Problem]:
+    """Problems of arcs that lead back: self loops, and longer cycles by the arcs that close them."""
+    looping = lattice.source == lattice.target
+    yield marked("self loop", looping, lambda arc: about_arc(lattice, arc))
+    yield marked("cycle", closing(lattice) & ~looping, lambda arc: f"closed by {about_arc(lattice, arc)}")
+
+
+def values(lattice: Lattice) -> Iterator[Problem]:
+    """Problems of scores and times."""
+    kinds = [("NaN score", np.isnan, ERROR), ("infinite score", np.isposinf, ERROR), (IMPOSSIBLE, np.isneginf, HINT)]
+    for kind, test, severity in kinds:
+        for name, column in lattice.scores.items():
+            yield marked(kind, test(column), lambda arc, name=name: f"{name} of {about_arc(lattice, arc)}", severity)
+        for name, column in lattice.final_scores.items():
+            yield marked(kind, test(column), lambda final, name=name: f"{name} of final state {lattice.finals[final]}", severity)
+    if lattice.times is not None:
+        known = existing(lattice)
+        back = np.zeros(len(known), dtype=bool)
+        back[known] = lattice.times[lattice.target[known]] < lattice.times[lattice.source[known]]
+        yield marked("time running backwards", back, lambda arc: about_arc(lattice, arc), HINT)
+
+
+def labels(lattice: Lattice) -> Iterator[Problem]:
+    """Problems of words."""
+    split = [None if word is None else word.split() for word in lattice.words]
+    yield marked("empty word", np.array([parts == [] for parts in split], dtype=bool), lambda arc: about_arc(lattice, arc))
+    spaced = [bool(parts) and parts != [word] for parts, word in zip(split, lattice.words, strict=True)]
+    yield marked("white space in a word", np.array(spaced, dtype=bool), lambda arc: about_arc(lattice, arc))
+
+
+def marked(kind: str, where: np.ndarray, example, severity: str = ERROR) -> Problem:
+    """The problem of the places marked in `where` (bool); `example` says what the first one is."""
+    places = np.flatnonzero(where)
+    return Problem(kind, len(places), example(int(places[0])) if len(places) else "", severity)
+
+
+def about_arc(lattice: Lattice, arc: int) -> str:
+    """`arc 3 (1 -> 2, 'word')`."""
+    word = "epsilon" if lattice.words[arc] is None else repr(lattice.words[arc])
+    return f"arc {arc} ({lattice.source[arc]} -> {lattice.target[arc]}, {word})"
+
+
+def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:
+    """Which of these are numbers of states."""
+    return (states >= 0) & (states < lattice.states)
+
+
+def existing(lattice: Lattice) -> np.ndarray:
+    """Which arcs (A,) bool have both ends among the states."""
+    return inside(lattice, lattice.source) & inside(lattice, lattice.target)
+
+
+def repeated(values: np.ndarray) -> np.ndarray:
+    """Which values occurred before, (N,) bool."""
+    first = np.zeros(len(values), dtype=bool)
+    first[np.unique(values, return_index=True)[1]] = True
+    return ~first
+
+
+def closing(lattice: Lattice) -> np.ndarray:
+    """The arcs (A,) bool that lead back onto the way by which a depth-first search found them; without them there is no cycle.
+
+    The search begins at the start, then at every state not met so far: what can be reached still can be without these arcs.
+    """
+    arcs_of, target = leaving(lattice.source, lattice.states), lattice.target.tolist()
+    closing = np.zeros(len(target), dtype=bool)
+    new, open_, done = range(3)
+    mark = [new] * lattice.states
+    for root in [lattice.start, *range(lattice.states)]:
+        if mark[root] != new:
+            continue
+        mark[root] = open_
+        way = [(root, iter(arcs_of[root]))]
+        while way:
+            state, arcs = way[-1]
+            arc = next(arcs, None)
+            if arc is None:
+                mark[state] = done
+                way.pop()
+            elif mark[target[arc]] == open_:
+                closing[arc] = True
+            elif mark[target[arc]] == new:
+                mark[target[arc]] = open_
+                way.append((target[arc], iter(arcs_of[target[arc]])))
+    return closing
+
+
+def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
+    """The nearest lattice without problems but times, trimmed, and what was done to get there, a phrase each.
+
+    Arcs and finals go that name states that do not exist or have NaN or infinite scores, repeated finals but the first, and the arcs
+    that close cycles; a word of white space becomes an epsilon, white space within a word "_". Without a path, it becomes the lattice
+    of the empty sentence with scores 0.
+    """
+    if lattice.states < 1 or not 0 <= lattice.start < lattice.states:
+        return empty_sentence(lattice), ["no start: made it the empty sentence"]
+    done: list[str] = []
+    lattice = relabelled(lattice, done)
+    drops = [
+        ("arc", existing(lattice), "of states that do not exist"),
+        ("arc", finite(lattice.scores, len(lattice.words)), "with impossible scores"),
+        ("final state", inside(lattice, lattice.finals), "that does not exist"),
+        ("final state", ~repeated(lattice.finals), "given twice"),
+        ("final state", finite(lattice.final_scores, len(lattice.finals)), "with impossible scores"),
+    ]
+    keep = {kind: np.all([good for of, good, _ in drops if of == kind], axis=0) for kind in ("arc", "final state")}
+    done += [f"dropped {plural(np.sum(~good), kind)} {reason}" for kind, good, reason in drops if not good.all()]
+    lattice = lattice.take(np.flatnonzero(keep["arc"]), np.flatnonzero(keep["final state"]))
+    if not len(lattice.finals) or not alive(lattice)[lattice.start]:
+        return empty_sentence(lattice), [*done, "no path: made it the empty sentence"]
+    return acyclic(lattice, done), done
+
+
+def repaired(lattice: Lattice) -> tuple[Lattice, list[str]]:
+    """The lattice, or the nearest one that the algorithms can work on and what was done to it."""
+    if not any(problem.severity == ERROR for problem in problems(lattice)):
+        return lattice, []
+    better, done = repair(lattice)
+    return better, [f"{lattice.utt}: {', '.join(done)}"]
+
+
+def relabelled(lattice: Lattice, done: list[str]) -> Lattice:
+    """The lattice with words that are one word each."""
+    words = tuple(None if word is None else "_".join(word.split()) or None for word in lattice.words)
+    if changed := sum(a != b for a, b in zip(words, lattice.words, strict=True)):
+        done.append(f"took white space out of {plural(changed, 'word')}")
+    return lattice.take(np.arange(len(words)), np.arange(len(lattice.finals)), words=words)
+
+
+def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
+    """The trimmed lattice without the arcs that close cycles; the start must have a way to the end."""
+    back = closing(lattice)
+    if back.any():
+        done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")
+    before = lattice.take(np.flatnonzero(~back), np.arange(len(lattice.finals)))
+    after = trim(before)
+    if after.states < before.states or len(after.words) < len(before.words):
+        states, arcs = before.states - after.states, len(before.words) - len(after.words)
+        done.append(f"dropped {plural(states, 'state')} and {plural(arcs, 'arc')} that are on no path")
+    return after
+
+
+def empty_sentence(lattice: Lattice) -> Lattice:
+    """The lattice of one state that is start and end, with the same score names."""
+    return Lattice.of(lattice.utt, 1, 0, [], [Final(0, dict.fromkeys(lattice.scores, 0.0))], header=lattice.header)
+
+
+def finite(scores, count: int) -> np.ndarray:
+    """Which rows have finite scores only, (count,) bool."""
+    return np.all([np.isfinite(column) for column in scores.values()], axis=0) if scores else np.ones(count, dtype=bool)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 arc`, `2 arcs`."""
+    return f"{count} {noun}" + ("" if count == 1 else "s")

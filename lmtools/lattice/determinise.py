@@ -1,0 +1,142 @@
+"""The lattice in which every word sequence is one path."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.lattice.epsilon import Closures, Stops, unrolled
+from lmtools.lattice.forward import backward
+from lmtools.lattice.order import no_path, trim
+from lmtools.lattice.weights import total
+from lmtools.types import Lattice, rows_of
+
+DIGITS = 6  # after the point: scores that agree so far are the same
+Scores = tuple[float, ...]  # the weighted score, then the named ones
+
+
+@dataclass(frozen=True)
+class Step:
+    """From a set of states (by number) with a word to another, paying `scores`."""
+
+    source: int
+    target: int
+    word: str
+    scores: Scores
+
+
+def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 100_000) -> Lattice:
+    """The lattice with each word sequence once, with the named scores of its best path under `weights`; trimmed.
+
+    No epsilons, and no two arcs of a state with the same word. Which part of a path's scores stands on which arc is arbitrary, their
+    sum is not; extras are dropped, for an arc here stands for several there; a state's time is that of the best way to it. There
+    can be exponentially many states: over `states` of them a UserError says so and advises pruning. A UserError too where there is a
+    cycle or no possible path.
+    """
+    lattice = trim(lattice)
+    builder = Builder(lattice, weights)
+    ends: dict[int, Scores] = {}
+    steps: list[Step] = []
+    done = 0
+    while done < len(builder.sets):
+        followers, end = builder.after(builder.sets[done])
+        if end:
+            ends[done] = end
+        for word, reached in followers.items():
+            scores, rest = split(reached)
+            steps.append(Step(done, builder.number(rest), word, scores))
+        if len(builder.sets) > states:
+            raise UserError(f"{lattice.utt}: more than {states} states when determinised; prune it first, or allow more")
+        done += 1
+    return built(lattice, builder.times(), steps, ends)
+
+
+def split(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
+    """The scores of the best way into a set, to be paid at once, and what the others differ from it.
+
+    A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states until the end.
+    """
+    best = max(reached.values(), key=lambda scores: scores[0])
+    paid = tuple(score if score > -np.inf else 0.0 for score in best)
+    return paid, {state: tuple(map(float.__sub__, scores, paid)) for state, scores in reached.items()}
+
+
+class Builder:
+    """The sets of states met so far, each with what its ways still have to pay, and the way on from each."""
+
+    def __init__(self, lattice: Lattice, weights: Mapping[str, float]):
+        arcs, finals = total(lattice, weights)
+        self.lattice = lattice
+        self.rest = backward(lattice, arcs, finals).tolist()
+        if self.rest[lattice.start] == -np.inf:
+            raise no_path(lattice)
+        self.closures, self.stops = Closures(lattice, arcs), Stops(lattice, finals)
+        self.arcs = rows_of({"": arcs, **{f".{name}": column for name, column in lattice.scores.items()}}, len(arcs))
+        self.finals = rows_of({"": finals, **{f".{name}": column for name, column in lattice.final_scores.items()}}, len(finals))
+        self.sets: list[dict[int, Scores]] = []
+        self.numbers: dict[tuple, int] = {}
+        self.number({lattice.start: (0.0,) * (1 + len(lattice.scores))})
+
+    def number(self, states: dict[int, Scores]) -> int:
+        """The number of a set, a new one if there is none that has the same scores to pay."""
+        key = tuple((state, *(round(score, DIGITS) for score in states[state])) for state in sorted(states))
+        if key not in self.numbers:
+            self.numbers[key] = len(self.sets)
+            self.sets.append(states)
+        return self.numbers[key]
+
+    def after(self, states: dict[int, Scores]) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
+        """For each next word the best scores into each state, and the best scores of ending here, if a state can."""
+        followers: dict[str, dict[int, Scores]] = {}
+        ends = []
+        for state, paid in states.items():
+            reach = self.closures.of(state)
+            for here, _, chain in reach:
+                scores = self.added(paid, *(self.arcs[arc] for arc in unrolled(chain)))
+                for arc in self.closures.words_of[here]:
+                    self.enter(followers, arc, scores)
+            if stop := self.stops.best(reach):
+                ends.append(self.added(paid, *(self.arcs[arc] for arc in unrolled(stop.chain)), self.finals[stop.final]))
+        return followers, max(ends, key=lambda scores: scores[0], default=None)
+
+    def enter(self, followers: dict[str, dict[int, Scores]], arc: int, scores: Scores) -> None:
+        """Note a way over `arc` from where `scores` are paid, if it is possible and the best."""
+        target = self.closures.target[arc]
+        if self.rest[target] > -np.inf:
+            reached, there = followers.setdefault(self.lattice.words[arc], {}), self.added(scores, self.arcs[arc])
+            if target not in reached or there[0] > reached[target][0]:
+                reached[target] = there
+
+    @staticmethod
+    def added(*rows: Scores) -> Scores:
+        """The sums over rows."""
+        return tuple(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
+
+    def times(self) -> np.ndarray | None:
+        """The time of each set's best state."""
+        if self.lattice.times is None:
+            return None
+        return self.lattice.times[[max(states, key=lambda state: states[state][0]) for states in self.sets]]
+
+
+def built(lattice: Lattice, times: np.ndarray | None, steps: list[Step], ends: dict[int, Scores]) -> Lattice:
+    """The trimmed lattice of these steps and ends; the first set is the start."""
+    width = 1 + len(lattice.scores)
+    columns = np.array([step.scores for step in steps]).reshape(len(steps), width)
+    final_columns = np.array(list(ends.values())).reshape(len(ends), width)
+    return trim(
+        Lattice(
+            lattice.utt,
+            1 + max((step.target for step in steps), default=0),
+            0,
+            np.array([step.source for step in steps], dtype=np.int64),
+            np.array([step.target for step in steps], dtype=np.int64),
+            tuple(step.word for step in steps),
+            {name: columns[:, index] for index, name in enumerate(lattice.scores, 1)},
+            np.array(list(ends), dtype=np.int64),
+            {name: final_columns[:, index] for index, name in enumerate(lattice.scores, 1)},
+            times,
+            header=lattice.header,
+        )
+    )

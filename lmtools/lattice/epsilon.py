@@ -1,0 +1,122 @@
+"""What can be reached without a word, and the lattice without arcs that have none."""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.lattice.order import leaving, topological, trim
+from lmtools.lattice.weights import total
+from lmtools.types import Lattice
+
+Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
+
+
+def unrolled(chain: Chain) -> list[int]:
+    """The arcs of a chain in order; where an element is itself a chain, its arcs stand in its place."""
+    arcs, open_ = [], [chain]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, tuple):
+            open_ += item  # the last one comes out first: backwards
+        elif item is not None:
+            arcs.append(item)
+    return arcs[::-1]
+
+
+class Closures:
+    """For each state, the states that epsilon arcs lead to with the best way there; computed when asked for.
+
+    `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a word. Impossible arcs are left out
+    of both.
+    """
+
+    def __init__(self, lattice: Lattice, scores: np.ndarray):
+        self.rank = np.empty(lattice.states, dtype=np.int64)
+        self.rank[topological(lattice)] = np.arange(lattice.states)
+        self.score, self.target = scores.tolist(), lattice.target.tolist()
+        self.words_of: list[list[int]] = []
+        self.epsilons_of: list[list[int]] = []
+        for arcs in leaving(lattice.source, lattice.states):
+            possible = [arc for arc in arcs if self.score[arc] > -np.inf]
+            self.words_of.append([arc for arc in possible if lattice.words[arc] is not None])
+            self.epsilons_of.append([arc for arc in possible if lattice.words[arc] is None])
+
+    def of(self, state: int) -> list[tuple[int, float, Chain]]:
+        """Triples (reached state, score, chain of arcs), the state itself first, then in topological order."""
+        if not self.epsilons_of[state]:
+            return [(state, 0.0, None)]
+        found, best, open_ = [], {state: (0.0, None)}, [(self.rank[state], state)]
+        while open_:
+            _, here = heapq.heappop(open_)
+            score, chain = best[here]
+            found.append((here, score, chain))
+            for arc in self.epsilons_of[here]:
+                there, value = self.target[arc], score + self.score[arc]
+                if there not in best:
+                    heapq.heappush(open_, (self.rank[there], there))
+                if there not in best or value > best[there][0]:
+                    best[there] = value, (chain, arc)
+        return found
+
+
+@dataclass(frozen=True)
+class Stop:
+    """An end after epsilons: the score of both, the chain of arcs, the index of the final state."""
+
+    score: float
+    chain: Chain
+    final: int
+
+
+class Stops:
+    """The best end within the reach of a state; `finals` (F,) are the weighted scores of ending."""
+
+    def __init__(self, lattice: Lattice, finals: np.ndarray):
+        ends = enumerate(zip(lattice.finals.tolist(), finals.tolist(), strict=True))
+        self.score = {state: (score, final) for final, (state, score) in ends if score > -np.inf}
+
+    def best(self, reach: list[tuple[int, float, Chain]]) -> Stop | None:
+        """The best end among `reach`, as Closures.of gives it; None if there is none."""
+        stops = [Stop(score + self.score[state][0], chain, self.score[state][1]) for state, score, chain in reach if state in self.score]
+        return max(stops, key=lambda stop: stop.score, default=None)
+
+
+def remove_epsilon(lattice: Lattice, weights: Mapping[str, float]) -> Lattice:
+    """An equivalent lattice, trimmed, in which every arc has a word: the epsilons before a word are added to its arc.
+
+    All named scores are kept along paths; where several ways of epsilons lead to the same arc or final state, the best under
+    `weights` stays (so it is equivalent for the best path of every word sequence, not for posteriors). Epsilons before the end go into
+    the final scores. Impossible epsilons are dropped. Extras are those of the word's arc and of the final state. UserError where
+    there is a cycle or no possible path. A state gets a copy of each arc within its reach: (epsilon ways) x (arcs) at worst.
+    """
+    lattice = trim(lattice)
+    scores, finals = total(lattice, weights)
+    closures = Closures(lattice, scores)
+    stops = Stops(lattice, finals)
+    arcs, ends = [], []  # (state, arc or final, chain of epsilons before it)
+    for state in sorted({lattice.start, *(closures.target[arc] for arcs_of in closures.words_of for arc in arcs_of)}):
+        reach = closures.of(state)
+        arcs += [(state, arc, chain) for here, _, chain in reach for arc in closures.words_of[here]]
+        if stop := stops.best(reach):
+            ends.append((state, stop.final, stop.chain))
+    return trim(joined(lattice, arcs, ends))
+
+
+def joined(lattice: Lattice, arcs: list[tuple[int, int, Chain]], ends: list[tuple[int, int, Chain]]) -> Lattice:
+    """The lattice of these arcs and finals, each (state, arc or final that it stands for, chain whose scores it takes over)."""
+    states, rows, chains = (list(column) for column in zip(*arcs, strict=True)) if arcs else ([], [], [])
+    final_states, final_rows, final_chains = (list(column) for column in zip(*ends, strict=True)) if ends else ([], [], [])
+    taken = lattice.take(rows, final_rows, source=np.array(states, dtype=np.int64), finals=np.array(final_states, dtype=np.int64))
+    return taken.take(
+        np.arange(len(rows)),
+        np.arange(len(final_rows)),
+        scores={name: column + added(lattice.scores[name], chains) for name, column in taken.scores.items()},
+        final_scores={name: column + added(lattice.scores[name], final_chains) for name, column in taken.final_scores.items()},
+    )
+
+
+def added(column: np.ndarray, chains: Iterable[Chain]) -> np.ndarray:
+    """The sum of a score over each chain of arcs."""
+    return np.array([column[unrolled(chain)].sum() if chain else 0.0 for chain in chains])

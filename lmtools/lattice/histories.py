@@ -1,0 +1,111 @@
+"""Histories as numbers: answers asked for once, histories that share their last words, and mixtures of language models."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.errors import UserError
+
+SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is one int64
+
+
+class Memo:
+    """One model's answers for an utterance, each (node, word) asked for once; words are places in `vocabulary`, which may grow.
+
+    So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
+    """
+
+    def __init__(self, lm, vocabulary: Sequence[str]):
+        self.lm, self.vocabulary = lm, vocabulary
+        self.keys, self.longer = np.zeros((2, 0), dtype=np.int64)  # (K,) the pairs, sorted, and where they lead
+        self.scores = np.zeros(0)  # (K,)
+
+    def words(self, nodes: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`Prefixes.words` for pairs (N,) of node and word id, in any number of repeats."""
+        keys, place = np.unique(nodes * SHIFT + words, return_inverse=True)
+        at = np.searchsorted(self.keys, keys)
+        new = np.append(self.keys, -1)[at] != keys
+        if new.any():
+            self.ask(keys[new], at[new])
+            at = np.searchsorted(self.keys, keys)
+        return self.scores[at][place], self.longer[at][place]
+
+    def ask(self, keys: np.ndarray, at: np.ndarray) -> None:
+        """Take up the answers to `keys`, whose places among the known ones are `at`."""
+        scores, longer = self.lm.words(keys // SHIFT, [self.vocabulary[word] for word in (keys % SHIFT).tolist()])
+        self.keys, self.scores, self.longer = map(np.insert, (self.keys, self.scores, self.longer), (at, at, at), (keys, scores, longer))
+
+    def end(self, nodes: np.ndarray) -> np.ndarray:
+        """`Prefixes.end` for nodes (N,), repeats allowed."""
+        distinct, place = np.unique(nodes, return_inverse=True)
+        return self.lm.end(distinct)[place] if len(distinct) else np.zeros(0)
+
+
+class Interned:
+    """Numbers of hashable things, from 0 in the order of their coming."""
+
+    def __init__(self, *things):
+        self.things, self.numbers = list(things), {thing: number for number, thing in enumerate(things)}
+
+    def __call__(self, thing) -> int:
+        number = self.numbers.setdefault(thing, len(self.things))
+        if number == len(self.things):
+            self.things.append(thing)
+        return number
+
+
+class Suffixes:
+    """Prefixes known by their last `length` words alone; a model of this kind gives every word the score 0."""
+
+    start = 0
+
+    def __init__(self, length: int):
+        self.length, self.interned = length, Interned(())
+
+    def words(self, nodes, words):
+        histories = [(*self.interned.things[node], word) for node, word in zip(nodes.tolist(), words, strict=True)]
+        longer = [self.interned(history[max(0, len(history) - self.length) :]) for history in histories]
+        return np.zeros(len(longer)), np.array(longer, dtype=np.int64)
+
+    def end(self, nodes):
+        return np.zeros(len(nodes))
+
+
+class Mixture:
+    """The linear interpolation of several models, word by word: log of the sum over i of weights[i] p_i(word | prefix)."""
+
+    def __init__(self, parts: Sequence, weights: Sequence[float]):
+        self.logs = np.log(weights)[:, None]  # (P, 1)
+        self.vocabulary = Interned()
+        self.memos = [Memo(part, self.vocabulary.things) for part in parts]
+        self.interned = Interned(tuple(part.start for part in parts))
+        self.start = 0
+
+    def nodes(self, nodes: np.ndarray) -> np.ndarray:
+        """The parts' own nodes (P, N)."""
+        return np.array([self.interned.things[node] for node in nodes.tolist()], dtype=np.int64).reshape(-1, len(self.memos)).T
+
+    def words(self, nodes, words):
+        ids = np.array([self.vocabulary(word) for word in words], dtype=np.int64)
+        scores, longer = zip(*(memo.words(own, ids) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)), strict=True)
+        numbers = [self.interned(row) for row in zip(*(own.tolist() for own in longer), strict=True)]
+        return np.logaddexp.reduce(self.logs + scores), np.array(numbers, dtype=np.int64)
+
+    def end(self, nodes):
+        return np.logaddexp.reduce(self.logs + [memo.end(own) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)])
+
+
+class MixtureLM:
+    """A linear interpolation of `PrefixLM`s as one of them; UserError unless there is one positive weight each and they sum to 1."""
+
+    def __init__(self, parts: Sequence, weights: Sequence[float]):
+        if len(parts) != len(weights) or not all(weight > 0 for weight in weights) or abs(sum(weights) - 1) > 1e-6:
+            given = " ".join(f"{weight:g}" for weight in weights)
+            raise UserError(f"mixture of {len(parts)} language models with weights {given}: give each one above 0, 1 in sum")
+        self.parts, self.weights = tuple(parts), tuple(weights)
+        inner = [f"{weight:g}*{part.signature['model']}" for part, weight in zip(parts, weights, strict=True)]
+        self.signature = {"lm": "mixture", "model": "+".join(inner), "version": parts[0].signature["version"]}
+
+    def utterance(self) -> Mixture:
+        """The prefixes of one utterance."""
+        return Mixture([part.utterance() for part in self.parts], self.weights)

@@ -1,0 +1,125 @@
+"""The order of a lattice's states, and which of them lie on a path."""
+
+import heapq
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.types import Lattice
+
+
+def leaving(states: np.ndarray, count: int) -> list[list[int]]:
+    """For each of `count` states the arcs, in their order, whose end in `states` (A,) it is: pass sources or targets."""
+    arcs: list[list[int]] = [[] for _ in range(count)]
+    for arc, state in enumerate(states.tolist()):
+        arcs[state].append(arc)
+    return arcs
+
+
+def topological(lattice: Lattice) -> np.ndarray:
+    """The states (S,), reachable or not, so that every arc leads forward; among several the lowest number first.
+
+    States that are numbered so already keep their order. UserError where there is a cycle.
+    """
+    if (lattice.source < lattice.target).all():
+        return np.arange(lattice.states)
+    arcs, targets = leaving(lattice.source, lattice.states), lattice.target.tolist()
+    missing = np.bincount(lattice.target, minlength=lattice.states).tolist()
+    ready = [state for state, count in enumerate(missing) if not count]
+    order = []
+    while ready:
+        order.append(heapq.heappop(ready))
+        for arc in arcs[order[-1]]:
+            missing[targets[arc]] -= 1
+            if not missing[targets[arc]]:
+                heapq.heappush(ready, targets[arc])
+    if len(order) < lattice.states:
+        state = on_cycle(lattice, missing)
+        raise UserError(f"{lattice.utt}: cycle through state {state}; cut it with lmtools lattice info --repair")
+    return np.array(order, dtype=np.int64)
+
+
+def on_cycle(lattice: Lattice, missing: list[int]) -> int:
+    """A state on a cycle, where `missing` counts each state's arcs from states that no order reached."""
+    before = {target: source for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True) if missing[source]}
+    state, seen = next(state for state, count in enumerate(missing) if count), set()
+    while state not in seen:  # each has one before it that was not reached either: backwards it must come round
+        seen.add(state)
+        state = before[state]
+    return state
+
+
+def levels(lattice: Lattice) -> np.ndarray:
+    """The most arcs on a way from the start to each state (S,) int64, -1 for the unreachable; UserError where there is a cycle."""
+    rank = np.empty(lattice.states, dtype=np.int64)
+    rank[topological(lattice)] = np.arange(lattice.states)
+    forward = np.argsort(rank[lattice.source], kind="stable")
+    level = [-1] * lattice.states
+    level[lattice.start] = 0
+    for source, target in zip(lattice.source[forward].tolist(), lattice.target[forward].tolist(), strict=True):
+        if level[source] >= level[target] and level[source] >= 0:
+            level[target] = level[source] + 1
+    return np.array(level, dtype=np.int64)
+
+
+def reached(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
+    """Which states (S,) bool can be reached from `start` along `arcs` of each state, leading to `other` (A,)."""
+    found, open_ = np.zeros(len(arcs), dtype=bool), list(start)
+    found[open_] = True
+    while open_:
+        for arc in arcs[open_.pop()]:
+            if not found[other[arc]]:
+                found[other[arc]] = True
+                open_.append(other[arc])
+    return found
+
+
+def reachable(lattice: Lattice) -> np.ndarray:
+    """Which states (S,) bool the start leads to; cycles are no trouble."""
+    return reached([lattice.start], leaving(lattice.source, lattice.states), lattice.target.tolist())
+
+
+def alive(lattice: Lattice) -> np.ndarray:
+    """Which states (S,) bool lead to a final state; cycles are no trouble."""
+    return reached(lattice.finals.tolist(), leaving(lattice.target, lattice.states), lattice.source.tolist())
+
+
+def connected(lattice: Lattice) -> np.ndarray:
+    """Which states (S,) bool lie on a path from the start to a final state, whatever its scores; cycles are no trouble."""
+    return reachable(lattice) & alive(lattice)
+
+
+def trim(lattice: Lattice) -> Lattice:
+    """The same paths without other states and arcs: states in topological order, the start 0, arcs by source.
+
+    UserError where there is a cycle or no path.
+    """
+    on_path = connected(lattice)
+    if not on_path.any():
+        raise no_path(lattice)
+    inside = on_path[lattice.source] & on_path[lattice.target]
+    lattice = renumbered(lattice, on_path, np.flatnonzero(inside))
+    lattice = renumbered(lattice, topological(lattice), np.arange(len(lattice.words)))
+    return lattice.take(np.argsort(lattice.source, kind="stable"), np.arange(len(lattice.finals)))
+
+
+def renumbered(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
+    """The lattice of these states (indices in their new order, or a mask) and of the arcs with these indices between them."""
+    kept = np.flatnonzero(states) if states.dtype == bool else states
+    number = np.full(lattice.states, -1, dtype=np.int64)
+    number[kept] = np.arange(len(kept))
+    return lattice.take(
+        arcs,
+        np.flatnonzero(number[lattice.finals] >= 0),
+        states=len(kept),
+        start=int(number[lattice.start]),
+        source=number[lattice.source[arcs]],
+        target=number[lattice.target[arcs]],
+        finals=number[lattice.finals[number[lattice.finals] >= 0]],
+        times=None if lattice.times is None else lattice.times[kept],
+    )
+
+
+def no_path(lattice: Lattice) -> UserError:
+    """What to say of a lattice without a path of finite score."""
+    return UserError(f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools lattice info --repair")

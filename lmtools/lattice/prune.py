@@ -1,0 +1,75 @@
+"""Smaller lattices: the arcs of the best paths, by beam or by budget."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lmtools.lattice.forward import through
+from lmtools.lattice.order import leaving, trim
+from lmtools.types import Lattice
+
+
+def prune(
+    lattice: Lattice, weights: Mapping[str, float], beam: float | None = None, arcs: int | None = None, density: float | None = None
+) -> Lattice:
+    """The lattice of the best paths, trimmed; the best path always stays, a UserError where none is possible.
+
+    `beam`: an arc or final state stays whose best path is at most so much worse than the best of all. `arcs`: so many arcs at most,
+    or as many as the best path has; they come path by path, the best first, until the next path would be too much. `density` is the
+    same in arcs a word of the best path. What is not given does not limit; arcs and ends of no possible path always go.
+    """
+    through_arcs, through_finals, best = through(lattice, weights)
+    value = np.concatenate([through_arcs, through_finals])
+    floor = -np.inf if beam is None else best - beam - rounding(best)
+    keep = (value >= floor) & (value > -np.inf)
+    if arcs is not None or density is not None:
+        keep &= affordable(lattice, value, arcs, density)
+    size = len(lattice.words)
+    return trim(lattice.take(np.flatnonzero(keep[:size]), np.flatnonzero(keep[size:])))
+
+
+def rounding(score: float) -> float:
+    """By how much equal scores of this size may differ that were added up in another order."""
+    return 1e-12 * (1 + abs(score))
+
+
+def affordable(lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None) -> np.ndarray:
+    """Which rows (A + F,), arcs and then finals, fit the budget; `value` (A + F,) is the best path's score through each.
+
+    The end is a state beyond all, to which each final state has a row: so a path is rows from the start to there.
+    """
+    size, end = len(lattice.words), lattice.states
+    sources, targets = np.append(lattice.source, lattice.finals), np.append(lattice.target, np.full(len(lattice.finals), end))
+    before, after = best_rows(targets, value, end + 1), best_rows(sources, value, end + 1)
+    source, target = sources.tolist(), targets.tolist()
+    reached, led = np.zeros(end + 1, dtype=bool), np.zeros(end + 1, dtype=bool)  # kept rows come here, go on from here
+    reached[lattice.start] = led[end] = True
+    keep = np.zeros(len(value), dtype=bool)
+    budget, spent = np.inf if arcs is None else arcs, 0
+    for row in np.argsort(-value, kind="stable").tolist():
+        if value[row] == -np.inf:
+            break
+        if keep[row]:
+            continue
+        path, state = [row], source[row]
+        while not reached[state]:
+            path.append(before[state])
+            state = source[path[-1]]
+        state = target[row]
+        while not led[state]:
+            path.append(after[state])
+            state = target[path[-1]]
+        cost = sum(row < size for row in path)
+        if not spent and density is not None:  # this is the best path
+            budget = min(budget, density * max(1, sum(row < size and lattice.words[row] is not None for row in path)))
+        if keep.any() and spent + cost > budget:
+            break
+        spent += cost
+        keep[path] = True
+        reached[[target[row] for row in path]] = led[[source[row] for row in path]] = True
+    return keep
+
+
+def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:
+    """For each of `count` states the row of the highest value among those that have it in `states`, the first of equals; -1: none."""
+    return [max(rows, key=value.__getitem__, default=-1) for rows in leaving(states, count)]

@@ -1,0 +1,145 @@
+"""Rescoring of lattices by any language models: left-to-right ones state by state, those that read both sides over a path cover."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lmtools.errors import UserError
+from lmtools.lattice.check import repaired
+from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
+from lmtools.lattice.histories import MixtureLM
+from lmtools.lattice.prune import prune
+from lmtools.score.cover import rescore_cover
+from lmtools.score.planner import out_of_memory
+from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
+from lmtools.score.scorers import Scorer, load_scorer
+from lmtools.types import EMPTY, Lattice
+
+LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What lattices are rescored by, and how.
+
+    `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score -> the names of left-to-right models
+    in `lms` and their shares; those have no score of their own then. `old`: the model that is part of the lattice's `graph` score.
+    `weights` of scores, old and new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before, `order`,
+    `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that is one number is that of all models that
+    never forget, which n-gram models do. `cover_beam` prunes what models that read both sides are to score, by all other scores: the
+    better the paths, the nearer are the scores of arcs to those of whole sentences.
+    """
+
+    lms: Mapping[str, str]
+    weights: Mapping[str, float]
+    mixtures: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)
+    old: str | None = None
+    prune_beam: float | None = None
+    prune_arcs: int | None = None
+    cover_beam: float | None = None
+    order: Mapping[str, int | None] | int | None = None
+    beam: float = math.inf
+    tokens: int | None = None
+    states: int = STATES
+    device: str = "auto"
+    precision: str = "float32"
+
+    def load(self) -> "Rescorer":
+        """The rescorer, its models loaded; UserError for one that cannot be, and for names that do not fit together."""
+        specs = dict.fromkeys([*self.lms.values(), *([self.old] if self.old else [])])
+        scorers = {spec: load_scorer(spec, self.device, self.precision) for spec in specs}
+        return Rescorer(self, {name: scorers[spec] for name, spec in self.lms.items()}, scorers.get(self.old))
+
+
+class Rescorer:
+    """Rescores one lattice at a time; `signatures` says for each new score which model gives it."""
+
+    def __init__(self, settings: Settings, scorers: Mapping[str, Scorer], old: Scorer | None = None):
+        check_names(settings)
+        self.settings = settings
+        mixed = {part: load_prefix_lm(scorers[part]) for parts in settings.mixtures.values() for part in parts}
+        alone = {name: scorer for name, scorer in scorers.items() if name not in mixed}
+        self.left = {name: load_prefix_lm(scorer) for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT}
+        self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
+        for name, parts in settings.mixtures.items():
+            self.left[name] = MixtureLM([mixed[part] for part in parts], list(parts.values()))
+        self.old = old and load_prefix_lm(old)
+        one = {name: settings.order for name, lm in self.left.items() if endless(lm)}
+        self.order = settings.order if isinstance(settings.order, Mapping) else one
+        self.signatures = {name: lm.signature for name, lm in (self.left | self.both_sides).items()}
+
+    def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+        """The lattice with one more score a model, and messages for the user; UserErrors name the utterance.
+
+        What is broken is repaired, and what is too large for the memory or the bounds is pruned, with a message.
+        """
+        try:
+            refuse_taken(lattice, self.signatures)
+            lattice, messages = self.made_small(*repaired(lattice))
+            lattice, more = self.expanded(lattice)
+            messages += more
+            if self.both_sides and self.settings.cover_beam is not None:
+                lattice = prune(lattice, self.known(lattice), self.settings.cover_beam)
+            for name, scorer in self.both_sides.items():
+                lattice, _ = rescore_cover(lattice, scorer, self.known(lattice, name), name)
+            return lattice, messages
+        except UserError as error:
+            raise error if str(error).startswith(lattice.utt) else UserError(f"{lattice.utt}: {error}") from None
+
+    def made_small(self, lattice: Lattice, messages: list[str]) -> tuple[Lattice, list[str]]:
+        """The lattice within the bounds that hold before the expansion."""
+        settings = self.settings
+        if settings.prune_beam is None and settings.prune_arcs is None:
+            return lattice, messages
+        return prune(lattice, self.known(lattice), settings.prune_beam, settings.prune_arcs), messages
+
+    def known(self, lattice: Lattice, *names: str) -> dict[str, float]:
+        """The weights of what the lattice has, of `names`, and of what no model will give, which is an error where it is used."""
+        coming = (self.signatures.keys() | ({OLD} if self.old else set())) - lattice.scores.keys() - set(names)
+        return {name: weight for name, weight in self.settings.weights.items() if name not in coming}
+
+    def expanded(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+        """The lattice with the scores of the left-to-right models; where memory does not suffice, of a lattice of half the arcs."""
+        whole, messages = len(lattice.words), []
+        while self.left or self.old:
+            try:
+                done, more = self.expanded_whole(lattice)
+                return done, messages + more
+            except (MemoryError, RuntimeError) as error:
+                if not out_of_memory(error):
+                    raise
+            smaller = prune(lattice, self.known(lattice), arcs=len(lattice.words) // 2)
+            if len(smaller.words) == len(lattice.words):
+                raise UserError(f"{lattice.utt}: not even its best path fits into memory; drop it or use a larger machine")
+            lattice = smaller
+            messages = [f"{lattice.utt}: too large for the memory; pruned from {whole} to {len(lattice.words)} arcs before"]
+        return lattice, messages
+
+    def expanded_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+        """What `expand` makes of the lattice."""
+        settings, old = self.settings, self.old and self.old.utterance()
+        lms = {name: lm.utterance() for name, lm in self.left.items()}
+        bounds = {"order": self.order, "beam": settings.beam, "tokens": settings.tokens, "states": settings.states}
+        return expand(lattice, lms, self.known(lattice, *lms, OLD), **bounds, old=old)
+
+
+def check_names(settings: Settings) -> None:
+    """UserError where names in `settings` clash, or mean no model that they could."""
+    parts = [part for parts in settings.mixtures.values() for part in parts]
+    new = [name for name in settings.lms if name not in parts] + list(settings.mixtures) + ([OLD] if settings.old else [])
+    if not new:
+        raise UserError("no language model to rescore lattices with; name one")
+    for name in new:
+        if new.count(name) > 1 or (name in settings.mixtures and name in settings.lms):
+            raise UserError(f"two language models are called {name!r}; give each its own name ({OLD!r} is the old model's)")
+        if settings.weights and name not in settings.weights and name != OLD:
+            raise UserError(f"no weight for {name!r}; give all language models one, 0 if its score is not to count")
+    orders = settings.order if isinstance(settings.order, Mapping) else ()
+    for kind, names, known in (("mixture", parts, settings.lms), ("order", orders, new)):
+        if unknown := [name for name in names if name not in known]:
+            raise UserError(f"{kind} of {unknown[0]!r}: no language model is called so; known are {', '.join(known)}")
+
+
+def endless(lm: PrefixLM) -> bool:
+    """Whether a word may depend on all words before it."""
+    return any(map(endless, lm.parts)) if isinstance(lm, MixtureLM) else not isinstance(lm, NgramPrefixLM)

@@ -1,0 +1,68 @@
+"""Left-to-right language models over the word prefixes of an utterance, for the expansion of lattices (lmtools.lattice.expand)."""
+
+from collections.abc import Sequence
+
+import kenlm
+import numpy as np
+
+from lmtools.lattice.expand import PrefixLM
+from lmtools.lattice.histories import Interned
+from lmtools.ngram.model import LN10
+from lmtools.score.neural_prefixes import NeuralPrefixLM
+from lmtools.score.scorers import Ngram, Scorer
+from lmtools.score.words import WordTokens
+
+
+class NgramPrefixLM:
+    """An n-gram model as lmtools.lattice.expand asks for it."""
+
+    def __init__(self, scorer: Ngram):
+        self.model, self.signature = scorer.model.kenlm, scorer.signature
+        self.words = WordTokens(scorer)
+
+    def utterance(self) -> "NgramPrefixes":
+        """The prefixes of one utterance."""
+        return NgramPrefixes(self)
+
+
+class NgramPrefixes:
+    """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest history that decides the future.
+
+    Scores equal those of the whole sentence in `NgramModel.query`; a word that normalises to nothing scores 0 and keeps its node.
+    """
+
+    start = 0
+
+    def __init__(self, lm: NgramPrefixLM):
+        self.lm, self.score = lm, lm.model.BaseScore
+        begin = kenlm.State()
+        lm.model.BeginSentenceWrite(begin)
+        self.states = Interned(begin)  # which no other prefix has: <s> in a text is an unknown word
+
+    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """See lmtools.lattice.expand.Prefixes."""
+        self.lm.words.learn(words)
+        rows = [self.word(node, word) for node, word in zip(nodes.tolist(), words, strict=True)]
+        scores, longer = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(scores, dtype=np.float64) * LN10, np.array(longer, dtype=np.int64)
+
+    def word(self, node: int, word: str) -> tuple[float, int]:
+        """log10 p(word | prefix) and the longer prefix."""
+        total, state = 0.0, self.states.things[node]
+        tokens = self.lm.words.tokens(word, node == self.start)
+        for token in tokens:
+            before, state = state, kenlm.State()
+            total += self.score(before, token.encode("utf-8", "replace").decode(), state)
+        return total, self.states(state) if tokens else node
+
+    def end(self, nodes: np.ndarray) -> np.ndarray:
+        """See lmtools.lattice.expand.Prefixes."""
+        after = kenlm.State()
+        return np.array([self.score(self.states.things[node], "</s>", after) for node in nodes.tolist()], dtype=np.float64) * LN10
+
+
+def load_prefix_lm(scorer: Scorer) -> PrefixLM:
+    """The left-to-right model in `scorer`; UserError if it gives no word's probability from the words before alone."""
+    if isinstance(scorer, Ngram):
+        return NgramPrefixLM(scorer)
+    return NeuralPrefixLM(scorer)

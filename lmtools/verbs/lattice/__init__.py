@@ -1,0 +1,27 @@
+"""lmtools lattice: what lattices hold, their best paths and oracles, and rescoring with language models."""
+
+import argparse
+
+from lmtools.formats import form
+from lmtools.formats.lattices import LATTICES
+from lmtools.verbs.lattice import info, nbest, oracle, rescore
+
+ACTIONS = {"info": info, "nbest": nbest, "oracle": oracle, "rescore": rescore}
+
+
+def arguments(parser):
+    """Declare the actions and the options of each."""
+    actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True)
+    for name, module in ACTIONS.items():
+        about = module.__doc__.partition(": ")[2].strip()
+        sub = actions.add_parser(name, help=about, description=about, epilog=f"Formats of lattices. {form.about(LATTICES)}")
+        sub.add_argument("input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input")
+        sub.add_argument("--from", dest="source", metavar="FMT", help="its format, NAME or NAME:option=value,... (default: recognised)")
+        sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        module.arguments(sub)
+        sub.set_defaults(act=module.run)
+
+
+def run(args):
+    """Do what the action says."""
+    return args.act(args)

@@ -1,0 +1,93 @@
+"""What the actions on lattices share: weights, references, repairs, messages."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.formats import kaldi_text
+from lmtools.formats.checks import number
+from lmtools.formats.lattices import default_weights, stream
+from lmtools.lattice.check import repaired
+from lmtools.rescore import load
+from lmtools.types import Lattice
+
+
+def add_weights(parser, default: str):
+    """The option that says how an arc's scores are added."""
+    about = f"NAME=W,... or what `lmtools tune` wrote; `words` is a bonus a word ({default})"
+    parser.add_argument("--weights", metavar="W", help=about.replace("%", "%%"))
+
+
+def from_zero(text: str) -> int:
+    """A whole number from 0, for argparse."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{value} is below 0")
+    return value
+
+
+def width(text: str) -> float:
+    """The width of a beam, for argparse."""
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError(f"{value} is no width; give a number from 0")
+    return value
+
+
+HEADERS = "default: those of the lattice's header, as an SLF's lmscale and wdpenalty, or else 1 for each score"
+
+
+def weights_of(args) -> Mapping[str, float] | None:
+    """The weights that the option gives, None without it."""
+    if not args.weights:
+        return None
+    if "=" not in args.weights or Path(args.weights).exists():
+        return dict(load(args.weights).features)
+    weights = {}
+    for name, _, value in (part.partition("=") for part in args.weights.split(",")):
+        if not name or name in weights:
+            raise UserError(f"--weights {args.weights}: {name or 'no name'!r} before a weight; write NAME=NUMBER,..., each name once")
+        weights[name] = number(value, f"--weights {args.weights}", f"the weight of {name!r}")
+    return weights
+
+
+def known(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
+    """`weights`, or the lattice's own."""
+    return default_weights(lattice) if weights is None else weights
+
+
+def lattices_of(args, source: str | None = None) -> Iterator[Lattice]:
+    """The lattices of the input one by one, in the format `source` or that of the arguments; UserError if there are none."""
+    some = False
+    for lattice in stream(args.input, source or args.source):
+        some = True
+        yield lattice
+    if not some:
+        raise UserError(f"{args.input}: no lattices; give the recogniser's")
+
+
+def references(path: str | None) -> Callable[[str], str | None]:
+    """The reference of an utterance, None for all without a path; UserError for an utterance that the references lack."""
+    texts = kaldi_text.read(path) if path else {}
+
+    def reference(utt: str) -> str | None:
+        if path and utt not in texts:
+            raise UserError(f"{path}: no reference for lattice {utt!r}; make the ids the same on both sides")
+        return texts.get(utt)
+
+    return reference
+
+
+def sound(lattice: Lattice) -> Lattice:
+    """The lattice, repaired where algorithms need it; what was done is said."""
+    lattice, messages = repaired(lattice)
+    say(messages)
+    return lattice
+
+
+def say(lines: Iterable[str]) -> None:
+    """Print messages on standard error."""
+    for line in lines:
+        print(line, file=sys.stderr)

@@ -1,0 +1,64 @@
+"""lmtools lattice info: lattices, states, arcs, density, and what is broken; --repair writes them without it"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from lmtools.formats import form
+from lmtools.formats.lattices import LATTICES
+from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
+from lmtools.lattice.density import Statistics, statistics, together
+from lmtools.types import Lattice
+from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, references, say, weights_of
+
+
+def arguments(parser):
+    """Declare the action's options."""
+    add_weights(parser, HEADERS)
+    parser.add_argument("--ref", metavar="F", help="Kaldi text with the references, for the density (default: the best path)")
+    parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
+    parser.add_argument("--repair", metavar="OUT", help="write the lattices without what is broken")
+    parser.add_argument("--to", default="slf", metavar="FMT", help="format of --repair (default: %(default)s)")
+
+
+def run(args):
+    """Print sizes and problems; repair if asked."""
+    sizes, broken = [], {}
+    looked_at = look(args, sizes, broken)
+    if args.repair:
+        form.named(args.to, LATTICES).write(looked_at, args.repair)
+    else:
+        deque(looked_at, maxlen=0)
+    print(f"{args.input}: {len(sizes):,} lattices, {line(together(sizes))}")
+    for (severity, kind), cases in sorted(broken.items()):
+        utt, first = cases[0]
+        count = sum(problem.count for _, problem in cases)
+        print(f"{severity}: {kind}: {count:,} in {len(cases):,} lattices, first {first.example} of {utt!r}")
+
+
+def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
+    """The lattices without what is broken; their sizes (as they came, where these can be counted) and problems are entered on the way."""
+    weights, reference = weights_of(args), references(args.ref)
+    for lattice in lattices_of(args):
+        found = problems(lattice)
+        for problem in found:
+            broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
+        better, done = repair(lattice)
+        words = reference(lattice.utt)
+        countable = better if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in found) else lattice
+        sizes.append(statistics(countable, known(weights, better), None if words is None else words.split()))
+        if args.each:
+            print(f"{lattice.utt}: {line(sizes[-1])}")
+        if args.repair:
+            say(f"{lattice.utt}: {message}" for message in done)
+        yield better
+
+
+def line(size: Statistics) -> str:
+    """The sizes of one lattice or of many in one line."""
+    parts = [f"{size.states:,} states", f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)"]
+    if size.arcs_a_word is not None:
+        parts.append(f"{size.arcs_a_word:.1f} arcs a word")
+    if size.arcs_a_second is not None:
+        parts.append(f"{size.seconds:,.1f} s, {size.arcs_a_second:,.1f} arcs a second")
+    mean = " a lattice (geometric mean)" if size.lattices > 1 else ""
+    return ", ".join([*parts, f"10^{size.paths / size.lattices:.1f} paths{mean}"])

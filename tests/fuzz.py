@@ -1,0 +1,274 @@
+"""Feeds every reader of formats with damaged files: it must return or raise a UserError of one line that names the path.
+
+`python tests/fuzz.py --seconds 60 [--format NAME ...] [--seed N]` goes on for that long a format and prints what reproduces a failure.
+Damage is a function of (format, seed, turn), so that a turn can be run again by itself.
+"""
+
+import argparse
+import contextlib
+import gzip
+import itertools
+import math
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fuzz_seeds import SEEDS, WORDS
+from lattices import random_lattice
+
+from lmtools.errors import UserError
+from lmtools.formats import FORMATS, form, plain, scores
+from lmtools.formats.lattices import LATTICES
+from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
+
+OPTIONS = {  # other ways to read a format
+    "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"], "moses": ["gaps=skip", "bpe=subword_nmt"],
+    "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"], "hyporadise": ["score=none", "score=-am_score"],
+    "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
+}  # fmt: skip
+Files = Mapping[str, bytes]  # content by path below a directory; the empty path is that of a single file
+NASTY = [
+    *("\ufeff", "\u2028", "\u3000", "\u0661", "\r", "\n", "\n\n", "\t", " ", "-", "|||", "="), *"()[]{}'\",:",
+    *("", "nan", "inf", "-Infinity", "1e400", "-1", "0", "1.5", "1_0", "99999999999", "9" * 400, "\\ud83d", "null", "[" * 3000),
+    *("1if", "\\d", "<eps>", "!NULL", "#0", "@@", b"\x00", b"\xff\xfe", b"\x80\x00\x00\x00", b"\xff" * 8),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader, the ways to call it, and undamaged input for it."""
+
+    name: str
+    specs: tuple[str, ...]
+    formats: Mapping[str, form.Format]
+    seeds: tuple[Files, ...]
+
+    def read(self, path, spec: str) -> list:
+        """What the reader makes of `path`."""
+        return list(form.named(spec, self.formats).read(path))
+
+
+def targets() -> dict[str, Target]:
+    """All readers by name, with what their writers make of toys and hand-made files."""
+    others = {
+        "plain": form.Format("", lambda path, first: False, plain.read, plain.write),
+        "scores": form.Format("", lambda path, first: False, lambda path: [scores.read(path)], lambda tables, path: None),
+    }
+    result = {}
+    for formats, toys in ((FORMATS, nbest_toys()), (LATTICES, lattice_toys()), (others, [])):
+        for name in formats:
+            seeds = [*SEEDS.get(name, []), *(files for toy in toys if (files := made(formats[name], toy)))]
+            seeds += kaldi_tables() if name == "kaldi" else []
+            result[name] = Target(name, (name, *(f"{name}:{options}" for options in OPTIONS.get(name, ()))), formats, tuple(seeds))
+    return result
+
+
+def nbest_toys() -> list[list[NBest]]:
+    """Sets of lists, of which each format can hold some."""
+    names = {"system:a": 1.0, "system:b": 0.0}
+    systems = (Hypothesis("blue finch", names, {"system": "a"}), Hypothesis("blue", {"system:a": 0.0, "system:b": 1.0}, {"system": "b"}))
+    full = tuple(Hypothesis(text, {"am": -7.5, "lm": -3.25}) for text in ("blue finch sings", "blue fins", "'s ▁x"))
+    plain = tuple(Hypothesis(text, {"am": -7.5}) for text in ("blue finch sings", "blue fins"))
+    return [
+        [NBest("1", full, "blue finch"), NBest("2", full[:1], "")], [NBest("zed1", plain), NBest("zed2", plain[1:])],
+        [NBest("zed1", (Hypothesis("blue finch"),)), NBest("zed2", (Hypothesis(""),))], [NBest("1", systems), NBest("2", systems)],
+    ]  # fmt: skip
+
+
+def lattice_toys() -> list[list[Lattice]]:
+    """Sets of lattices, of which each format can hold some."""
+    rng = random.Random(7)
+    rich = [random_lattice(rng, 5, 8, epsilons=epsilons) for epsilons in (0.0, 0.3)]
+    steps = [(0, 1, "a", 0.25), (0, 1, "b", 0.75), (1, 2, "c", 0.5), (1, 2, None, 0.5)]
+    arcs = [Arc(source, target, word, {"am": math.log(posterior)}) for source, target, word, posterior in steps]
+    sausage = Lattice.of("zed1", 3, 0, arcs, [Final(2)])
+    return [[rich[0]], [rich[1]], [replace(sausage, utt="1")], [sausage, replace(sausage, utt="zed2")]]
+
+
+def kaldi_tables() -> list[Files]:
+    """Directories with a words.txt and a table of lattices, in every form that Kaldi has."""
+    result = []
+    sausage = lattice_toys()[2]
+    for kind, shape in itertools.product(("ark", "ark,t"), ("compact", "lattice")):
+        with tempfile.TemporaryDirectory() as home:
+            Path(home, "words.txt").write_bytes(WORDS)
+            form.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(sausage, f"{kind}:{home}/lat.1")
+            result.append({file.name: file.read_bytes() for file in sorted(Path(home).iterdir())})
+    return result
+
+
+def made(form_: form.Format, toy: list) -> Files | None:
+    """The files that a format's writer makes of `toy`, None if it cannot hold it."""
+    with tempfile.TemporaryDirectory() as home:
+        place = Path(home, "x")
+        with contextlib.suppress(UserError):
+            form_.write(toy, place)
+            if place.is_dir():
+                return {str(file.relative_to(place)): file.read_bytes() for file in sorted(place.rglob("*")) if file.is_file()}
+            return {"": place.read_bytes()}
+    return None
+
+
+def damaged(files: Files, rng: random.Random) -> Files:
+    """`files` with one to five changes; now and then a file less, or a file for a directory."""
+    result = dict(files)
+    for _ in range(rng.choice((1, 1, 2, 3, 5))):
+        name = rng.choice(sorted(result))
+        if len(result) > 1 and rng.random() < 0.05:
+            del result[name]
+            continue
+        result[name] = changed(result[name], rng)
+    return {"": next(iter(result.values()))} if rng.random() < 0.02 else result
+
+
+def changed(data: bytes, rng: random.Random) -> bytes:
+    """`data` with one change: to bytes, to tokens, to lines."""
+    if data[:2] == b"\x1f\x8b" and rng.random() < 0.8:
+        with contextlib.suppress(OSError, EOFError, zlib.error):
+            return gzip.compress(changed(gzip.decompress(data), rng), mtime=0)
+    start, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
+    end = min(end, start + rng.choice((1, 2, 4, 8, 64)))
+    match rng.randrange(9):
+        case 0:
+            return data[:start] + bytes(rng.randrange(256) for _ in range(end - start)) + data[end:]
+        case 1:
+            return data[:start] + data[end:]
+        case 2:
+            return data[:end] + data[start:]
+        case 3:
+            return data[:start]
+        case 4:
+            return data[:start] + nasty(rng) + data[rng.choice((start, end)) :]
+        case 5 | 6:
+            return retokened(data, rng)
+    lines = data.split(b"\n")
+    here, there = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[here] = rng.choice([lines[there], b"", lines[here] + lines[there], lines[here] + b"\n" + lines[there]])
+    return b"\n".join(lines)
+
+
+def nasty(rng: random.Random) -> bytes:
+    """Something that a reader may stumble over."""
+    piece = rng.choice(NASTY)
+    return piece.encode() if isinstance(piece, str) else piece
+
+
+def retokened(data: bytes, rng: random.Random) -> bytes:
+    """`data` with a token between separators exchanged for another of the same file or a nasty one."""
+    separators = b" \t\n,:=|()[]{}'\"-"
+    edges = [0, *(place for place, byte in enumerate(data) if byte in separators), len(data)]
+    tokens = [(left + (left > 0), right) for left, right in itertools.pairwise(edges) if right > left + (left > 0)]
+    if not tokens:
+        return data + nasty(rng)
+    (start, end), (left, right) = rng.choice(tokens), rng.choice(tokens)
+    return data[:start] + rng.choice([data[left:right], nasty(rng)]) + data[end:]
+
+
+def laid(files: Files, home: Path, name: str = "zed1") -> Path:
+    """The path below the directory `home`, called `name`, at which `files` are written."""
+    place = home / name
+    for inner, content in files.items():
+        file = place / inner if inner else place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return place
+
+
+def packed(files: Files, rng: random.Random) -> tuple[Files, str]:
+    """The files and a name for their path, by which a single one may be compressed, and wrongly so."""
+    if "" not in files or rng.random() < 0.75:
+        return files, "zed1"
+    return ({"": gzip.compress(files[""], 1)} if rng.random() < 0.7 else files), "zed1.gz"
+
+
+def complaint(function: Callable, where: Path, *args) -> str | None:
+    """What is wrong with how `function` took damaged input: None, or a traceback, or what a message lacks, or a warning beside it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            function(*args)
+        except UserError as error:
+            message = str(error)
+            if "\n" in message or "\r" in message or str(where) not in message or "; " not in message:
+                return f"not one line of path, cause and remedy: {message!r}"
+        except Exception:
+            return traceback.format_exc(limit=-3)
+    return f"warns: {caught[0].message} ({caught[0].filename}:{caught[0].lineno})" if caught else None
+
+
+def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, Files] | None:
+    """(complaint, spec, files) of turn `number`, None if all was well; what could be read must also be writable, or refused."""
+    rng = random.Random(f"{target.name} {seed} {number}")
+    files = damaged(rng.choice(target.seeds), rng)
+    spec = rng.choice(target.specs)
+    files, name = packed(files, rng)
+    path = laid(files, home, name)
+    read: list = []
+    wrong = complaint(lambda: read.extend(target.read(path, spec)), path) or complaint(lambda: form.detect(path, target.formats, "x"), path)
+    if not wrong and number % 8 == 0:
+        wrong = complaint(lambda: target.formats[target.name].write(read, home / "out"), home)
+    return (wrong, spec, files) if wrong else None
+
+
+def turns(target: Target, seed: int, numbers: Iterable[int]) -> Iterator[str]:
+    """A description of every failure."""
+    for number in numbers:
+        with tempfile.TemporaryDirectory() as home:
+            if found := turn(target, seed, number, Path(home)):
+                wrong, spec, files = found
+                yield f"{target.name}: seed {seed} turn {number}, read as {spec!r}: {wrong}\n  {dict(files)!r}"
+
+
+def until(limit: float) -> Iterator[int]:
+    """Numbers from 0 as long as `limit` seconds last; a turn of over 20 seconds is stopped as one that hangs."""
+    end = time.monotonic() + limit
+    number = 0
+    while time.monotonic() < end:
+        signal.alarm(20)
+        yield number
+        number += 1
+    signal.alarm(0)
+    print(f"  {number} turns", flush=True)
+
+
+def hangs(signum, frame):
+    """Stop a reader that does not come back."""
+    raise TimeoutError("no answer within 20 seconds")
+
+
+def main() -> int:
+    """Fuzz, print each kind of failure once, and return how many there were."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=60, help="for each format")
+    parser.add_argument("--format", action="append", help="only this one")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a reader that believes a length in its input gets a MemoryError
+    signal.signal(signal.SIGALRM, hangs)
+    os.fsync = lambda handle: None  # nothing here is worth a disk's while
+    kinds = set()
+    for name, target in targets().items():
+        if args.format and name not in args.format:
+            continue
+        print(f"{name}: {len(target.seeds)} undamaged inputs", flush=True)
+        for failure in turns(target, args.seed, until(args.seconds)):
+            kind = (name, *(line for line in failure.splitlines() if line.startswith('  File "')))
+            if kind not in kinds:
+                kinds.add(kind)
+                print(failure, flush=True)
+    return min(len(kinds), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""kaldifst (OpenFst and Kaldi's plain lattices in Python) reads what we write, and we read what it writes.
+
+Neither it nor kaldi_native_io knows compact lattices, so that these are tested by way of plain ones, and byte by byte in tests/unit.
+"""
+
+import dataclasses
+import math
+
+import pytest
+from lattices import named_sums, random_lattice, sentences
+
+from lmtools.formats import lattices
+from lmtools.types import Lattice
+
+kaldifst = pytest.importorskip("kaldifst", reason="kaldifst is not installed")
+WORDS = ("a", "b", "ß")
+BOTH = {"graph": 1.0, "am": 1.0}
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "words.txt").write_text("<eps> 0\na 1\nb 2\nß 3\n", encoding="utf-8")
+    return tmp_path
+
+
+def made(seed) -> Lattice:
+    """A random lattice with Kaldi's scores, exact in 32 bits, and transition ids."""
+    while True:
+        lattice = random_lattice(seed, words=WORDS)
+        if all((4 * column % 1 == 0).all() for some in (lattice.scores, lattice.final_scores) for column in some.values()):
+            break
+        seed += 1000
+    scores, final_scores = ({"graph": c["lm"], "am": c["am"]} for c in (lattice.scores, lattice.final_scores))
+    ali = tuple(("", "5", "5_6_6")[i % 3] for i in range(len(lattice.words)))
+    return dataclasses.replace(lattice, scores=scores, final_scores=final_scores, extra={"ali": ali}, final_extra={}, utt="zed1")
+
+
+def theirs(lattice):
+    """The rows of a kaldifst lattice, as text fields, without those of dead states."""
+    rows = [line.split() for line in lattice.to_str(show_weight_one=True).splitlines()]
+    return sorted(row for row in rows if row[1:] != ["Infinity,Infinity"])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kaldifst_reads_our_binary_lattices(place, seed):
+    lattice = made(seed)
+    lattices.write([lattice], f"ark:{place}/x.ark", "kaldi:form=lattice")
+    (ours,) = lattices.read(place / "x.ark")
+    (place / "x.fst").write_bytes((place / "x.ark").read_bytes().removeprefix(b"zed1 "))
+    fst = kaldifst.Lattice.read(str(place / "x.fst"))
+    ids = {None: 0, "a": 1, "b": 2, "ß": 3}
+    rows = [[arc.source, arc.target, arc.extra.get("ali") or 0, ids[arc.word], arc.scores] for arc in ours.arcs()]
+    rows += [[end.state, end.scores] for end in ours.ends()]
+    expected = sorted([*map(str, row[:-1]), f"{-row[-1]['graph'] + 0.0:g},{-row[-1]['am'] + 0.0:g}"] for row in rows)
+    assert fst.start == ours.start and theirs(fst) == expected
+    assert sentences(ours, BOTH) == pytest.approx(sentences(lattice, BOTH))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_we_read_its_lattices_binary_and_text(place, seed):
+    lattice = made(seed)
+    fst, ids = kaldifst.Lattice(), {None: 0, "a": 1, "b": 2, "ß": 3}
+    for _ in range(lattice.states):
+        fst.add_state()
+    fst.start = lattice.start
+    for arc in lattice.arcs():
+        weight = kaldifst.LatticeWeight(-arc.scores["graph"], -arc.scores["am"])
+        fst.add_arc(arc.source, kaldifst.LatticeArc(int(arc.extra["ali"][:1] or 0), ids[arc.word], weight, arc.target))
+    for end in lattice.ends():
+        fst.set_final(end.state, kaldifst.LatticeWeight(-end.scores["graph"], -end.scores["am"]))
+    fst.write(str(place / "y.fst"))
+    (place / "y.ark").write_bytes(b"zed1 " + (place / "y.fst").read_bytes())
+    (place / "y.txt").write_text("zed1 \n" + fst.to_str() + "\n")
+    for path in (place / "y.ark", place / "y.txt"):
+        (found,) = lattices.read(path, "kaldi")
+        assert (found.utt, found.start) == ("zed1", lattice.start)
+        assert sorted(found.source.tolist()) == sorted(lattice.source.tolist())
+        assert sentences(found, BOTH) == pytest.approx(sentences(lattice, BOTH))
+        totals = [sorted(math.fsum(named_sums(some, [arc], 0).values()) for arc in range(len(some.words))) for some in (found, lattice)]
+        shift = [math.fsum(column[0] for column in some.final_scores.values()) for some in (found, lattice)]
+        assert [t - shift[0] for t in totals[0]] == pytest.approx([t - shift[1] for t in totals[1]])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_compiles_our_openfst_text_and_we_read_what_it_prints(place, seed):
+    lattice = made(seed)
+    added = [{"am": columns["am"] + columns["graph"]} for columns in (lattice.scores, lattice.final_scores)]
+    lattice = dataclasses.replace(lattice, scores=added[0], final_scores=added[1], extra={})
+    spec = f"openfst:symbols={place}/words.txt"
+    lattices.write([lattice], place / "x.txt", spec)
+    fst = kaldifst.compile((place / "x.txt").read_text(), acceptor=False)
+    (place / "y.txt").write_text(fst.to_str())
+    (found,) = lattices.read(place / "y.txt", f"{spec},acceptor=no")
+    assert sentences(found, {"am": 1.0}) == sentences(lattice, {"am": 1.0})
+    assert sorted(found.scores["am"].tolist()) == sorted((lattice.scores["am"] + 0.0).tolist())

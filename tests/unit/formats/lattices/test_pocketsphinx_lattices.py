@@ -1,0 +1,91 @@
+import math
+
+import pytest
+from lattices import sentences
+
+from lmtools.errors import UserError
+from lmtools.formats import lattices
+from lmtools.types import Arc, Final, Lattice
+
+TEXT = """\
+# getcwd: /somewhere
+# -logbase 1.000300e+00
+#
+Frames 90
+#
+Nodes 4 (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)
+0 </s> 80 89 89 ; 0
+1 blue(2) 40 60 79 ; 0
+2 ++NOISE++ 40 60 79 ; 0
+3 <s> 0 20 39 ; 0
+#
+Initial 3
+Final 0
+#
+BestSegAscr 0 (NODEID ENDFRAME ASCORE)
+#
+Edges (FROM-NODEID TO-NODEID ASCORE)
+1 0 -2000
+2 0 -4000
+2 1 -3000
+3 1 -100
+3 2 -50
+End
+"""
+UNIT = math.log(1.0003)
+
+
+def read(tmp_path, text):
+    (tmp_path / "x.lat").write_text(text)
+    return lattices.read(tmp_path / "x.lat", "pocketsphinx")
+
+
+def test_scores_belong_to_the_node_that_an_edge_leaves(tmp_path):
+    (lattice,) = read(tmp_path, TEXT)
+    assert [(a.source, a.target, a.word, round(a.scores["am"] / UNIT)) for a in lattice.arcs()] == [
+        (1, 0, "blue", -2000), (2, 0, None, -4000), (2, 1, None, -3000), (3, 1, None, -100), (3, 2, None, -50)]  # fmt: skip
+    assert lattice.extra["variant"][0] == "2"
+    assert lattice.extra["symbol"] == ("", "++NOISE++", "++NOISE++", "<s>", "<s>") and lattice.final_extra["symbol"] == ("</s>",)
+    assert lattice.times.tolist() == [0.8, 0.4, 0.4, 0.0]
+    assert sentences(lattice, {"am": 1.0}) == pytest.approx({("blue",): -2100 * UNIT, (): -4050 * UNIT})
+
+
+def test_a_last_word_is_not_lost(tmp_path):
+    (lattice,) = read(tmp_path, TEXT.replace("</s>", "finch"))
+    assert sentences(lattice, {"am": 1.0}).keys() == {("blue", "finch"), ("finch",)}
+
+
+def test_comes_back(tmp_path):
+    (lattice,) = read(tmp_path, TEXT)
+    lattices.write([lattice], tmp_path / "x.lat", "pocketsphinx")
+    assert [line for line in (tmp_path / "x.lat").read_text().split("\n") if line[:1] != "#"] == [
+        line for line in TEXT.split("\n") if line[:1] != "#"]  # fmt: skip
+    assert lattices.read(tmp_path / "x.lat") == [lattice]
+    lattices.write([lattice], tmp_path / "x.slf", "slf")
+    (slf,) = lattices.read(tmp_path / "x.slf")
+    assert slf.words == lattice.words and slf.scores["am"].tolist() == lattice.scores["am"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (("Nodes 4", "Nodes 5"), "Nodes 5, but there are 4"),
+        (("Final 0\n", ""), "no line 'Final'"),
+        (("Initial 3", "Initial 9"), "node 9, but there are 4"),
+        (("3 1 -100", "3 7 -100"), ":21: node 7"),
+        (("3 1 -100", "3 1"), ":21: 2 fields"),
+        (("3 1 -100", "3 1 x"), ":21: a score is 'x'"),
+        (("1 blue(2)", "7 blue(2)"), ":8: '7 blue"),
+        (("-logbase 1.000300e+00", "-logbase 1"), "-logbase 1;"),
+        (("Frames 90", "what\nFrames 90"), ":4: 'what'"),
+    ],
+)
+def test_refuses(tmp_path, change, cause):
+    with pytest.raises(UserError, match=cause):
+        read(tmp_path, TEXT.replace(*change))
+
+
+def test_refuses_to_write(tmp_path):
+    for word, score, cause in (("[NOISE]", -1.0, "stands for no word"), ("a", -math.inf, "not finite")):
+        with pytest.raises(UserError, match=cause):
+            lattices.write([Lattice.of("u", 2, 0, [Arc(0, 1, word, {"am": score})], [Final(1)])], tmp_path / "y.lat", "pocketsphinx")

@@ -1,0 +1,51 @@
+import math
+
+import pytest
+from lattices import sentences
+
+from lmtools.errors import UserError
+from lmtools.formats import lattices
+from lmtools.types import Arc, Final, Lattice
+
+LINES = "the:3:0.909 that:3:0.069 *DELETE*:3:0.022 phone:4:0.976\n\na:b:0:1 <eps>:1:0.25\n"
+
+
+def read(tmp_path, text, spec=None):
+    (tmp_path / "x").write_text(text)
+    return lattices.read(tmp_path / "x", spec)
+
+
+def test_slots_are_states_in_a_row(tmp_path):
+    first, empty, last = read(tmp_path, LINES)
+    assert [(a.source, a.target, a.word) for a in first.arcs()] == [(0, 1, "the"), (0, 1, "that"), (0, 1, None), (1, 2, "phone")]
+    assert first.scores["am"].tolist() == [math.log(p) for p in (0.909, 0.069, 0.022, 0.976)]
+    assert first.extra["slot"] == ("3", "3", "3", "4")
+    assert (empty.utt, empty.states, empty.finals.tolist()) == ("2", 1, [0])
+    assert last.words == ("a:b", None) and last.extra["symbol"] == ("", "<eps>")
+
+
+def test_comes_back_to_the_letter(tmp_path):
+    lattices.write(read(tmp_path, LINES), tmp_path / "y", "wcn")
+    assert (tmp_path / "y").read_text() == LINES
+
+
+def test_what_is_missing_can_become_an_arc(tmp_path):
+    (lattice,) = read(tmp_path, "a:0:0.75 b:1:1\n", "wcn:missing=epsilon")
+    assert sentences(lattice, {"am": 1.0}) == pytest.approx({("a", "b"): math.log(0.75), ("b",): math.log(0.25)})
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [("a:0", "is not word:slot"), ("a:0:x", "posterior is 'x'"), ("a:0:-1", "expected a probability"), ("a:1:1 b:0:1", "sort the line"),
+     (":0:1", "is not word"), ("a:x:1", "a slot is 'x'")],
+)  # fmt: skip
+def test_refuses(tmp_path, line, cause):
+    with pytest.raises(UserError, match=f":1: .*{cause}"):
+        read(tmp_path, line, "wcn")
+
+
+@pytest.mark.parametrize("skip", [Arc(0, 2, "b", {"am": -1.0}), Arc(1, 2, "*DELETE*", {"am": -1.0})])
+def test_writes_confusion_networks_only(tmp_path, skip):
+    lattice = Lattice.of("u", 3, 0, [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 2, "c", {"am": -1.0}), skip], [Final(2)])
+    with pytest.raises(UserError, match=r"no confusion network|stands for no word"):
+        lattices.write([lattice], tmp_path / "y", "wcn")

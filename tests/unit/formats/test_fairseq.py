@@ -1,0 +1,158 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.errors import UserError
+from lmtools.formats import detect, fairseq
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/fairseq-generate.txt"
+LOG = """\
+2021-01-01 00:00:00 | INFO | fairseq_cli.generate | {'_name': None}
+S-3\tblauer fink
+T-3\tblue fin@@ ch
+H-3\t-0.42\tblue fin@@ ch
+D-3\t-0.42\tblue finch
+P-3\t-0.31 -0.52 -0.44 -0.41
+H-3\t-0.9\tblue
+D-3\t-0.9\tblue
+P-3\t-1.0 -0.8
+S-1\tx
+T-1\t
+H-1\t-0.5\t
+D-1\t-0.5\t
+P-1\t-0.5
+2021-01-01 00:00:01 | INFO | fairseq_cli.generate | Generate test with beam=5: BLEU4 = 1.00
+"""
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="@▁"), max_size=12).map(lambda text: " ".join(text.split()))
+ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+floats = st.floats(-1e300, 1e300)
+lists = st.builds(NBest, ids, st.lists(st.builds(Hypothesis, texts, st.fixed_dictionaries({"am": floats})), max_size=3).map(tuple),
+                  st.none() | texts)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(lists, unique_by=lambda nbest: nbest.utt, max_size=3), st.sampled_from([{}, {"normalised": "no"}, {"lenpen": "0.6"}]))
+def test_round_trip(tmp_path_factory, nbests, options):
+    path = tmp_path_factory.mktemp("fairseq") / "log"
+    fairseq.write(nbests, path, **options)
+    found = fairseq.read(path, **options)
+    assert [(n.utt, n.ref, [h.text for h in n.hyps]) for n in found] == [(n.utt, n.ref, [h.text for h in n.hyps]) for n in nbests]
+    for one, other in zip(found, nbests, strict=True):
+        for hyp, want in zip(one.hyps, other.hyps, strict=True):
+            assert hyp.scores["am"] == pytest.approx(want.scores["am"], rel=1e-14)
+    again = path.with_name("again")
+    fairseq.write(found, again, **options)
+    assert fairseq.read(again, **options) == found
+
+
+def read(tmp_path, log, **options):
+    """What is read from `log`."""
+    path = tmp_path / "log"
+    path.write_text(log)
+    return fairseq.read(path, **options)
+
+
+def test_reads_a_log(tmp_path):
+    third, first = read(tmp_path, LOG)
+    assert detect(tmp_path / "log") == "fairseq"
+    assert (third.utt, third.ref, dict(third.extra)) == ("3", "blue finch", {"S": "blauer fink", "T": "blue fin@@ ch"})
+    assert [hyp.text for hyp in third.hyps] == ["blue finch", "blue"]
+    # H is the mean of base-2 logarithms over the tokens and the end of sentence
+    assert [hyp.scores["am"] for hyp in third.hyps] == pytest.approx([math.log(2**-1.68), math.log(2**-1.8)])
+    assert (first.ref, first.hyps[0].text) == ("", "")
+
+
+def test_writes_the_lines_that_it_read(tmp_path):
+    fairseq.write(read(tmp_path, LOG), tmp_path / "again")
+    assert (tmp_path / "again").read_text().splitlines() == [line for line in LOG.splitlines() if not line.startswith("20")]
+
+
+def test_any_order_of_lines(tmp_path):
+    want = read(tmp_path, LOG)
+    order = sorted(LOG.splitlines(), key=lambda line: line[:1])  # stable: as `grep ^H; grep ^P` would leave them
+    assert {nbest.utt: nbest for nbest in read(tmp_path, "\n".join(order))} == {nbest.utt: nbest for nbest in want}
+
+
+@pytest.mark.parametrize(
+    ("head", "parts", "options", "base2"),
+    [
+        ("-0.5\ta b", None, {}, -1.5),
+        ("-0.5\ta b", None, {"normalised": "no"}, -0.5),
+        ("-0.5\ta b", None, {"lenpen": "2"}, -4.5),
+        ("-0.5\ta b", "-0.4 -0.6 -0.50004", {}, -1.5),  # agrees but for its rounding: H has more digits
+        ("-0.5\ta b", "-0.5 -0.5 -0.5 -0.5", {}, -2.0),  # subword marks were removed from H: P knows the length
+        ("-1.5\ta b", "-0.4 -0.6 -0.5", {}, -1.5),  # the search was not normalised: P says so
+        ("-0.5\ta b", "", {}, -1.5),
+    ],
+)
+def test_the_probability_of_the_sentence(tmp_path, head, parts, options, base2):
+    log = f"H-0\t{head}\n" + (f"P-0\t{parts}\n" if parts is not None else "")
+    assert read(tmp_path, log, **options)[0].hyps[0].scores["am"] == pytest.approx(base2 * math.log(2), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("head", "bpe", "text"),
+    [
+        ("blue fin@@ ch", None, "blue finch"),
+        ("blue fin@@ ch", "none", "blue fin@@ ch"),
+        ("▁blue ▁fin ch", None, "blue finch"),
+        ("▁blue ▁fin ch", "subword_nmt", "▁blue ▁fin ch"),
+        ("blue fin ch", "sentencepiece", "blue fin ch"),
+    ],
+)
+def test_subword_marks(tmp_path, head, bpe, text):
+    found = read(tmp_path, f"T-0\t{head}\nH-0\t-1\t{head}\n", **({"bpe": bpe} if bpe else {}))
+    assert (found[0].hyps[0].text, found[0].ref) == (text, text)
+    fairseq.write(found, tmp_path / "again")
+    assert f"T-0\t{head}\nH-0\t-1\t{head}\nD-0\t-1\t{text}\n" == (tmp_path / "again").read_text()
+
+
+def test_a_total_stands_for_all_scores_and_token_scores_go(tmp_path):
+    hyp = Hypothesis("a b", {"am": -1.0, "lm": -2.0, TOTAL: -3.0}, {"P": "-1 -1 -1"})
+    fairseq.write([NBest("0", (hyp,))], tmp_path / "n")
+    assert read(tmp_path, (tmp_path / "n").read_text()) == [NBest("0", (Hypothesis("a b", {"am": -3.0}),))]
+
+
+@pytest.mark.parametrize("scores", [{}, {"am": -1.0, "lm": -1.0}, {"am": 1.7e308}])
+def test_refuses_scores_that_it_cannot_hold(tmp_path, scores):
+    with pytest.raises(UserError, match=r"has no score|this format holds one|too large"):
+        fairseq.write([NBest("0", (Hypothesis("", scores),))], tmp_path / "n")
+
+
+@pytest.mark.parametrize(
+    ("log", "options", "cause"),
+    [
+        ("x\nH-0 -0.4 a", {}, "log:2: no tab after 'H-0'"),
+        ("H-0\t-0.4", {}, "log:1: no tab after the score"),
+        ("H-0\tnan\ta", {}, "log:1: the score is 'nan'"),
+        ("H-0\t-1\ta\nP-0\t-1 x", {}, "log:2: a token's score is 'x'"),
+        ("H-0\t1e308\ta b", {}, "log:1: the score is '1e308', too large"),
+        ("H-0\t-1\ta\nH-0\t-1\tb\nD-0\t-1\ta", {}, "log:3: 1 lines D-0 for 2 of H-0"),
+        ("P-0\t-1", {}, "log:1: 1 lines P-0 for 0 of H-0"),
+        ("S-0\ta\nH-0\t-1\ta\nS-0\ta", {}, "log:3: a second line S-0"),
+        ("H-0\t-1\ta", {"lenpen": "x"}, "lenpen: the power of the length is 'x'"),
+        ("H-0\t-1\ta", {"lenpen": "99"}, "no search divides"),
+        ("H-0\t-1\ta", {"normalised": "maybe"}, "normalised=maybe"),
+        ("H-0\t-1\ta", {"bpe": "gpt2"}, "bpe=gpt2: no such subword marks"),
+    ],
+)
+def test_refuses(tmp_path, log, options, cause):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, log, **options)
+    assert cause in str(error.value)
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="no log that fairseq wrote")
+def test_a_log_that_fairseq_wrote(tmp_path):
+    found = fairseq.read(REAL)
+    assert len(found) == 60 and not any("@@" in hyp.text for nbest in found for hyp in nbest.hyps)
+    for nbest in found:  # the token scores, which nothing above has used, say the same
+        (hyp,) = nbest.hyps
+        parts = [float(part) for part in hyp.extra["P"].split()]
+        assert hyp.scores["am"] == pytest.approx(sum(parts) * math.log(2), abs=1e-4 * len(parts))
+    fairseq.write(found, tmp_path / "n")
+    assert fairseq.read(tmp_path / "n") == found

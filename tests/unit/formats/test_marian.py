@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.formats import detect, marian
+from lmtools.types import Hypothesis, NBest
+
+REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/marian.nbest"
+LINES = "0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7\n0 |||  ||| F0= -2 F1= 0 ||| -1\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"),
+    [
+        ("0 ||| blue ||| F0= -2.1 ||| -0.7\n", {}),
+        ("0 ||| blue ||| 0-0 1-1 ||| F0= -2.1 ||| -0.7\n", {"alignment": "0-0 1-1"}),
+        ("0 ||| blue ||| WordScores= -0.1 -0.2 ||| F0= -2.1 ||| -0.7\n", {"WordScores": "-0.1 -0.2"}),
+        ("0 ||| blue ||| 0-0 ||| WordScores= -0.1 ||| F0= -2.1 ||| -0.7\n", {"alignment": "0-0", "WordScores": "-0.1"}),
+    ],
+)
+def test_what_may_stand_between_text_and_features(tmp_path, line, extra):
+    path = tmp_path / "n"
+    path.write_text(line)
+    assert detect(path) == "marian"
+    assert list(marian.read(path)) == [NBest("0", (Hypothesis("blue", {"F0": -2.1, "am": -0.7}, extra),))]
+    marian.write(marian.read(path), tmp_path / "again")
+    assert (tmp_path / "again").read_text() == line
+
+
+def test_reads_lists_and_both_ways_to_write_features(tmp_path):
+    want = [NBest("0", (Hypothesis("blue finch", {"F0": -2.1, "F1": -0.4, "am": -0.7}), Hypothesis("", {"F0": -2, "F1": 0, "am": -1})))]
+    for name, content in (("a", LINES), ("b", LINES.replace("= ", "="))):
+        (tmp_path / name).write_text(content)
+        assert list(marian.read(tmp_path / name)) == want
+        assert detect(tmp_path / name) == "marian"
+
+
+def test_refuses_two_alignments_and_lines_that_are_none(tmp_path):
+    path = tmp_path / "n"
+    path.write_text("0 ||| x ||| 0-0 ||| 1-1 ||| F0= 1 ||| 1\n")
+    with pytest.raises(UserError, match=r"n:1: two of 6 fields are alignment; expected"):
+        list(marian.read(path))
+    path.write_text("0 ||| x ||| F0= 1 ||| 1\n0 ||| x ||| 1\n")
+    with pytest.raises(UserError, match=r"n:2: feature value '1' has no name before it"):
+        list(marian.read(path))
+
+
+def test_a_list_without_features_could_be_of_either_program(tmp_path):
+    path = tmp_path / "n"
+    path.write_text("0 ||| blue |||  ||| -0.7\n")
+    with pytest.raises(UserError, match="could be moses or marian; name its format"):
+        detect(path)
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="no list that Marian wrote")
+def test_a_list_that_marian_wrote(tmp_path):
+    found = list(marian.read(REAL, bpe="subword_nmt"))
+    assert (len(found), {len(nbest.hyps) for nbest in found}) == (100, {5})
+    assert not any("@@" in hyp.text for nbest in found for hyp in nbest.hyps)
+    marian.write(found, tmp_path / "n")
+    assert (tmp_path / "n").read_bytes() == REAL.read_bytes()

@@ -1,0 +1,160 @@
+import gzip
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.errors import UserError
+from lmtools.formats import FORMATS, detect, form, jsonl, srilm
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+BYTELOG = 1024 * math.log(1.0001)  # the manual's definition; SRILM's own constant differs by 1e-9 of it
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: " ".join(text.split()))
+ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff/"), min_size=1, max_size=6)
+floats = st.floats(-1e300, 1e300)
+DETAILED = """\
+NBestList2.0
+(-71234) blue ( st: 0.10 et: 0.40 g: -120 a: -900 ) b[lu] ( st: 0.10 et: 0.20 g: 0 a: -400 ) lu-1 ( st: 0.15 et: 0.20 g: 0 a: -1 ) \
+uw ( st: 0.30 et: 0.40 g: 0 a: -500 ) finch ( st: 0.41 et: 0.90 g: -80 a: -100 )
+(-80000) -pau- ( st: 0.00 et: 0.90 g: 0 a: -7 )
+"""
+
+
+@st.composite
+def lists(draw):
+    names = draw(st.sets(ids.filter(lambda utt: not utt.startswith(".")), max_size=3))
+    hyps = st.builds(Hypothesis, texts, st.fixed_dictionaries({"am": floats, "lm": floats}))
+    return [NBest(utt, tuple(draw(st.lists(hyps, max_size=3)))) for utt in sorted(names)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(lists())
+def test_round_trip_without_header(tmp_path_factory, nbests):
+    path = tmp_path_factory.mktemp("srilm") / "lists"
+    srilm.write(nbests, path)
+    if not nbests:
+        return
+    found = {nbest.utt: nbest for nbest in srilm.read(path)}
+    assert {utt: [hyp.text for hyp in nbest.hyps] for utt, nbest in found.items()} == {n.utt: [hyp.text for hyp in n.hyps] for n in nbests}
+    for nbest in nbests:
+        for hyp, want in zip(found[nbest.utt].hyps, nbest.hyps, strict=True):
+            assert dict(hyp.scores) == pytest.approx(dict(want.scores), rel=1e-14)
+    again = path.with_name("again")
+    srilm.write(found.values(), again)
+    assert {nbest.utt: nbest for nbest in srilm.read(again)} == found
+
+
+def file(tmp_path, content, name="zed1"):
+    """A file with `content`."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    return path
+
+
+def test_reads_base_ten_scores(tmp_path):
+    path = file(tmp_path, "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n", "zed1.gz")
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert nbest.utt == "zed1"
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", "blue finch", ""]
+    assert [dict(hyp.extra) for hyp in nbest.hyps] == [{}, {"nwords": "3"}, {}]
+    assert dict(nbest.hyps[0].scores) == pytest.approx({"am": -311.2 * math.log(10), "lm": -14.9 * math.log(10)})
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_text() == "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
+
+
+def test_reads_bytelogs(tmp_path):
+    path = file(tmp_path, "NBestList1.0\n(-71234) blue finch\n(0)\n")
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * BYTELOG, rel=1e-7)
+    assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * 1024 / 10000.5, rel=1e-15)
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
+    path = file(tmp_path, DETAILED)
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", "-pau-"]
+    assert dict(nbest.hyps[0].scores) == pytest.approx({"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7)
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+def test_word_scores_survive_jsonl(tmp_path):
+    path = file(tmp_path, DETAILED)
+    jsonl.write(srilm.read(path), tmp_path / "n.jsonl")
+    srilm.write(jsonl.read(tmp_path / "n.jsonl"), tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [("0", "-1000 -200 2 blue finch"), ("1", "(-9) blue finch"), ("2", f"(-9){DETAILED.splitlines()[1].removeprefix('(-71234)')}")],
+)
+def test_writes_each_version(tmp_path, version, line):
+    (nbest,) = srilm.read(file(tmp_path, DETAILED))
+    scores = {"am": -1000 * math.log(10), "lm": -200 * math.log(10)} if version == "0" else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
+    hyp = Hypothesis(nbest.hyps[0].text, scores, nbest.hyps[0].extra)
+    form.named(f"srilm:version={version}", FORMATS).write([NBest("zed1", (hyp,))], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line
+
+
+def test_directories(tmp_path):
+    lists = [NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.b", "b", "c.gz")]
+    srilm.write(lists, tmp_path / "d")
+    assert sorted(child.name for child in (tmp_path / "d").iterdir()) == ["a.b.gz", "b.gz", "c.gz.gz"]
+    assert detect(tmp_path / "d") == "srilm"
+    assert list(srilm.read(tmp_path / "d")) == lists
+    srilm.write(lists[:1], tmp_path / "one")  # whose name does not say the utterance: a directory as well
+    assert list(srilm.read(tmp_path / "one")) == lists[:1]
+    (tmp_path / "d" / "b").write_text("-1 0 1 x\n")
+    with pytest.raises(UserError, match=r"d/b.gz: utterance 'b' is also in b; remove"):
+        list(srilm.read(tmp_path / "d"))
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        ("-1 -2\n", "zed1:1: 2 fields; expected"),
+        ("-1 x 1 a\n", "zed1:1: the lm score is 'x'"),
+        ("-1 -1e400 1 a\n", "zed1:1: the lm score is '-1e400'"),
+        ("-1 1e308 1 a\n", "zed1:1: the lm score is '1e308', too large"),
+        ("-1 -2 a b\n", "zed1:1: number of words is 'a'"),
+        ("-1 -2 1 a\n(-7) a\n", "zed1:2: a line without `(score)` after lines that have it, or the other way round"),
+        ("NBestList1.0\n-7 a\n", "zed1:2: starts with '-7'; expected `(score) w1 w2 ...`"),
+        ("NBestList1.0\n(x) a\n", "zed1:2: the score is 'x'"),
+        ("NBestList1.0\n(-7) a\nNBestList1.0\n", "zed1:3: a second header"),
+        ("NBestList2.0\n(-7) a\n", "zed1:2: not `word ( st: # et: # g: # a: # )` throughout"),
+        ("NBestList2.0\n(-7) a ( st: 0 et: x g: 1 a: 1 )\n", "zed1:2: time et: is 'x'"),
+        ("NBestList2.0\n(-7) a ( st: 0 et: 1 g: 1 a: x )\n", "zed1:2: an a: score is 'x'"),
+    ],
+)
+def test_refuses(tmp_path, content, cause):
+    with pytest.raises(UserError) as error:
+        list(srilm.read(file(tmp_path, content)))
+    assert cause in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("utts", "scores", "options", "cause"),
+    [
+        (["a", "b"], {"d0": -1.0}, {}, "utterance 'a': has the scores d0"),
+        (["a", "b"], {"am": -1.0, "lm": -1.0}, {"version": "1"}, "utterance 'a': has the scores am, lm"),
+        (["a", "b"], {"am": -1.0}, {"version": "2"}, "has no times for its words"),
+        (["a", "b"], {"am": -1.0}, {"version": "3"}, "version=3"),
+        (["a/b", "b"], {"am": -1.0}, {}, "cannot name a file"),
+    ],
+)
+def test_refuses_to_write(tmp_path, utts, scores, options, cause):
+    with pytest.raises(UserError, match=cause):
+        srilm.write([NBest(utt, (Hypothesis("x", scores),)) for utt in utts], tmp_path / "d", **options)
+    assert not (tmp_path / "d").exists()
+
+
+def test_several_lists_do_not_go_to_standard_output():
+    with pytest.raises(UserError, match="one list a file"):
+        srilm.write([NBest("a", ()), NBest("b", ())], "-")

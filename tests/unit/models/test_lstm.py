@@ -1,0 +1,126 @@
+"""An LSTM reads from left to right, any length, and trains, stops and goes on like the other models."""
+
+import numpy as np
+import pytest
+import torch
+from toys import settings
+
+from lmtools.checkpoint import load_model, load_tensors
+from lmtools.lm import LanguageModel
+from lmtools.models.causal import Causal
+from lmtools.models.lstm import Lstm, LstmConfig
+from lmtools.models.transformer import TransformerConfig
+from lmtools.score import Options, score_texts
+from lmtools.subword import BOS
+from lmtools.train import train
+from lmtools.train.loop import Training
+
+VOCABULARY = 23
+SIZES = {
+    "tied": LstmConfig(layers=2, dim=6, units=9, tied=True),
+    "untied": LstmConfig(layers=1, dim=6, units=9),
+    "causal": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12),
+}
+
+
+def model(size: str):
+    torch.manual_seed(3)
+    module = (Causal if size == "causal" else Lstm)(SIZES[size], VOCABULARY).eval()
+    for parameter in module.parameters():
+        parameter.data.normal_(0, 0.5)
+    return module
+
+
+@pytest.mark.parametrize("size", ["tied", "untied"])
+def test_states_are_those_of_the_equations(size):
+    """An independent second computation in numpy: gates i, f, g, o from the input and the last output."""
+    module = model(size)
+    tokens = torch.randint(5, VOCABULARY, (1, 7))
+    inputs = module.embedding.weight.detach()[tokens[0]].double().numpy()
+    for layer in module.layers:
+        w, u, b, c = (weight.detach().double().numpy() for weight in layer.parameters())
+        outputs, output, cell = [], np.zeros(9), np.zeros(9)
+        for x in inputs:
+            i, f, g, o = np.split(w @ x + b + u @ output + c, 4)
+            cell = cell / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+            output = np.tanh(cell) / (1 + np.exp(-o))
+            outputs.append(output)
+        inputs = np.array(outputs)
+    with torch.inference_mode():
+        np.testing.assert_allclose(module.hidden(tokens, torch.tensor([7]))[0].numpy(), inputs, atol=1e-5)
+
+
+def test_no_state_sees_the_future_or_padding():
+    module = model("tied")
+    tokens = torch.randint(5, VOCABULARY, (2, 8))
+    with torch.inference_mode():
+        before = module.hidden(tokens, torch.tensor([8, 3]))
+        for position in range(8):
+            changed = tokens.clone()
+            changed[:, position:] = (changed[:, position:] + 7) % VOCABULARY
+            after = module.hidden(changed, torch.tensor([8, 3]))
+            assert torch.equal(before[:, :position], after[:, :position])
+            assert not torch.equal(before[:, position], after[:, position])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(size):
+    """A random tree grown in random portions, parents and children in one call too, against `hidden` of every prefix."""
+    module, rng = model(size), np.random.default_rng(1)
+    memory, prefixes, states = module.memory(), [], []
+    with torch.inference_mode():
+        while len(prefixes) < 300:  # more than a memory holds at first
+            parents, tokens = [], []
+            for _ in range(rng.integers(1, 40)):
+                parent = int(rng.integers(len(prefixes))) if prefixes else -1
+                if parent >= 0 and len(prefixes[parent]) == 12:
+                    continue
+                parents.append(parent)
+                tokens.append(int(rng.integers(5, VOCABULARY)) if prefixes else BOS)
+                prefixes.append([*(prefixes[parent] if parent >= 0 else []), tokens[-1]])
+            if parents:
+                states.append(memory.grow(np.array(parents), np.array(tokens)))
+        expected = [module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1] for prefix in prefixes]
+    assert max(map(len, prefixes)) > 5
+    torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_stopped_and_resumed_gives_the_same_bytes(tiny, tmp_path, monkeypatch, tied):
+    some = settings("lstm", epochs=1, arch={"layers": 2, "dim": 16, "units": 24, "tied": tied, "dropout": 0.1})
+    corpora = (tiny / "train.bin", tiny / "valid.bin")
+    train(some, *corpora, tmp_path / "whole", "cpu")
+    step, stops = Training.step, [3, 9]  # before and after the first checkpoint
+
+    def interrupted(self, indices):
+        if stops and self.progress.step == stops[0]:
+            raise KeyboardInterrupt(stops.pop(0))
+        return step(self, indices)
+
+    monkeypatch.setattr(Training, "step", interrupted)
+    for _ in stops[:]:
+        with pytest.raises(KeyboardInterrupt):
+            train(some, *corpora, tmp_path / "parts", "cpu")
+    train(some, *corpora, tmp_path / "parts", "cpu")
+    for file in ("model.safetensors", "checkpoint.safetensors"):
+        whole, parts = (load_tensors(tmp_path / name / file) for name in ("whole", "parts"))
+        assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
+    lm, _ = load_model(tmp_path / "whole")
+    assert lm.output.weight is lm.trunk.output_weight and len(lm.output.weight[0]) == (16 if tied else 24)
+
+
+def test_any_length_is_one_pass(trained):
+    """A sentence longer than any Transformer's positions is read whole: its first word still counts at its end."""
+    options = Options(str(trained["lstm"]), cache="none")
+    scorer = options.load()
+    lines = ["king " + "the " * 400, "the king"]
+    whole, short = score_texts(lines, scorer, options).log_prob
+    assert whole == pytest.approx(scorer.one_pass(scorer.prepare(lines[:1]))[0].sum(), abs=1e-3)
+    assert whole < short
+
+
+def test_the_paper_size_builds_on_paper():
+    with torch.device("meta"):
+        lm = LanguageModel(settings("lstm", arch={}), 200_000)
+    matrices = {tuple(p.shape) for p in lm.parameters() if p.dim() == 2}
+    assert matrices == {(200_000, 128), (8192, 128), (8192, 2048), (200_000, 2048)}

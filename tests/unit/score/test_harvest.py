@@ -1,0 +1,85 @@
+"""What is taken of rescored lattices, by one process and by several."""
+
+import dataclasses
+
+import pytest
+import torch
+from lattices import random_lattice
+from lattices import sentences as of_lattice
+from toys import WORDS
+
+from lmtools.errors import UserError
+from lmtools.ngram import build
+from lmtools.score import harvest as module
+from lmtools.score.harvest import Wanted, harvest
+from lmtools.score.lattices import Settings
+from lmtools.text import Normaliser
+
+WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
+
+
+@pytest.fixture(scope="module")
+def settings(tiny, tmp_path_factory):
+    out = tmp_path_factory.mktemp("harvest") / "lm"
+    build([tiny / "train.txt"], 2, out, Normaliser(), kenlm="none")
+    return Settings({"ngram": str(out)}, WEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def lattices():
+    return [dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}") for seed in range(7)]
+
+
+def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
+    for old, one in zip(lattices, harvest(lattices, settings, Wanted(True, 3, True)), strict=True):
+        assert (one.utt, one.arcs, one.rescored_arcs) == (old.utt, len(old.words), len(one.lattice.words))
+        assert one.seconds > 0 and one.speech >= 0 and not one.approximation
+        by_score = sorted(of_lattice(one.lattice, WEIGHTS).items(), key=lambda item: -item[1])
+        assert len(one.nbest.hyps) == min(3, len(by_score))
+        for hyp, (_, score) in zip(one.nbest.hyps, by_score, strict=False):
+            features = {**hyp.scores, "words": len(hyp.text.split())}
+            assert sum(weight * features[name] for name, weight in WEIGHTS.items()) == pytest.approx(score)
+        assert one.text == one.nbest.hyps[0].text
+
+
+def test_only_what_is_wanted(settings, lattices):
+    (one, *_) = harvest(lattices, settings, Wanted(text=True))
+    assert one.text is not None and one.lattice is None and one.nbest is None
+
+
+@pytest.mark.parametrize(("into", "keep", "unit"), [("graph", ("am",), 2.0), ("am", (), 1.0)])
+def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
+    """The plain sum of two scores, or of one, over the weight of the first kept, is what the weights say."""
+    whole, folded = (list(harvest(lattices, settings, Wanted(True, into=how, keep=keep))) for how in (None, into))
+    for one, other in zip(whole, folded, strict=True):
+        assert [*other.lattice.scores] == [*keep, into]
+        expected, found = of_lattice(one.lattice, WEIGHTS), of_lattice(other.lattice, dict.fromkeys(other.lattice.scores, 1.0))
+        assert found == pytest.approx({words: score / unit for words, score in expected.items()})
+
+
+def test_several_processes_give_the_same_in_order(settings, lattices):
+    wanted = Wanted(True, 2, True)
+    alone = list(harvest(lattices, settings, wanted))
+    spread = list(harvest(iter(lattices), settings, wanted, nj=2))
+    assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [dataclasses.replace(one, seconds=0.0) for one in alone]
+
+
+def test_a_worker_without_its_model_says_so(settings, lattices, monkeypatch):
+    """It does when it gets its first lattice; a pool would start a worker that fails before again and again."""
+    monkeypatch.setattr(module, "WORKER", {})
+    module.start_worker(dataclasses.replace(settings, lms={"ngram": "/no/such/model"}), Wanted(), torch.get_num_threads())
+    with pytest.raises(UserError, match="/no/such/model: no such language model"):
+        module.work_on(lattices[0])
+
+
+def test_lattices_are_taken_one_by_one(settings, lattices):
+    """The first result is there before the second lattice is asked for."""
+    asked = []
+
+    def source():
+        for lattice in lattices:
+            asked.append(lattice.utt)
+            yield lattice
+
+    results = harvest(source(), settings, Wanted(text=True))
+    assert next(results).utt == "u0" and asked == ["u0"]

@@ -1,0 +1,149 @@
+"""Programs in a pipe: the result of an utterance is there before the next one is sent."""
+
+import io
+import subprocess
+import sys
+import threading
+
+import pytest
+from toys import sentences
+
+from lmtools.cli import main
+from lmtools.formats import jsonl, scores
+from lmtools.ngram import build
+from lmtools.text import Normaliser
+from lmtools.types import Hypothesis, NBest
+
+PATIENCE = 120  # seconds until a silent program is given up
+LISTS = [NBest(f"u-{i}", tuple(map(Hypothesis, sentences(3, i)))) for i in range(3)]
+ENTRY = "{} \n0\t1\t1\t0.5,1,\n0\t1\t2\t0.25,1.5,\n1\t0.125,0,\n\n"
+
+
+@pytest.fixture(scope="module")
+def lm(tiny, tmp_path_factory):
+    home = tmp_path_factory.mktemp("pipe")
+    build([tiny / "train.txt"], 2, home / "lm", Normaliser(), kenlm="none")
+    (home / "words.txt").write_text("<eps> 0\nking 1\nqueen 2\n")
+    jsonl.write(LISTS, home / "n.jsonl")
+    return home
+
+
+class Pipe:
+    """A running lmtools whose standard input and output are ours."""
+
+    def __init__(self, *arguments):
+        command = [sys.executable, "-m", "lmtools", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.clock = threading.Timer(PATIENCE, self.process.kill)
+        self.clock.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.clock.cancel()
+        self.process.kill()
+        self.process.communicate()
+
+    def send(self, text: str) -> None:
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def lines(self, count: int) -> list[str]:
+        """The next lines of output; fewer where it ends, or after the time that patience lasts."""
+        return [line.rstrip("\n") for line in (self.process.stdout.readline() for _ in range(count)) if line]
+
+    def rest(self) -> tuple[int, str, str]:
+        """Status, output and errors after the input ends."""
+        out, err = self.process.communicate()
+        return self.process.returncode, out, err
+
+
+def expected(lm, capsys) -> dict[str, list[float]]:
+    """The scores of LISTS by a run from file to file."""
+    assert main(["score", "--lm", f"{lm}/lm", "--nbest", f"{lm}/n.jsonl", "--out", f"{lm}/f.scores", "--cache", "none"]) == 0
+    capsys.readouterr()
+    return {utt: list(values) for utt, values in scores.read(f"{lm}/f.scores").log_prob.items()}
+
+
+def test_score_answers_each_list(lm, capsys):
+    wanted = expected(lm, capsys)
+    rows = (lm / "n.jsonl").read_text().splitlines(keepends=True)
+    found = {}
+    with Pipe("score", "--lm", f"{lm}/lm", "--nbest", "-", "--out", "-", "--cache", "none") as pipe:
+        for nbest, row in zip(LISTS, rows, strict=True):
+            pipe.send(row)
+            if not found:
+                assert pipe.lines(1)[0].startswith("#")
+            answer = [line.split("\t") for line in pipe.lines(3)]
+            assert [key for key, _, _ in answer] == [f"{nbest.utt}#{rank}" for rank in (1, 2, 3)]
+            found[nbest.utt] = [float(value) for _, value, _ in answer]
+        status, out, err = pipe.rest()
+    assert (status, out) == (0, "") and err.startswith("-: 9 hypotheses of 3 utterances, ") and found == wanted
+
+
+def test_score_in_a_pipe_of_kaldi_tables(lm, capsys):
+    """An utterance ends where the next one begins, so that its costs are there after the first line of that one."""
+    wanted = expected(lm, capsys)
+    lines = [[f"{nbest.utt}-{n} {hyp.text}\n" for n, hyp in enumerate(nbest.hyps, 1)] for nbest in LISTS]
+    with Pipe("score", "--lm", f"{lm}/lm", "--nbest", "ark:-", "--out", "ark,t:-", "--cache", "none") as pipe:
+        pipe.send("".join(lines[0]) + lines[1][0])
+        answer = pipe.lines(3)
+        pipe.send("".join(lines[1][1:] + lines[2]))
+        status, out, _ = pipe.rest()
+    assert len(answer) == 3 and status == 0
+    found = dict(line.split() for line in [*answer, *out.splitlines()])
+    costs = {f"{utt}-{n}": -value for utt, values in wanted.items() for n, value in enumerate(values, 1)}
+    assert list(found) == list(costs) and {key: float(cost) for key, cost in found.items()} == pytest.approx(costs, rel=1e-6)
+
+
+def test_rescoring_lattices_in_a_pipe(lm):
+    options = ("--lm", f"new={lm}/lm", "--weights", "am=1,graph=1,new=2", "--from", f"kaldi:words={lm}/words.txt")
+    entries = []
+    with Pipe("lattice", "rescore", "ark:-", *options, "--out", "ark,t:-") as pipe:
+        for utt in ("u1", "u2"):
+            pipe.send(ENTRY.format(utt))
+            entries.append(pipe.lines(1))
+            while entries[-1][-1].strip():
+                entries[-1] += pipe.lines(1) or [""]
+        status, out, err = pipe.rest()
+    assert (status, out) == (0, "") and err.startswith("2 lattices, 4 arcs, ")
+    assert [entry[0].strip() for entry in entries] == ["u1", "u2"] and entries[0][1:] == entries[1][1:]
+    assert {line.split("\t")[2] for line in entries[0][1:] if line.count("\t") > 1} >= {"1", "2"}
+
+
+def given(monkeypatch, content: bytes):
+    """Standard input with this content."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize(
+    ("nbest", "content", "message"),
+    [
+        ("-", b"{}\n", "-:1: key 'hyps' is missing"),
+        ("-", b'{"utt": "a", "hyps": []}\nx\n', "-:2: not JSON"),
+        ("ark:-", b"nodash a b\n", "nodash"),
+        ("scp:none", b"", "none: cannot read"),
+    ],
+)
+def test_mistakes_in_a_pipe(lm, monkeypatch, capsys, nbest, content, message):
+    given(monkeypatch, content)
+    assert main(["score", "--lm", f"{lm}/lm", "--nbest", nbest, "--out", f"{lm}/none", "--cache", "none"]) == 1
+    said = capsys.readouterr().err
+    assert message in said and said.count("\n") == 1 and not (lm / "none").exists()
+
+
+def test_lists_without_hypotheses_have_no_scores(lm, monkeypatch, capsys):
+    given(monkeypatch, b'{"utt": "a", "hyps": []}\n{"utt": "b", "hyps": [{"text": "king"}]}\n')
+    assert main(["score", "--lm", f"{lm}/lm", "--nbest", "-", "--out", "-", "--cache", "none"]) == 0
+    printed = capsys.readouterr()
+    assert [line.split("\t")[0] for line in printed.out.splitlines()[1:]] == ["b#1"]
+    assert printed.err.startswith("-: 1 hypotheses of 2 utterances")
+
+
+def test_a_table_of_costs_from_a_file(lm, capsys):
+    wanted = expected(lm, capsys)
+    assert main(["score", "--lm", f"{lm}/lm", "--nbest", f"{lm}/n.jsonl", "--out", f"ark,t:{lm}/costs", "--cache", "none"]) == 0
+    rows = [line.split() for line in (lm / "costs").read_text().splitlines()]
+    assert [key for key, _ in rows] == [f"u-{i}-{n}" for i in range(3) for n in (1, 2, 3)]
+    assert [float(cost) for _, cost in rows] == pytest.approx([-value for values in wanted.values() for value in values], rel=1e-6)
