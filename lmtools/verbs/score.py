@@ -3,6 +3,7 @@
 import contextlib
 import sys
 
+from lmtools.errors import UserError
 from lmtools.formats import archives, read, scores, stream
 from lmtools.formats.form import SPECIFIER
 from lmtools.score import Options, score_nbest, score_texts
@@ -52,6 +53,8 @@ def run(args):
 def from_file(args, options: Options) -> tuple[int, int, int, int]:
     """Score all lists at once; hypotheses, utterances, tokens, unknown tokens."""
     nbests = read(args.nbest, args.format)
+    if not nbests:
+        raise nothing(args)
     table, flat = score_nbest(nbests, options)
     with writing(args.out, table.signature) as add:
         for nbest in nbests:
@@ -69,7 +72,14 @@ def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
             add(nbest, flat.log_prob, flat.tokens)
             more = len(nbest.hyps), 1, int(flat.tokens.sum()), int(flat.unknown.sum())
             sizes = [a + b for a, b in zip(sizes, more, strict=True)]
+        if not sizes[1]:
+            raise nothing(args)
     return tuple(sizes)
+
+
+def nothing(args) -> UserError:
+    """The user's view of an input without lists."""
+    return UserError(f"{args.nbest}: no utterances; give the recogniser's N-best lists")
 
 
 @contextlib.contextmanager

@@ -81,8 +81,11 @@ class Tally:
 
 def run(args):
     """Rescore lattice by lattice; the first of --out, --nbest and --text gets each result at once, the others all at the end."""
-    if not (args.out or args.nbest or args.text):
+    places = [path for path in (args.out, args.nbest, args.text) if path]
+    if not places:
         raise UserError("nothing to write; give --out, --nbest or --text")
+    if sum(path == "-" or path.endswith(":-") for path in places) > 1:
+        raise UserError("two results on standard output; give all but one the name of a file")
     source = args.source or detect(args.input)
     target, settings, reference, tally = args.to or source, settings_of(args), references(args.ref), Tally()
     into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))

@@ -71,9 +71,8 @@ def test_depth_below_one_is_wrong_usage(nbest):
 
 def test_case_and_references_by_line(nbest, capsys):
     (nbest / "lines").write_text("Ref A\n\n")
-    assert (
-        main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]) == 0
-    )
+    options = ["--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]
+    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
     assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [("Ref A", ["X Y"]), ("", ["W"])]
 
 

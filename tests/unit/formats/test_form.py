@@ -94,5 +94,5 @@ def test_first_line_of_what_is_no_text(tmp_path):
     assert form.first_line(tmp_path / "empty") == ""
     for content in (gzip.compress(b"% it")[:-9], b"no gzip"):
         (tmp_path / "f.gz").write_bytes(content)
-        with pytest.raises(UserError, match="f.gz:1: damaged archive .*; fetch or write it again"):
+        with pytest.raises(UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"):
             form.first_line(tmp_path / "f.gz")

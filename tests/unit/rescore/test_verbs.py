@@ -70,9 +70,8 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     assert run(capsys, *rescored("--nbest-out", "new", "--to", spec))[0] == 0
     for wanted, found in zip(jsonl.read("new.jsonl"), read("new", spec), strict=True):
         assert [hyp.text for hyp in found.hyps] == [hyp.text for hyp in wanted.hyps]
-        assert all(
-            any(abs(v - hyp.scores["total"]) < 1e-3 for v in own.scores.values()) for own, hyp in zip(found.hyps, wanted.hyps, strict=True)
-        )
+        for own, hyp in zip(found.hyps, wanted.hyps, strict=True):
+            assert any(value == pytest.approx(hyp.scores["total"], abs=1e-3) for value in own.scores.values())
 
 
 def test_rescoring_the_tuning_set_warns(here, capsys):

@@ -53,8 +53,8 @@ def test_there_and_back(here, capsys, to, out):
 def test_lattices_become_slf_unless_said_and_cases_change(here, capsys):
     assert convert(capsys, "l", "o", "--case", "lower")[0] == 0
     for old, new in zip(lattices.read("l"), lattices.read("o", "slf"), strict=True):
-        lowered = [words for words in map(tuple, (map(str.lower, words) for words in sentences(old, SUMMED)))]
-        assert set(sentences(new, SUMMED)) == set(lowered)
+        lowered = {tuple(map(str.lower, words)) for words in sentences(old, SUMMED)}
+        assert set(sentences(new, SUMMED)) == lowered
         assert [word is None for word in new.words] == [word is None for word in old.words]
 
 

@@ -200,6 +200,8 @@ def test_weights_from_tuning(here, lm, capsys):
 
 MISTAKES = [
     ("", "nothing to write; give --out, --nbest or --text"),
+    ("--text - --nbest -", "two results on standard output; give all but one the name of a file"),
+    ("--text - --out ark,t:-", "two results on standard output; give all but one the name of a file"),
     ("--text o", "no weights of the scores; give --weights, as in"),
     ("--text o --weights am=1,new=1 --lm LM", "--lm LM: not NAME=DIR; give a name and what it means"),
     ("--text o --weights am=1,new=1 --lm new=LM --lm new=x", "--lm new=x: a second one called 'new'; give each its own name"),

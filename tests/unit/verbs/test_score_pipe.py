@@ -124,11 +124,15 @@ def given(monkeypatch, content: bytes):
         ("-", b'{"utt": "a", "hyps": []}\nx\n', "-:2: not JSON"),
         ("ark:-", b"nodash a b\n", "nodash"),
         ("scp:none", b"", "none: cannot read"),
+        ("-", b"", "-: no utterances; give the recogniser's N-best lists"),
+        ("ark:-", b"", "ark:-: no utterances; give the recogniser's N-best lists"),
+        ("/dev/null", b"", "/dev/null: no utterances"),
     ],
 )
 def test_mistakes_in_a_pipe(lm, monkeypatch, capsys, nbest, content, message):
     given(monkeypatch, content)
-    assert main(["score", "--lm", f"{lm}/lm", "--nbest", nbest, "--out", f"{lm}/none", "--cache", "none"]) == 1
+    form = ["--format", "jsonl"] if nbest == "/dev/null" else []
+    assert main(["score", "--lm", f"{lm}/lm", "--nbest", nbest, "--out", f"{lm}/none", "--cache", "none", *form]) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1 and not (lm / "none").exists()
 
