@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
 
 from lmtools.errors import UserError
 from lmtools.types import TOTAL, Hypothesis, NBest
@@ -39,6 +40,16 @@ def first_time(utt: str, seen: Collection[str], where: str) -> None:
     """UserError if utterance `utt` occurred before."""
     if utt in seen:
         raise UserError(f"{where}: utterance {utt!r} occurs a second time; keep one of them")
+
+
+def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
+    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts; UserError for one that comes back."""
+    seen: set[str] = set()
+    for utt, group in groupby(rows, key=lambda row: row[1]):
+        lines = list(group)
+        first_time(utt, seen, lines[0][0])
+        seen.add(utt)
+        yield utt, lines
 
 
 def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:

@@ -7,12 +7,11 @@ written with made-up times, a tenth of a second a word, which are not read back 
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
-from lmtools.formats.checks import checked, first_time, identifier, number
+from lmtools.formats.checks import by_utterance, checked, identifier, number
 from lmtools.types import Hypothesis, NBest
 
 EMPTY = re.compile(r";; (\S+) is empty")
@@ -26,11 +25,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[NBest]:
     """Lists of one hypothesis without scores; UserError with the line of what is no plain ctm."""
-    seen: set[str] = set()
-    for utt, group in groupby(rows(path), key=lambda row: row[1]):
-        lines = list(group)
-        first_time(utt, seen, lines[0][0])
-        seen.add(utt)
+    for utt, lines in by_utterance(rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
             raise UserError(f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A")

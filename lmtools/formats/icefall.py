@@ -9,12 +9,11 @@ import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
-from lmtools.formats.checks import checked, encodable, first_time, identifier, no_score
+from lmtools.formats.checks import by_utterance, checked, encodable, identifier, no_score
 from lmtools.types import Hypothesis, NBest
 
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
@@ -28,11 +27,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[NBest]:
     """The lists of a file, each as soon as the next one starts; UserError with the line of anything else."""
-    seen: set[str] = set()
-    for utt, group in groupby(rows(path), key=lambda row: row[1]):
-        lines = list(group)
-        first_time(utt, seen, lines[0][0])
-        seen.add(utt)
+    for utt, lines in by_utterance(rows(path)):
         yield gathered(utt, lines)
 
 

@@ -11,7 +11,7 @@ from lmtools.lattice.epsilon import Chain, Closures, Stop, Stops, unrolled
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.weights import WORDS, total
-from lmtools.types import Hypothesis, Lattice, NBest
+from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 
 @dataclass(frozen=True)
@@ -146,13 +146,17 @@ class Search:
         return Path(words, arcs, final, math.fsum([*self.arcs[list(arcs)].tolist(), float(self.finals[final])]))
 
 
-def as_nbest(lattice: Lattice, weights: Mapping[str, float], n: int, ref: str | None = None) -> NBest:
+def as_nbest(lattice: Lattice, weights: Mapping[str, float], n: int, ref: str | None = None, total: bool = False) -> NBest:
     """The n best distinct hypotheses, each with the sums of its best path (all of the lattice's scores by name, unweighted).
 
+    `total` adds the path's weighted score, which formats with room for one score take and tuning has no use for.
     A lattice without arcs and scores gets 0 for the names in `weights`, so that all lists of a set have the same ones.
     """
     none = {} if lattice.words else {name: 0.0 for name in weights if name != WORDS}
-    hyps = [Hypothesis(" ".join(path.words), sums(lattice, path) or none) for path in nbest(lattice, weights, n)]
+    hyps = []
+    for path in nbest(lattice, weights, n):
+        scores = sums(lattice, path) or none
+        hyps.append(Hypothesis(" ".join(path.words), {**scores, TOTAL: path.score} if total else scores))
     return NBest(lattice.utt, tuple(hyps), ref)
 
 

@@ -58,7 +58,7 @@ LOOKS = {
     "first-pass": Look("#8c6d46", "#c9a97e", "D", "--"),
     "ngram": Look("#d98c00", "#f0b23c", "^"),
     "causal": Look("#0072b2", "#5ab4f0", "o"),
-    "lstm": Look("#2f8fbf", "#8fd0f5", "<", "-."),
+    "lstm": Look("#9c4a3c", "#e3a195", "p", "-."),
     "masked": Look("#d0502b", "#f58a5c", "v"),
     "masked-shared": Look("#d0502b", "#f58a5c", "H", "--"),
     "tta": Look("#00876a", "#2fcaa0", "*"),
@@ -67,7 +67,7 @@ LOOKS = {
 }
 SPARE = (
     Look("#7a8f00", "#c3d64a", ">", "-."),
-    Look("#9c4a3c", "#e3a195", "p", "-."),
+    Look("#2f8fbf", "#8fd0f5", "<", "-."),
     Look("#3d6b52", "#94c9ab", "h", "-."),
     Look("#7f4f9e", "#cda6e6", "d", "-."),
 )

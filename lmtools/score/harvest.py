@@ -21,7 +21,7 @@ AHEAD = 2  # lattices a process that may wait, so that a long input is not read 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to take of each lattice: the lattice itself, its `n` best hypotheses, the text of its best path.
+    """What to take of each lattice: the lattice itself, its `n` best hypotheses (with their `total`), the text of its best path.
 
     `into`: put all scores but `keep` into this one, for formats that hold no others. `exact`: compare the scores that arcs have of
     LMs that read both sides with those of the whole sentence, on so many best paths.
@@ -29,6 +29,7 @@ class Wanted:
 
     lattice: bool = False
     n: int | None = None
+    total: bool = False
     text: bool = False
     into: str | None = None
     keep: Sequence[str] = ("am",)
@@ -91,7 +92,7 @@ def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:
     weights = rescorer.settings.weights
     out = Harvest(lattice.utt, len(lattice.words), len(rescored.words), duration(lattice), seconds, messages)
     if wanted.n:
-        out = replace(out, nbest=as_nbest(rescored, weights, wanted.n))
+        out = replace(out, nbest=as_nbest(rescored, weights, wanted.n, total=wanted.total))
     if wanted.text:
         out = replace(out, text=" ".join(best(rescored, weights).words))
     if wanted.lattice:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/librispeech"
 CUT = {"train.txt": 500, "valid.txt": 30, "dev.nbest.jsonl": 10, "test.nbest.jsonl": 12}  # lines
 TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
-OPTIONS = ("--mini", "small", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY)
+LATTICE = ("--lattice-systems", "tta+ngram", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1")
+OPTIONS = ("--mini", "small", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY, *LATTICE)
 LMS = ("ngram", "causal", "masked", "tta")
-SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "masked+ngram", "all")
+SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "masked+ngram", "all", "lattice-tta+ngram")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.
 MIDDLE = {
     0: None,
@@ -33,6 +35,14 @@ def lines(path: Path) -> list[str]:
     return [line for _, line in read_lines(packed if packed.exists() else path)]
 
 
+def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
+    """The lattices of these utterances from the mini corpus's archive, in an archive of the same name."""
+    with tarfile.open(SOURCE / "mini" / name) as whole, tarfile.open(out / name, "w:xz") as cut:
+        for member in whole:
+            if Path(member.name).stem in utterances:
+                cut.addfile(member, whole.extractfile(member))
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory, shell, make_recipe):
     """A function that makes a repository with the recipe and a cut of its corpus."""
@@ -48,6 +58,9 @@ def home(tmp_path_factory, shell, make_recipe):
         (copy / "small").mkdir()
         for file, count in CUT.items():
             (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
+        for part in ("dev", "test"):
+            utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
+            cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
         return make_recipe(copy, shell)
 
     return make
@@ -83,6 +96,9 @@ def test_all_stages(whole):
     assert {f"score/{lm}/{part}.scores" for lm in LMS for part in ("dev", "test")} <= made
     assert {f"ppl/{lm}/{part}.json" for lm in LMS for part in ("valid", "test")} <= made
     assert {"report/RESULTS.md", "report/index.html", "bench/speed.json", "train.bin", "subword/normaliser.yaml"} <= made
+    assert {f"lattice/tta+ngram/{part}.{kind}" for part in ("dev", "test") for kind in ("jsonl", "json")} <= made
+    results = (exp / "report/RESULTS.md").read_text()
+    assert "| T-TA + n-gram, lattice |" in results and "Rescoring lattices" in results
     assert len((exp / "rescore/all/test.txt").read_text().splitlines()) == CUT["test.nbest.jsonl"]
     assert not [name for name in made if ".tmp" in name or ".part" in name]
 

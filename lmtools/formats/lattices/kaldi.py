@@ -177,9 +177,9 @@ def write(lattices: Iterable[Lattice], path, words: str | None = None, form: str
     if form not in (None, "compact", "lattice"):
         raise UserError(f"{path}: form={form}; expected compact or lattice")
     folder = not SPECIFIER.match(str(path)) and str(path) != "-" and (Path(path).is_dir() or not Path(path).suffix)
+    ids = {word: number for number, word in archives.symbols(words or table_of(path)).items() if number}
     if folder:
         Path(path).mkdir(parents=True, exist_ok=True)
-    ids = {word: number for number, word in archives.symbols(words or table_of(path)).items() if number}
     with archives.Writer(Path(path, "lat.1.gz") if folder else path) as table:
         for item in lattices:
             where = f"{path}: utterance {item.utt!r}"

@@ -19,5 +19,6 @@ def run(args):
     """Write the lists one by one."""
     weights, reference = weights_of(args), references(args.ref)
     lattices = map(sound, lattices_of(args))
-    lists = (as_nbest(lattice, known(weights, lattice), args.n, reference(lattice.utt)) for lattice in lattices)
+    total = args.to.partition(":")[0] != "jsonl"
+    lists = (as_nbest(lattice, known(weights, lattice), args.n, reference(lattice.utt), total) for lattice in lattices)
     form.named(args.to, FORMATS).write(lists, args.out)

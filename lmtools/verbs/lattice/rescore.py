@@ -89,7 +89,8 @@ def run(args):
     source = args.source or detect(args.input)
     target, settings, reference, tally = args.to or source, settings_of(args), references(args.ref), Tally()
     into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))
-    wanted = Wanted(bool(args.out), args.n if args.nbest else None, bool(args.text), into, keep, args.exact)
+    total = args.nbest_to.partition(":")[0] != "jsonl"
+    wanted = Wanted(bool(args.out), args.n if args.nbest else None, total, bool(args.text), into, keep, args.exact)
 
     def results() -> Iterator[Harvest]:
         for result in harvest(lattices_of(args, source), settings, wanted, args.nj):

@@ -31,7 +31,7 @@ def lattices():
 
 
 def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
-    for old, one in zip(lattices, harvest(lattices, settings, Wanted(True, 3, True)), strict=True):
+    for old, one in zip(lattices, harvest(lattices, settings, Wanted(True, 3, text=True)), strict=True):
         assert (one.utt, one.arcs, one.rescored_arcs) == (old.utt, len(old.words), len(one.lattice.words))
         assert one.seconds > 0 and one.speech >= 0 and not one.approximation
         by_score = sorted(of_lattice(one.lattice, WEIGHTS).items(), key=lambda item: -item[1])
@@ -58,7 +58,7 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
 
 
 def test_several_processes_give_the_same_in_order(settings, lattices):
-    wanted = Wanted(True, 2, True)
+    wanted = Wanted(True, 2, text=True)
     alone = list(harvest(lattices, settings, wanted))
     spread = list(harvest(iter(lattices), settings, wanted, nj=2))
     assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [dataclasses.replace(one, seconds=0.0) for one in alone]
