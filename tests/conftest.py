@@ -1,7 +1,12 @@
 """What the tests of the neural wing share: a tiny vocabulary, tiny corpora, tiny models."""
 
+import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
+
+# The same examples in every run, however slow the machine; new ones with --hypothesis-profile=default and in tests/fuzz.py.
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("fixed")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -81,9 +82,14 @@ def first_line(path) -> str:
 
 
 def about(formats: Mapping[str, Format]) -> str:
-    """All of `formats` and their options, for a verb's help."""
+    """All of `formats` and their options, line by line, for a verb's help."""
     lines = []
     for name, form in formats.items():
-        options = "".join(f"; :{option}=... {meaning}" for option, meaning in form.options.items())
-        lines.append(f"{name}: {form.about}{options}")
-    return ". ".join(lines).replace("%", "%%") + "."
+        lines.append(wrapped(f"  {name}: ", form.about))
+        lines += [wrapped(f"      :{option}=... ", meaning) for option, meaning in form.options.items()]
+    return "\n".join(lines).replace("%", "%%")
+
+
+def wrapped(begin: str, text: str) -> str:
+    """Lines of at most 100 characters, those after the first indented."""
+    return textwrap.fill(text, 100, initial_indent=begin, subsequent_indent=" " * (begin.index(begin.strip()) + 4))

@@ -17,7 +17,8 @@ KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.epilog = " ".join(f"Formats of {kind}. {form.about(formats)}" for kind, formats in KINDS.items())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n\n".join(f"Formats of {kind}:\n{form.about(formats)}" for kind, formats in KINDS.items())
     parser.add_argument("input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input")
     parser.add_argument("output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output")
     parser.add_argument("--from", dest="source", metavar="FMT", help="format of IN, NAME or NAME:option=value,... (default: recognised)")

@@ -14,7 +14,8 @@ def arguments(parser):
     actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True)
     for name, module in ACTIONS.items():
         about = module.__doc__.partition(": ")[2].strip()
-        sub = actions.add_parser(name, help=about, description=about, epilog=f"Formats of lattices. {form.about(LATTICES)}")
+        sub = actions.add_parser(name, help=about, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub.epilog = f"Formats of lattices:\n{form.about(LATTICES)}"
         sub.add_argument("input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input")
         sub.add_argument("--from", dest="source", metavar="FMT", help="its format, NAME or NAME:option=value,... (default: recognised)")
         sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)

@@ -53,8 +53,8 @@ def test_specs_that_mean_nothing(spec, message):
 def test_help_of_all_formats_survives_argparse():
     """argparse formats help with %."""
     about = form.about(FORMATS | LATTICES | TOYS)
-    assert "toy: a toy; :scale=... a factor of 100%; :base=... of logs." in about % {}
-    assert all(f"{name}: " in about for name in [*FORMATS, *LATTICES])
+    assert "  toy: a toy\n      :scale=... a factor of 100%\n      :base=... of logs" in about % {}
+    assert all(f"\n  {name}: " in f"\n{about}" for name in [*FORMATS, *LATTICES])
 
 
 def test_detect_asks_each_and_refuses_to_guess(tmp_path):

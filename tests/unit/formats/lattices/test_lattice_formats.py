@@ -53,9 +53,10 @@ def same_paths(a, b, weights, tolerance=1e-9):
 def test_slf_keeps_words_scores_and_times(place, seed):
     lattice = random_lattice(seed, words=WORDS, impossible=0.1)
     first = through(lattice, "slf", place)
-    same_paths(first, lattice, {"am": 1.0, "lm": 0.5, "words": -1.0})
+    assert first.scores.keys() == lattice.scores.keys() or not first.words  # without links there is no place for l=0
+    same_paths(first, lattice, {"am": 1.0, **({"lm": 0.5} if "lm" in first.scores else {}), "words": -1.0})
     assert through(first, "slf", place) == first
-    if len(lattice.finals) == 1 and first.states == lattice.states:
+    if first.words and len(lattice.finals) == 1 and first.states == lattice.states:
         assert dataclasses.replace(first, header={}) == lattice
 
 
