@@ -7,7 +7,7 @@ import numpy as np
 
 from lmtools.evaluate import METRICS, Bootstrap, MatchedPairs, evaluate, matched_pairs, nbest_statistics, oracle, paired_bootstrap
 from lmtools.report.collect import Experiment, Sample
-from lmtools.report.names import FIRST, ORACLE
+from lmtools.report.names import FIRST, LATTICE, ORACLE
 from lmtools.rescore import gather
 from lmtools.rescore.features import best, combine
 from lmtools.types import Hypothesis, NBest
@@ -107,7 +107,10 @@ def best_texts(sample: Sample, rows: Sequence[np.ndarray], metric: str) -> dict[
 
 
 def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]) -> dict[str, list[float]]:
-    """The score of each system at each of `depths`, had its lists been so short; not of systems whose scores are not all there."""
+    """The score of each system at each of `depths`, had its lists been so short.
+
+    Not of systems whose scores are not all there, nor of rescored lattices, which choose from lists of their own.
+    """
     columns = experiment.columns(sample)
     features = gather(sample.nbests, columns, sample.path)
     longest = features.valid.shape[1]
@@ -115,7 +118,8 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
     curves = {}
     for name, system in experiment.systems.items():
-        if sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names):
+        known = sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names)
+        if known and not name.startswith(LATTICE):
             weights = system.weights.features
             totals = combine([weights.get(feature, 0.0) for feature in features.names], features.values)
             choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]

@@ -99,6 +99,7 @@ def test_all_stages(whole):
     assert {f"lattice/tta+ngram/{part}.{kind}" for part in ("dev", "test") for kind in ("jsonl", "json")} <= made
     results = (exp / "report/RESULTS.md").read_text()
     assert "| T-TA + n-gram, lattice |" in results and "Rescoring lattices" in results
+    assert "tune and rescore again" not in results  # lattices choose from lists of their own
     assert len((exp / "rescore/all/test.txt").read_text().splitlines()) == CUT["test.nbest.jsonl"]
     assert not [name for name in made if ".tmp" in name or ".part" in name]
 
