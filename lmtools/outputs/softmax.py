@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 CHUNK = 1 << 20  # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
 CHUNK_CUDA = 1 << 27
+ROWS = 128  # of a block in training at the least: each adds a product as large as the weight to its gradient, which costs memory traffic
 
 
 class Softmax(nn.Module):
@@ -30,6 +31,16 @@ class Softmax(nn.Module):
             result[some] = target_logit(states[some], weight, bias, targets[some]) - log_normaliser(states[some], weight, bias, columns)
         return result
 
+    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
+        """The logits of the targets, log p up to normalisation, float32 (N,)."""
+        return target_logit(states, self.weight.to(states.dtype), self.bias.float(), targets)
+
+    def log_normaliser(self, states: Tensor) -> Tensor:
+        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
+        weight, bias = self.weight.to(states.dtype), self.bias.float()
+        rows, columns = tile(len(weight), states.device)
+        return torch.cat([log_normaliser(some, weight, bias, columns) for some in states.split(rows)])
+
 
 def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
     """Rows and vocabulary columns of one block of logits."""
@@ -37,6 +48,11 @@ def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
         return max(1, CHUNK_CUDA // vocabulary), vocabulary
     columns = min(vocabulary, 2048)
     return max(1, CHUNK // columns), columns
+
+
+def training_rows(vocabulary: int, device: torch.device) -> int:
+    """Rows of one block of logits over the whole vocabulary where gradients are taken too."""
+    return max(ROWS, (CHUNK_CUDA if device.type == "cuda" else CHUNK) // vocabulary)
 
 
 def target_logit(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
@@ -69,7 +85,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         grad_states = torch.empty_like(states)
         grad_weight = torch.zeros_like(weight)
         grad_bias = torch.zeros_like(bias)
-        rows = max(1, (CHUNK_CUDA if states.is_cuda else CHUNK) // len(weight))
+        rows = training_rows(len(weight), states.device)
         for begin in range(0, len(targets), rows):
             some, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
             logits = (some @ low_weight.T).float().add_(bias)  # (rows, V)

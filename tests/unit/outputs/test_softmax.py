@@ -13,6 +13,7 @@ from lmtools.outputs.softmax import Softmax
 def chunk(request, monkeypatch):
     """Chunk sizes down to less than one row."""
     monkeypatch.setattr(softmax, "CHUNK", request.param)
+    monkeypatch.setattr(softmax, "ROWS", 1)
 
 
 def case(n=13, dim=6, vocabulary=29, dtype=torch.float64):
@@ -55,3 +56,9 @@ def test_large_logits_do_not_overflow():
     output, states, targets = case(dtype=torch.float32)
     loss, _ = output(states * 1e4, targets)
     assert torch.isfinite(loss)
+
+
+def test_log_prob_is_what_is_unnormalised_less_the_normaliser():
+    output, states, targets = case(dtype=torch.float32)
+    with torch.inference_mode():
+        torch.testing.assert_close(output.unnormalised(states, targets) - output.log_normaliser(states), output.log_prob(states, targets))

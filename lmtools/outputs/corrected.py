@@ -1,0 +1,84 @@
+"""Output layers whose raw output z is no log-posterior: log p(c|x) out of it, up to normalisation and normalised."""
+
+import torch
+from torch import Tensor, nn
+
+from lmtools.outputs import softmax
+from lmtools.outputs.softmax import tile
+
+NEVER = -1e9  # log p of an id that is never predicted; finite, so that a block of nothing else has a maximum
+ALL = slice(None)
+
+
+class Corrected(nn.Module):
+    """log p(c|x) = link(z + before(c)) + after(c) up to normalisation, with z = h W^T + b; `weight` (V, D) may be the embedding.
+
+    A subclass says what `link`, `before` and `after` are. Where `link` is None the correction is `posterior_bias`, a bias in place of
+    `bias`: softmax(h W^T + posterior_bias) is the posterior, and whatever scores with a weight and a bias scores it as it is.
+    """
+
+    link = None  # an elementwise function, increasing
+
+    def __init__(self, weight: nn.Parameter):
+        super().__init__()
+        self.weight = weight
+        self.bias = nn.Parameter(torch.zeros(weight.shape[0], dtype=weight.dtype))
+
+    def before(self, ids: Tensor | slice = ALL) -> Tensor | float:
+        """What is added to z of these ids, a tensor or a number."""
+        return 0.0
+
+    def after(self, ids: Tensor | slice = ALL) -> Tensor | float:
+        """What is added to the linked output of these ids, float32 or a number."""
+        return 0.0
+
+    @property
+    def posterior_bias(self) -> Tensor:
+        """The bias b(c) + before(c), float32 (V,)."""
+        return self.shifted_bias(ALL)
+
+    def shifted_bias(self, ids: Tensor | slice) -> Tensor:
+        """`posterior_bias` of these ids."""
+        return (self.bias[ids] + self.before(ids)).float().clamp(min=NEVER)
+
+    @torch.no_grad()
+    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
+        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the vocabulary; states (N, D)."""
+        result = torch.empty(len(targets), device=states.device)
+        for some in torch.arange(len(targets), device=states.device).split(1 << 14):
+            ids = targets[some]
+            rows, bias = self.weight[ids].to(states.dtype).float(), self.shifted_bias(ids)
+            result[some] = self.linked((states[some].float() * rows).sum(-1) + bias) + self.after(ids)
+        return result
+
+    @torch.no_grad()
+    def log_normaliser(self, states: Tensor) -> Tensor:
+        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,), one block of the vocabulary at a time."""
+        weight, bias = self.weight.to(states.dtype), self.posterior_bias
+        rows, columns = tile(len(weight), states.device)
+        parts = [self.block_normaliser(some, weight, bias, columns) for some in states.split(rows)]
+        return torch.cat(parts) if parts else torch.empty(0, device=states.device)
+
+    def block_normaliser(self, states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
+        """The log-normaliser of a few states."""
+        if self.link is None:
+            return softmax.log_normaliser(states, weight, bias, columns)
+        parts = []
+        for begin in range(0, len(weight), columns):
+            block = slice(begin, begin + columns)
+            value = self.linked((states @ weight[block].T).float() + bias[block]) + self.after(block)
+            parts.append(value.logsumexp(-1))
+        return torch.stack(parts).logsumexp(0)
+
+    def linked(self, shifted: Tensor) -> Tensor:
+        """The link of z + before."""
+        return shifted if self.link is None else self.link(shifted)
+
+    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
+        """log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
+        return self.unnormalised(states, targets) - self.log_normaliser(states)
+
+    def validation(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
+        """The summed negative log-posterior in nats and the number of targets: comparable among criteria, exp of the mean is perplexity."""
+        kind = softmax.compute_dtype(states)
+        return -self.log_prob(states.to(kind), targets).sum(dtype=torch.float64), len(targets)

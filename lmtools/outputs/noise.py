@@ -1,0 +1,172 @@
+"""Noise distributions over a vocabulary and how words are drawn from them, each with its expected counts.
+
+Every draw takes its random numbers from one generator on the CPU, in an order that depends on nothing else: a function of how the
+generator was seeded (the training loop seeds it by (seed, step)), on every device the same.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lmtools.errors import UserError
+from lmtools.subword import MASK, PAD, SPECIALS
+
+NEVER_PREDICTED = (PAD, MASK)
+
+
+class Noise:
+    """A distribution over the ids 0..size-1: `probability` float64 (V,), 0 for `excluded` ids, and `draw`.
+
+    Words are ranked by id (the vocabulary is sorted by frequency), after them the special ids that are not excluded; `first` names ids
+    that come before all words (EOS is as frequent as the first of them). An excluded id must never be a target.
+    """
+
+    def __init__(self, size: int, excluded: Sequence[int] = NEVER_PREDICTED, first: Sequence[int] = ()):
+        specials = [i for i in range(min(size, len(SPECIALS))) if i not in first]
+        words = [i for i in range(len(SPECIALS), size) if i not in first]
+        barred = set(excluded)
+        self.size = size
+        self.order = np.array([i for i in (*first, *words, *specials) if i not in barred], dtype=np.int64)  # the id of each rank
+        if not len(self.order):
+            raise UserError(f"noise: all of the {size} ids are excluded; give a larger vocabulary")
+        self.probability = np.zeros(size)
+        self.probability[self.order] = self.ranked()
+
+    @property
+    def classes(self) -> int:
+        """The number of ids that may be drawn."""
+        return len(self.order)
+
+    def ranked(self) -> np.ndarray:
+        """The probability of each rank."""
+        raise NotImplementedError
+
+    def ranks(self, uniform: np.ndarray) -> np.ndarray:
+        """Ranks of the distribution from numbers uniform on [0, 1)."""
+        raise NotImplementedError
+
+    def draw(self, count: int, generator: torch.Generator | None = None) -> np.ndarray:
+        """`count` ids, independent and with replacement; `generator` None is torch's own on the CPU."""
+        uniform = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
+        return self.order[self.ranks(uniform)]
+
+
+class Uniform(Noise):
+    """Every id alike."""
+
+    def ranked(self):
+        return np.full(self.classes, 1 / self.classes)
+
+    def ranks(self, uniform):
+        return np.minimum((uniform * self.classes).astype(np.int64), self.classes - 1)
+
+
+class LogUniform(Noise):
+    """P(rank r) = log((r + 2) / (r + 1)) / log(R + 1) of R ranks counted from 0: Zipf's law, drawn by formula without a table."""
+
+    def ranked(self):
+        rank = np.arange(self.classes)
+        return np.log1p(1 / (rank + 1)) / math.log(self.classes + 1)
+
+    def ranks(self, uniform):
+        rank = np.exp(uniform * math.log(self.classes + 1)).astype(np.int64) - 1
+        return np.clip(rank, 0, self.classes - 1)  # exp may round up to R + 1
+
+
+class Unigram(Noise):
+    """P(id) ~ (count + add) ** power, drawn in constant time by the alias method (Walker 1977)."""
+
+    def __init__(self, counts, power: float = 0.75, add: float = 1.0, excluded: Sequence[int] = NEVER_PREDICTED):
+        self.counts = np.asarray(counts, dtype=np.float64)
+        self.power, self.add = power, add
+        super().__init__(len(self.counts), excluded)
+        self.keep, self.alias = alias_table(self.probability[self.order])
+
+    def ranked(self):
+        mass = (self.counts[self.order] + self.add) ** self.power
+        if not (mass.min() > 0 and np.isfinite(mass).all()):
+            raise UserError("unigram noise: an id has probability 0 and its posterior could not be recovered; add more than 0 to counts")
+        return mass / mass.sum()
+
+    def ranks(self, uniform):
+        place, rest = np.divmod(uniform * self.classes, 1.0)  # one number chooses the column and then the side
+        place = np.minimum(place.astype(np.int64), self.classes - 1)
+        return np.where(rest < self.keep[place], place, self.alias[place])
+
+
+NOISES = {"log-uniform": LogUniform, "unigram": Unigram, "uniform": Uniform}
+
+
+def alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each column the share (R,) that it keeps, and the column (R,) that has the rest of it."""
+    share = (probability * len(probability)).tolist()
+    keep, alias = np.ones(len(share)), np.arange(len(share))
+    small = [i for i, s in enumerate(share) if s < 1]
+    large = [i for i, s in enumerate(share) if s >= 1]
+    while small and large:
+        low, high = small.pop(), large[-1]
+        keep[low], alias[low] = share[low], high
+        share[high] -= 1 - share[low]
+        if share[high] < 1:
+            small.append(large.pop())
+    return keep, alias  # what is left over is 1 but for rounding
+
+
+class Sampler:
+    """Draws noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often each id is in a set, in the mean.
+
+    `drawing` is one of DRAWINGS:
+    `replacement` - `count` independent draws, repetitions stay; the expected count of c is count x q(c).
+    `tries`       - a fixed number of draws of which each id stays once: sets of about `count` ids; 1 - (1 - q(c)) ** tries is exact.
+    `distinct`    - draws go on until `count` distinct ids have come; 1 - (1 - q(c)) ** tries with the mean number of tries is close.
+                    TensorFlow takes the tries of the set at hand, which depend on what came: further off for the frequent ids.
+    """
+
+    def __init__(self, noise: Noise, count: int, drawing: str = "replacement"):
+        if drawing not in DRAWINGS:
+            raise UserError(f"drawing: {drawing!r} is unknown; known: {', '.join(DRAWINGS)}")
+        if count < 1 or (drawing != "replacement" and count >= noise.classes):
+            raise UserError(f"samples: {count} distinct ones cannot come from {noise.classes} ids; give fewer, or drawing: replacement")
+        self.noise, self.count, self.drawing = noise, count, drawing
+        self.tries = float(count) if drawing == "replacement" else tries_for(noise.probability, count)
+        if drawing == "tries":
+            self.tries = float(max(1, round(self.tries)))
+
+    def draw(self, generator: torch.Generator | None = None) -> Tensor:
+        """A noise set (S,)."""
+        if self.drawing == "distinct":
+            return torch.from_numpy(self.until_distinct(generator)[0])
+        ids = self.noise.draw(int(self.tries), generator)
+        return torch.from_numpy(np.unique(ids) if self.drawing == "tries" else ids)
+
+    def until_distinct(self, generator) -> tuple[np.ndarray, int]:
+        """The first `count` distinct ids in a stream of draws, and how many draws they took."""
+        stream = self.noise.draw(math.ceil(1.1 * self.tries), generator)
+        while len(first := np.sort(np.unique(stream, return_index=True)[1])) < self.count:
+            stream = np.concatenate([stream, self.noise.draw(len(stream), generator)])
+        return stream[first[: self.count]], int(first[self.count - 1]) + 1
+
+
+DRAWINGS = ("replacement", "distinct", "tries")
+
+
+def log_expected(probability: Tensor, tries: float | Tensor, drawing: str) -> Tensor:
+    """log of how often ids of that noise probability are in a set of `tries` draws, in the mean; -inf where the probability is 0."""
+    if drawing == "replacement":
+        return (probability * tries).log()
+    return (-torch.expm1(tries * torch.log1p(-probability))).log()
+
+
+def tries_for(probability: np.ndarray, count: int) -> float:
+    """How many draws bring `count` distinct ids, in the mean."""
+    miss = np.log1p(-np.minimum(probability[probability > 0], 1 - 1e-12))
+    low, high = 0.0, float(count)
+    while -np.expm1(high * miss).sum() < count:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if -np.expm1(middle * miss).sum() < count else (low, middle)
+    return high

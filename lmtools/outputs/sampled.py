@@ -1,0 +1,201 @@
+"""Sampled training criteria (Gao et al. 2021, On Sampling-Based Training Criteria for Neural Language Modeling) and their posteriors.
+
+A noise set S of about K ids, drawn anew for each step and shared by its targets, stands for the sum over the vocabulary. E(c) is the
+expected count of c in S (K q(c) with replacement; the paper writes K D(c) with D = q). With z the raw output and t the target:
+
+BCE  -log s(u_t) - sum over S of w(c) log(1 - s(u_c)), s the logistic function.
+     Accidental hits stay: in the mean S holds E(c) of every id whatever the target is, the expected loss of a context is
+     -sum_c [p(c) log s(u_c) + w(c) E(c) log(1 - s(u_c))], and its minimum has exp(u_c) = p(c) / (w(c) E(c)) exactly, for any K.
+CE   -u_t + log(exp(u_t) + sum over S of exp(u_c)). The target stands in the sum (without it the loss has no lower bound).
+     Hits stay where S was drawn with replacement: given the K + 1 ids in any order, which of them is the target has the posterior
+     ~ p(c) / q(c), so exp(u_c) ~ p(c) / E(c) for any K. They are removed where S is distinct: given the union of S and the target, were
+     ids drawn independently, which of them is the target has the posterior ~ p(c) / E(c), whether it was in S too or not.
+
+| criterion | u_c                 | w(c)     | log p(c), up to normalisation  |
+|-----------|---------------------|----------|--------------------------------|
+| BCE-MCS   | z                   | 1        | z + log E(c)                   |
+| BCE-IS    | z                   | 1 / E(c) | z                              |
+| BCE-CPS   | z                   | C / K    | z + log(C E(c) / K)            |
+| BCE-NCE   | z - log E(c)        | 1        | z                              |
+| CE-MCS    | z                   |          | z + log E(c)                   |
+| CE-IS     | z - log E(c)        |          | z                              |
+| CE-CPS    | z                   |          | z + log E(c)                   |
+| CE-NCE    | log s(z - log E(c)) |          | log s(z - log E(c)) + log E(c) |
+
+These are the optima of the paper's Eqs. 8-22. Those of BCE are normalised (`unnormalised` is an estimate of log p), those of CE only
+after normalisation.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lmtools.outputs.corrected import ALL, NEVER, Corrected
+from lmtools.outputs.noise import Sampler, log_expected
+
+HIT = -1e30  # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a gradient
+
+
+class Sampled(Corrected):
+    """What the sampled criteria share: rows of the weight for the targets and one noise set, and nothing larger than (N, |S|).
+
+    With `sparse` the gradient of `weight` is a sparse tensor of |S| + N rows (that of the bias, a vector, is dense). The output starts
+    with the noise distribution as its posterior, as far as the states are 0. `noise` (V,), `tries` and `inflation`, the C / K of
+    compensated partial summation, are saved with the weights: no correction needs the counts that the noise was made of. Ids that the
+    noise excludes must not be targets; their posterior is 0.
+    """
+
+    def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):
+        super().__init__(weight)
+        self.sampler, self.sparse = sampler, sparse
+        self.register_buffer("noise", torch.from_numpy(sampler.noise.probability).float())
+        self.register_buffer("tries", torch.tensor(sampler.tries))
+        self.register_buffer("inflation", torch.tensor(sampler.noise.classes / sampler.count))
+        with torch.no_grad():
+            self.bias.copy_(self.start().masked_fill(self.noise == 0, 0.0))
+
+    def log_expected(self, ids: Tensor | slice = ALL) -> Tensor:
+        """log E(c) of these ids, -inf for excluded ones."""
+        return log_expected(self.noise[ids], self.tries, self.sampler.drawing)
+
+    def before(self, ids=ALL):
+        return torch.where(self.noise[ids] > 0, 0.0, -math.inf)
+
+    def start(self) -> Tensor:
+        """The bias that makes the noise distribution the posterior, (V,)."""
+        return self.noise.log() - self.before()
+
+    def forward(self, states: Tensor, targets: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, int]:
+        """The summed training loss and the number of targets; states (N, D), targets (N,).
+
+        `generator` (a CPU one; None: torch's own) draws the noise set. Without gradients it is the exact negative log-posterior instead.
+        """
+        if not torch.is_grad_enabled():
+            return self.validation(states, targets)
+        drawn = self.sampler.draw(generator).to(targets.device, non_blocking=True)
+        return self.loss(states, targets, drawn), len(targets)
+
+    def loss(self, states: Tensor, targets: Tensor, drawn: Tensor) -> Tensor:
+        """The summed loss for the noise set `drawn` (S,)."""
+        own, rival = self.outputs(states, targets, drawn)
+        expected = self.log_expected(drawn)
+        return self.criterion(self.score(own, self.log_expected(targets)), self.score(rival, expected), targets, drawn, expected)
+
+    def outputs(self, states: Tensor, targets: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
+        """z of the targets (N,) and of the noise set (N, S), at least float32."""
+        ids = torch.cat([targets, drawn])
+        rows, bias = F.embedding(ids, self.weight, sparse=self.sparse), self.bias[ids]
+        n = len(targets)
+        own = (states.to(bias.dtype) * rows[:n]).sum(-1) + bias[:n]
+        return own, (states @ rows[n:].T.to(states.dtype)).to(bias.dtype) + bias[n:]
+
+    def score(self, z: Tensor, expected: Tensor) -> Tensor:
+        """u of the table, from z and log E."""
+        return z
+
+    def criterion(self, own: Tensor, rival: Tensor, targets: Tensor, drawn: Tensor, expected: Tensor) -> Tensor:
+        """The summed loss of u of the targets (N,) and of the noise set (N, S)."""
+        raise NotImplementedError
+
+
+class SampledBce(Sampled):
+    """Binary cross entropy, accidental hits kept."""
+
+    def criterion(self, own, rival, targets, drawn, expected):
+        return F.softplus(-own).sum() + self.rivals(F.softplus(rival), expected)
+
+    def rivals(self, losses: Tensor, expected: Tensor) -> Tensor:
+        """The weighted sum of -log(1 - s(u)) (N, S)."""
+        return losses.sum()
+
+
+class BceMcs(SampledBce):
+    """Monte Carlo sampling: log p = z + log E(c)."""
+
+    def before(self, ids=ALL):
+        return self.log_expected(ids)
+
+
+class BceIs(SampledBce):
+    """Importance sampling: log p = z, normalised by itself."""
+
+    def rivals(self, losses, expected):
+        return losses.sum(0) @ torch.exp(-expected)
+
+
+class BceCps(SampledBce):
+    """Compensated partial summation: log p = z + log(C E(c) / K)."""
+
+    def rivals(self, losses, expected):
+        return self.inflation * losses.sum()
+
+    def before(self, ids=ALL):
+        return self.log_expected(ids) + self.inflation.log()
+
+
+class BceNce(SampledBce):
+    """Noise contrastive estimation with q = exp(z): log p = z, normalised by itself."""
+
+    def score(self, z, expected):
+        return z - expected
+
+
+class SampledCe(Sampled):
+    """Cross entropy over the target and the noise set; accidental hits kept with replacement, removed from distinct sets."""
+
+    def criterion(self, own, rival, targets, drawn, expected):
+        if self.sampler.drawing != "replacement":
+            rival = rival.masked_fill(targets[:, None] == drawn, HIT)
+        return (torch.logaddexp(own, rival.logsumexp(-1)) - own).sum()
+
+
+class CeMcs(SampledCe):
+    """Monte Carlo sampling: log p = z + log E(c), then normalised."""
+
+    def before(self, ids=ALL):
+        return self.log_expected(ids)
+
+
+class CeIs(SampledCe):
+    """Importance sampling, also known as sampled softmax: log p = z, then normalised."""
+
+    def score(self, z, expected):
+        return z - expected
+
+
+class CeCps(CeMcs):
+    """Compensated partial summation: CE-MCS and a constant, log(C / K) for each target."""
+
+    def criterion(self, own, rival, targets, drawn, expected):
+        return super().criterion(own, rival, targets, drawn, expected) + len(targets) * self.inflation.log()
+
+
+class CeNce(SampledCe):
+    """Cross entropy of the NCE classifier's outputs (Eq. 21): exp(u) = s(z - log E(c)) = q / (q + E(c)) with q = exp(z).
+
+    In this form nothing overflows. Its optima are exp(u) = a(x) p(c|x) / E(c) for every a(x) that keeps exp(u) below 1: the posterior
+    comes back by log p = u + log E(c), then normalised, while z alone is log p only as a(x) goes to 0. Where z is far above log E(c)
+    the outputs are 1 and no gradient is left, so training needs a start below: the bias starts at the log of the noise, and u at -log K.
+    """
+
+    link = staticmethod(F.logsigmoid)
+
+    def score(self, z, expected):
+        return F.logsigmoid(z - expected)
+
+    def start(self):
+        return self.noise.log()
+
+    def before(self, ids=ALL):
+        return torch.where(self.noise[ids] > 0, -self.log_expected(ids), 0.0)
+
+    def after(self, ids=ALL):
+        return self.log_expected(ids).float().clamp(min=NEVER)
+
+
+SAMPLED = {
+    "bce-mcs": BceMcs, "bce-is": BceIs, "bce-cps": BceCps, "bce-nce": BceNce,
+    "ce-mcs": CeMcs, "ce-is": CeIs, "ce-cps": CeCps, "ce-nce": CeNce,
+}  # fmt: skip
