@@ -26,8 +26,6 @@ lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DI
 combinations="tta+ngram causal+ngram masked+ngram all" # LMs to combine, beside each alone; all: every LM
 lattice_systems="ngram causal tta+ngram" # LMs, or combinations of them, to rescore the lattices with
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
-lattice_scale=10   # weight of the LMs together before it is tuned on lattices of dev
-lattice_depth=100  # hypotheses taken from a rescored lattice
 order=4            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
@@ -51,39 +49,7 @@ else
   fi
 fi
 
-# What the stages read and write: sets to rescore (weights are tuned on dev), LMs by name, systems that combine LMs
-sets=(dev "${tests[@]}") texts=() nbests=()
-paths texts "$datadir/" /text train valid "${sets[@]}"
-paths nbests "$datadir/" /nbest.jsonl "${sets[@]}"
-declare -A lm=() && names=() neural=() trained=() given=() scores=() ppls=() bench=()
-for pair in $lms $lm_dirs; do
-  name=${pair%%=*} && names+=("$name")
-  case $pair in
-    *=*) lm[$name]=${pair#*=} && given+=("${lm[$name]#hf:}") ;;
-    ngram) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/config.yaml") ;;
-    *) lm[$name]=$expdir/lm/$name && neural+=("$name") trained+=("${lm[$name]}/model.safetensors") && bench+=(--lm "$name=${lm[$name]}") ;;
-  esac
-  paths scores "$expdir/score/$name/" .scores "${sets[@]}"
-  paths ppls "$expdir/ppl/$name/" .json valid "${tests[@]}"
-done
-systems=() weights=() rescored=()
-for system in first-pass "${names[@]}" $combinations; do
-  for name in $(lms_of "$system" "${names[@]}"); do
-    [[ -v lm[$name] ]] || continue 2
-  done
-  systems+=("$system") weights+=("$expdir/tune/$system/weights.json")
-  paths rescored "$expdir/rescore/$system/" .txt "${sets[@]}"
-done
-lattices=() lattice_names=()
-[[ ! $lattice_dir || $lattice_dir = none ]] || for system in $lattice_systems; do
-  ((${#lattices[@]})) || paths lattices "$datadir/" /lattices "${sets[@]}"
-  lattice_names+=("$system") weights+=("$expdir/tune/lattice-$system/weights.json")
-  paths rescored "$expdir/rescore/lattice-$system/" .txt "${sets[@]}"
-done
-read -ra settings <<<"$train_opts"
-read -ra how <<<"--precision $precision $lattice_opts"
-read -ra normal <<<"--normaliser $normaliser"
-threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
+. local/plan.sh # what the stages read and write, from these options
 
 if stage 0 "get data" "$source" : "$raw"; then
   "${get[@]}"
@@ -131,20 +97,12 @@ if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" "${train
       lmtools rescore "${what[@]}" --weights "$expdir/tune/$system/weights.json" --out "$expdir/rescore/$system/$set.txt"
     done
   done
-  for system in "${lattice_names[@]}"; do # N-best lists out of the rescored lattices; dev's tune the weights, with which test's are taken
-    read -ra parts <<<"$(lms_of "$system" "${names[@]}")"
-    what=() tuned=$expdir/tune/lattice-$system/weights.json by=am=1
-    for name in "${parts[@]}"; do
-      what+=(--lm "$name=${lm[$name]}") by+=,$name=$((lattice_scale / ${#parts[@]}))
+  for system in "${lattice_names[@]}"; do
+    what=()
+    for name in $(lms_of "$system" "${names[@]}"); do
+      what+=("$name=${lm[$name]}")
     done
-    for set in "${sets[@]}"; do
-      out=$expdir/lattice/$system/$set
-      lmtools lattice rescore "$datadir/$set/lattices" --from slf "${what[@]}" --weights "$by" "${how[@]}" --n "$lattice_depth" \
-        --ref "$datadir/$set/text" --nbest "$out.jsonl" --report "$out.json"
-      [[ $set != dev ]] || lmtools tune --nbest "$out.jsonl" --metric wer --out "$tuned"
-      by=$tuned
-      lmtools rescore --nbest "$out.jsonl" --weights "$tuned" --out "$expdir/rescore/lattice-$system/$set.txt"
-    done
+    local/rescore_lattices.sh "$system" "$datadir" "$expdir" "--precision $precision $lattice_opts" "${what[@]}" : "${sets[@]}"
   done
 fi
 

@@ -9,7 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.evaluate import evaluate
 from lmtools.formats import kaldi_text
-from lmtools.formats.lattices import read
+from lmtools.formats.lattices import read, write
 from lmtools.lattice.density import statistics, together
 from lmtools.lattice.paths import best, nbest
 
@@ -34,6 +34,11 @@ def test_sizes_are_those_of_the_text(lattices):
     arcs = [len(re.findall(r"\('(?:[^'\\]|\\.)*', ", line)) for line in text]
     assert size.lattices == len(text) == 3979
     assert [len(lattice.words) for lattice in lattices] == arcs and size.arcs == sum(arcs) == 122_139
+
+
+def test_written_back_byte_for_byte(lattices, tmp_path):
+    write(lattices, tmp_path / "back.plf", "plf")
+    assert (tmp_path / "back.plf").read_text().splitlines() == lines("plf")
 
 
 def test_best_paths_are_the_recognisers(lattices):
