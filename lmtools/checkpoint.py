@@ -71,13 +71,14 @@ def read_settings(directory) -> tuple[Settings, dict]:
 
 
 def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """The model's tensors by name, the shared output matrix once."""
-    return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight"}
+    """The model's tensors by name, a shared output matrix once."""
+    return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight" or lm.trunk.shared is None}
 
 
-def shared_name(lm: LanguageModel) -> str:
-    """The trunk's name of the matrix that is also the output matrix."""
-    return next(name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.output_weight)
+def shared_tensors(lm: LanguageModel, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The output matrix under its own name where it is the input embedding."""
+    name = next((name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.shared), None)
+    return {"output.weight": tensors[f"trunk.{name}"]} if name else {}
 
 
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
@@ -88,7 +89,7 @@ def save_weights(directory, lm: LanguageModel, **metadata) -> None:
 def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> None:
     """Put tensors into the model; every name and shape must match."""
     try:
-        lm.load_state_dict({**tensors, "output.weight": tensors[f"trunk.{shared_name(lm)}"]})
+        lm.load_state_dict({**tensors, **shared_tensors(lm, tensors)})
     except (RuntimeError, KeyError) as error:
         raise UserError(f"{path}: does not fit config.yaml ({' '.join(str(error).split())[:200]}); train again") from None
 
@@ -108,7 +109,8 @@ def load_model(directory) -> tuple[LanguageModel, object]:
 def model_hash(directory) -> str:
     """Identifies a model by its weights, settings and vocabulary; the same after a move or a copy."""
     settings, vocabulary = read_settings(directory)
-    parts = (settings.model, settings.objective, settings.criterion, settings.arch, vocabulary["hash"], sha256(Path(directory) / WEIGHTS))
+    made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
+    parts = (*made_of, vocabulary["hash"], sha256(Path(directory) / WEIGHTS))
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,27 +4,42 @@ import contextlib
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lmtools.errors import UserError
 from lmtools.models import MODELS
-from lmtools.objectives import OBJECTIVES, Examples
-from lmtools.outputs import CRITERIA
+from lmtools.objectives import OBJECTIVES, Examples, never
+from lmtools.outputs import CRITERIA, Targets
 from lmtools.settings import Settings
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class LanguageModel(nn.Module):
-    """Trunk and output layer of `settings` over a vocabulary of `size` ids."""
+    """Trunk and output layer of `settings` over a vocabulary of `size` ids.
 
-    def __init__(self, settings: Settings, size: int):
+    `counts` (size,) says how often each id is a target in training; None: weights are loaded afterwards, or all ids are alike.
+    """
+
+    def __init__(self, settings: Settings, size: int, counts: np.ndarray | None = None):
         super().__init__()
         self.settings, self.size = settings, size
         self.objective = OBJECTIVES[settings.objective]()
         self.trunk = MODELS[settings.model](settings.architecture, size)
-        self.output = CRITERIA[settings.criterion](self.trunk.output_weight)
+        targets = Targets(size, never(self.objective), counts)
+        make = CRITERIA[settings.criterion].create
+        self.output = make(settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse)
+        self.trunk.lookup.sparse = settings.sparse
+
+    def sparse_parameters(self) -> list[nn.Parameter]:
+        """The matrices whose gradients are sparse: the input embedding, unless it shares a dense one, and the output matrix."""
+        if not self.trunk.lookup.sparse:
+            return []
+        output = [self.output.weight] if getattr(self.output, "sparse", False) else []
+        shared = self.trunk.shared is not None
+        return output if shared else [self.trunk.lookup.weight, *output]
 
     @property
     def longest(self) -> int:

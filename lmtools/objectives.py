@@ -1,7 +1,8 @@
 """Which positions are predicted from what, apart from the model and the criterion, so that any pair works.
 
 An objective turns sentences of token ids (without boundary tokens) into Examples. Training and scoring differ only for the masked
-objective, which scores each token in a pass of its own; `passes` says how many rows of the model a sentence costs.
+objective, which scores each token in a pass of its own. `boundary` is the number of boundary tokens in the input, `ends` are those that
+are predicted, one each a sentence.
 """
 
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ class CausalObjective:
 
     name = "causal"
     boundary = 1  # BOS is read, EOS only predicted
+    ends = (EOS,)
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
         """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their input."""
@@ -64,6 +66,7 @@ class Autoencoding:
 
     name = "autoencoding"
     boundary = 2
+    ends = (BOS, EOS)
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
         inputs, lengths = padded(sentences, [BOS], [EOS])
@@ -80,6 +83,7 @@ class MaskedObjective:
 
     name = "masked"
     boundary = 2
+    ends = (EOS,)
     share = 0.15
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
@@ -96,6 +100,20 @@ class MaskedObjective:
 
     def scoring(self, sentences) -> Examples:
         return Autoencoding().scoring(sentences)
+
+
+def never(objective) -> tuple[int, ...]:
+    """The special ids that an objective never predicts."""
+    return tuple(i for i in (PAD, EOS, BOS, MASK) if i not in objective.ends)
+
+
+def target_counts(objective, corpus, size: int) -> np.ndarray:
+    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,)."""
+    counts = np.zeros(size, dtype=np.int64)
+    for begin in range(0, len(corpus.ids), 1 << 24):  # bincount makes a copy of what it counts
+        counts += np.bincount(corpus.ids[begin : begin + (1 << 24)], minlength=size)
+    counts[list(objective.ends)] += len(corpus)
+    return counts
 
 
 OBJECTIVES = {kind.name: kind for kind in (CausalObjective, Autoencoding, MaskedObjective)}

@@ -6,7 +6,7 @@ from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
-from lmtools.outputs import CRITERIA
+from lmtools.outputs import CRITERIA, SAMPLED
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Optim:
     lr: float = 1e-4
     betas: tuple[float, ...] = (0.9, 0.999)
     eps: float = 1e-6
-    weight_decay: float = 0.01  # decoupled; not on biases and LayerNorm
+    weight_decay: float = 0.01  # decoupled; not on biases and LayerNorm, nor on matrices with sparse gradients
+    sparse: bool | None = None  # update only the rows of embedding and output matrix in use; None: with sampled criteria
     warmup: int = 50_000
     decay: str = "linear"
     clip: float = 1.0  # of the gradient's norm; 0: none
@@ -39,6 +40,7 @@ class Settings:
     objective: str
     criterion: str = "softmax"
     arch: dict = field(default_factory=dict)
+    output: dict = field(default_factory=dict)  # of the criterion: its noise, samples, cutoffs ...
     optim: Optim = Optim()
     batch: Batch = Batch(sentences=64)
     epochs: int = 10
@@ -64,3 +66,13 @@ class Settings:
     def architecture(self):
         """The model family's own Config, from `arch`."""
         return build(MODELS[self.model].Config, self.arch, prefix="arch.")
+
+    @property
+    def output_layer(self):
+        """The criterion's own Config, from `output`."""
+        return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
+
+    @property
+    def sparse(self) -> bool:
+        """Whether embedding and output matrix have sparse gradients where they can."""
+        return self.criterion in SAMPLED if self.optim.sparse is None else self.optim.sparse

@@ -34,7 +34,8 @@ def export(directory, tokens: Sequence[str], source, out) -> list[str]:
 
 def configuration(settings: Settings, size: int, ids: list[int], tokens: Sequence[str]) -> str:
     """The YAML from which espnet2.tasks.lm builds lmtools.espnet.plugin.LmtoolsLM."""
-    model = {"model": settings.model, "objective": settings.objective, "criterion": settings.criterion, "arch": settings.arch}
+    names = ("model", "objective", "criterion", "arch", "output")
+    model = {name: getattr(settings, name) for name in names}
     tree = {
         "lm": NAME, "lm_conf": {"settings": model, "size": size, "ids": ids},
         "model": "lm", "model_conf": {}, "init": None, "token_list": list(tokens),

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from lmtools.config import build
 from lmtools.errors import UserError
@@ -79,9 +78,9 @@ class TokenLM(nn.Module):
         """log p of ESPnet's tokens (..., V) in the model's states (..., D)."""
         if not self.loaded:
             raise UserError("the language model has no weights; give --lm_file beside --lm_train_config")
-        output = self.model.output
-        scores = F.linear(self.model.trunk.head(states), output.weight, output.bias).log_softmax(-1)[..., self.written]
-        return scores.masked_fill(self.never, IMPOSSIBLE)
+        heads = self.model.trunk.head(states)
+        scores = self.model.output.distribution(heads.flatten(0, -2))[:, self.written]
+        return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
     def score(self, y: Tensor, state: Prefix | None, x: Any) -> tuple[Tensor, Prefix]:
         """log p (V,) of the token after the prefix `y` (T,) and the state to go on from; `state` is what came of a shorter prefix."""

@@ -9,7 +9,9 @@ from lmtools.models.transformer import Transformer
 
 
 class Causal(Transformer):
-    """State t has seen tokens 0..t and predicts token t+1."""
+    """State t has seen tokens 0..t and predicts token t+1; how many they are tells it where it is, with `position: none` too."""
+
+    needs_positions = False
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         state = self.embedding(tokens)
@@ -44,9 +46,10 @@ class KeyValues:
         seen, mask = torch.from_numpy(seen).to(self.device), torch.from_numpy(mask).to(self.device)
         state = self.model.embedding.at(torch.from_numpy(tokens).to(self.device), torch.from_numpy(depths).to(self.device))[None]
         for block, rows in zip(self.model.blocks, self.layers, strict=True):
-            rows.values[first : rows.count] = block.key_value(state)[0]
+            asking = block.enter(state)
+            rows.values[first : rows.count] = block.key_value(asking)[0]
             source = rows.values.index_select(0, seen)[None]  # (1, U, 2 D): one sentence of all ancestors, B queries
-            state = block.finish(state, block.attend(block.query(state), source, mask))
+            state = block.finish(state, block.attend(block.query(asking), source, mask))
         return state[0].float()
 
     def place(self, first: int, parents: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from lmtools.models.memory import Rows, levels
 
 @dataclass(frozen=True)
 class LstmConfig:
-    """The size of an LSTM; the defaults are the sampling paper's, with the full output matrix."""
+    """The size of an LSTM; the defaults are the sampling paper's, with an output matrix of its own."""
 
     layers: int = 2
     dim: int = 128  # of the embedding
@@ -37,15 +37,22 @@ class Lstm(nn.Module):
         self.layers = nn.ModuleList(nn.LSTM(width, config.units, batch_first=True) for width in widths)
         self.bottleneck = nn.Linear(config.units, config.dim) if config.tied else nn.Identity()
         self.dropout = Dropout(config.dropout)
-        self.matrix = None if config.tied else nn.Parameter(torch.empty(vocabulary, config.units))
-        for weight in (self.embedding.weight, self.matrix):
-            if weight is not None:
-                nn.init.uniform_(weight, -0.1, 0.1)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     @property
-    def output_weight(self) -> nn.Parameter:
-        """The (V, dim or units) matrix of the output layer."""
-        return self.embedding.weight if self.matrix is None else self.matrix
+    def lookup(self) -> nn.Embedding:
+        """The table of input embeddings, (V, dim)."""
+        return self.embedding
+
+    @property
+    def shared(self) -> nn.Parameter | None:
+        """The table's matrix where it is the output layer's too, else None."""
+        return self.embedding.weight if self.config.tied else None
+
+    @property
+    def width(self) -> int:
+        """The columns of the output matrix."""
+        return self.config.dim if self.config.tied else self.config.units
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """The last layer's states (B, T, units) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""

@@ -26,7 +26,8 @@ class Masked(Transformer):
         if len(self.blocks) == 1:
             return last_layer(self.blocks[0], copies(intact, mask)).view_as(intact)
         first = self.blocks[0]
-        projected = [copies(f(intact), f(mask)) for f in (first.query, first.key_value)]
+        asking, masked = first.enter(intact), first.enter(mask)
+        projected = [copies(f(asking), f(masked)) for f in (first.query, first.key_value)]
         state = first.finish(copies(intact, mask), first.attend(*projected))  # (B*T, T, D): copy i masks position i
         for block in self.blocks[1:-1]:
             state = block(state, state)

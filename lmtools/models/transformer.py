@@ -1,7 +1,9 @@
 """The parts that the Transformer language models share; they differ only in what a position may look at.
 
-Post-LayerNorm blocks with exact-erf GELU, learned positions, and an output head of dense + GELU + LayerNorm before the tied
-output matrix, as in BERT and in the T-TA paper's code; so causal, masked and T-TA models have equal parameter counts.
+By default post-LayerNorm blocks with exact-erf GELU, learned positions, and an output head of dense + GELU + LayerNorm before the
+tied output matrix, as in BERT and in the T-TA paper's code; so causal, masked and T-TA models have equal parameter counts. `norm: pre`
+with `position: none` is the deep Transformer of Irie et al. 2019, the sampling paper's: LayerNorm at the beginning of each residual
+branch, one more at the end, none on the embedding, no dense layer in the head (theirs has ReLU and no attention biases).
 """
 
 import math
@@ -17,41 +19,53 @@ from lmtools.models.dropout import Dropout
 
 @dataclass(frozen=True)
 class TransformerConfig:
-    """The size of a Transformer; the defaults are the T-TA paper's."""
+    """The size and form of a Transformer; the defaults are the T-TA paper's."""
 
     layers: int = 3
     dim: int = 512
     heads: int = 8
     ffn: int = 2048
-    positions: int = 128  # the longest input, with the boundary tokens
+    positions: int = 128  # the longest input, with the boundary tokens; so too where there is no position embedding to run out of
+    position: str = "learned"  # an embedding added to the token's; or none, for causal models
+    norm: str = "post"  # LayerNorm after the residual sum; or pre, inside the residual branch, which lets deep stacks train
     dropout: float = 0.1
+    tied: bool = True  # the input embedding is the output matrix too
     attention_dropout: float = 0.0  # on the attention weights; anything but 0 is slow on a CPU
 
     def __post_init__(self):
         if self.dim % self.heads:
             raise UserError(f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one")
+        for name, known in (("position", POSITIONS), ("norm", BLOCKS)):
+            if getattr(self, name) not in known:
+                raise UserError(f"arch.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
+
+
+POSITIONS = ("learned", "none")
 
 
 class Embedding(nn.Module):
-    """LayerNorm(token + position), (B, T) -> (B, T, D)."""
+    """LayerNorm(token + position), (B, T) -> (B, T, D); without the LayerNorm where the blocks begin with one."""
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
         self.token = nn.Embedding(vocabulary, config.dim)
-        self.position = nn.Embedding(config.positions, config.dim)
-        self.norm = nn.LayerNorm(config.dim, eps=1e-12)
+        self.position = nn.Embedding(config.positions, config.dim) if config.position == "learned" else None
+        self.norm = nn.LayerNorm(config.dim, eps=1e-12) if config.norm == "post" else nn.Identity()
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        return self.dropout(self.norm(self.token(tokens) + self.position.weight[: tokens.shape[-1]]))
+        return self.at(tokens, slice(tokens.shape[-1]))
 
-    def at(self, tokens: Tensor, positions: Tensor) -> Tensor:
+    def at(self, tokens: Tensor, positions: Tensor | slice) -> Tensor:
         """The embeddings (N, D) of tokens (N,) at any positions (N,)."""
-        return self.dropout(self.norm(self.token(tokens) + self.position(positions)))
+        state = self.token(tokens)
+        if self.position is not None:
+            state = state + self.position.weight[positions]
+        return self.dropout(self.norm(state))
 
     def constant(self, token: int, length: int) -> Tensor:
-        """The embedding of one token at every position, (T, D)."""
-        return self.dropout(self.norm(self.token.weight[token] + self.position.weight[:length]))
+        """The embedding of one token at every position, (T, D); a lookup like any other, so that a sparse gradient stays sparse."""
+        return self.at(torch.full((), token, device=self.token.weight.device), slice(length))
 
 
 class Block(nn.Module):
@@ -71,7 +85,13 @@ class Block(nn.Module):
 
     def forward(self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True where a position may look."""
-        return self.finish(state, self.attend(self.query(state), self.key_value(source), mask, causal))
+        seen = self.enter(source)
+        asking = seen if state is source else self.enter(state)
+        return self.finish(state, self.attend(self.query(asking), self.key_value(seen), mask, causal))
+
+    def enter(self, state: Tensor) -> Tensor:
+        """What queries, keys and values are projected from."""
+        return state
 
     def attend(self, query: Tensor, key_value: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
         """Multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q, D), before its output projection."""
@@ -84,6 +104,20 @@ class Block(nn.Module):
         """The rest of the layer, position by position: residual and LayerNorm around attention output and feed-forward network."""
         state = self.attention_norm(state + self.dropout(self.attention(context)))
         return self.norm(state + self.dropout(self.outer(F.gelu(self.inner(state)))))
+
+
+class PreBlock(Block):
+    """One pre-LayerNorm layer: x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x))."""
+
+    def enter(self, state: Tensor) -> Tensor:
+        return self.attention_norm(state)
+
+    def finish(self, state: Tensor, context: Tensor) -> Tensor:
+        state = state + self.dropout(self.attention(context))
+        return state + self.dropout(self.outer(F.gelu(self.inner(self.norm(state)))))
+
+
+BLOCKS = {"post": Block, "pre": PreBlock}
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float) -> Tensor:
@@ -99,20 +133,35 @@ class Transformer(nn.Module):
     """Base of the families: embedding, blocks and head; a family defines `hidden`."""
 
     Config = TransformerConfig
+    needs_positions = True  # without them a model whose positions all see alike knows words, but not their order
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
+        if config.position == "none" and self.needs_positions:
+            raise UserError(f"arch.position: none, but a {type(self).__name__.lower()} model then knows no order; set it to learned")
         self.config = config
         self.embedding = Embedding(config, vocabulary)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.head_dense = nn.Linear(config.dim, config.dim)
+        self.blocks = nn.ModuleList(BLOCKS[config.norm](config) for _ in range(config.layers))
+        self.head_dense = nn.Linear(config.dim, config.dim) if config.norm == "post" else None
         self.head_norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.apply(initialise)
+        if config.norm == "pre":
+            shrink_branches(self.blocks)
 
     @property
-    def output_weight(self) -> nn.Parameter:
-        """The (V, D) matrix that the output layer shares with the input embedding."""
-        return self.embedding.token.weight
+    def lookup(self) -> nn.Embedding:
+        """The table of input embeddings, (V, D)."""
+        return self.embedding.token
+
+    @property
+    def shared(self) -> nn.Parameter | None:
+        """The table's matrix where it is the output layer's too, else None."""
+        return self.lookup.weight if self.config.tied else None
+
+    @property
+    def width(self) -> int:
+        """The columns of the output matrix."""
+        return self.config.dim
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """The last layer's states (B, T, D) for right-padded `tokens` (B, T) of true `lengths` (B,)."""
@@ -120,7 +169,7 @@ class Transformer(nn.Module):
 
     def head(self, states: Tensor) -> Tensor:
         """States (N, D) ready for the output matrix."""
-        return self.head_norm(F.gelu(self.head_dense(states)))
+        return self.head_norm(states if self.head_dense is None else F.gelu(self.head_dense(states)))
 
 
 def initialise(module: nn.Module) -> None:
@@ -129,6 +178,14 @@ def initialise(module: nn.Module) -> None:
         nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
     if isinstance(module, nn.Linear):
         nn.init.zeros_(module.bias)
+
+
+@torch.no_grad()
+def shrink_branches(blocks: nn.ModuleList) -> None:
+    """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow with the depth (GPT-2)."""
+    for block in blocks:
+        for last in (block.attention, block.outer):
+            last.weight.mul_((2 * len(blocks)) ** -0.5)
 
 
 def real(lengths: Tensor, width: int) -> Tensor:
@@ -142,5 +199,5 @@ def matrix_flops(config: TransformerConfig, positions: int, attended: int, vocab
     `predicted` rows also go through the head and the (V, D) output matrix.
     """
     layer = 4 * config.dim**2 + 2 * config.dim * config.ffn + 2 * attended * config.dim
-    output = config.dim**2 + config.dim * vocabulary
+    output = (config.dim**2 if config.norm == "post" else 0) + config.dim * vocabulary
     return 2.0 * math.fsum((positions * config.layers * layer, predicted * output))

@@ -11,7 +11,8 @@ class Tta(Transformer):
     """State t has seen every token but t and predicts token t.
 
     Diagonal masking: position t never attends to t. Input isolation: keys and values stay the embedding in every layer, so that
-    t cannot come back through a neighbour. The first query is LayerNorm(E[mask] + position), the same for every sentence.
+    t cannot come back through a neighbour (`norm: pre`: each layer's own LayerNorm of it). The first query is the embedding of the
+    mask at each position, the same for every sentence.
     """
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:

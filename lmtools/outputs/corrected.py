@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.outputs import softmax
 from lmtools.outputs.softmax import tile
@@ -69,6 +70,12 @@ class Corrected(nn.Module):
             value = self.linked((states @ weight[block].T).float() + bias[block]) + self.after(block)
             parts.append(value.logsumexp(-1))
         return torch.stack(parts).logsumexp(0)
+
+    @torch.no_grad()
+    def distribution(self, states: Tensor) -> Tensor:
+        """log p of all ids, float32 (N, V)."""
+        z = F.linear(states, self.weight.to(states.dtype)).float()
+        return (self.linked(z + self.posterior_bias) + self.after()).log_softmax(-1)
 
     def linked(self, shifted: Tensor) -> Tensor:
         """The link of z + before."""

@@ -6,21 +6,41 @@ o = p / (p + rival (1 - p)); from there log p = log(o / (1 - o)) + log(rival), p
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
 from lmtools.outputs.softmax import compute_dtype, training_rows
+from lmtools.outputs.targets import Targets, matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
+
+
+@dataclass(frozen=True)
+class FullConfig:
+    """How much the ids that are not the target count."""
+
+    rival: float = 1.0
+
+    def __post_init__(self):
+        if not self.rival > 0:
+            raise UserError(f"output.rival: {self.rival} is not above 0; 1 counts all ids alike")
 
 
 class Pointwise(Corrected):
     """A criterion that is a sum over all ids; it starts with outputs of 1 / V as far as the states are 0."""
 
+    Config = FullConfig
     start = staticmethod(lambda size: -math.log(size))
+
+    @classmethod
+    def create(cls, config: FullConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Pointwise":
+        """See lmtools.outputs; all rows have gradients."""
+        return cls(matrix(targets.size, width) if shared is None else shared, config.rival)
 
     def __init__(self, weight: nn.Parameter, rival: float = 1.0):
         super().__init__(weight)

@@ -6,33 +6,32 @@ generator was seeded (the training loop seeds it by (seed, step)), on every devi
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lmtools.errors import UserError
-from lmtools.subword import MASK, PAD, SPECIALS
+from lmtools.subword import MASK, PAD
 
 NEVER_PREDICTED = (PAD, MASK)
 
 
 class Noise:
-    """A distribution over the ids 0..size-1: `probability` float64 (V,), 0 for `excluded` ids, and `draw`.
+    """A distribution over the ids 0..V-1: `probability` float64 (V,), 0 for `excluded` ids, and `draw`.
 
-    Words are ranked by id (the vocabulary is sorted by frequency), after them the special ids that are not excluded; `first` names ids
-    that come before all words (EOS is as frequent as the first of them). An excluded id must never be a target.
+    `counts` (V,) says how often each id is a target. They rank the ids, the most frequent first and equal ones by id, so that no noise
+    asks for a vocabulary that is sorted by frequency, or for the special ids at one of its ends. An excluded id must never be a target.
     """
 
-    def __init__(self, size: int, excluded: Sequence[int] = NEVER_PREDICTED, first: Sequence[int] = ()):
-        specials = [i for i in range(min(size, len(SPECIALS))) if i not in first]
-        words = [i for i in range(len(SPECIALS), size) if i not in first]
-        barred = set(excluded)
-        self.size = size
-        self.order = np.array([i for i in (*first, *words, *specials) if i not in barred], dtype=np.int64)  # the id of each rank
+    def __init__(self, counts: Sequence[int], excluded: Sequence[int] = NEVER_PREDICTED, power: float = 0.75, add: float = 1.0):
+        self.counts, self.power, self.add = np.asarray(counts, dtype=np.float64), power, add
+        order = np.argsort(-self.counts, kind="stable")
+        self.order = order[~np.isin(order, excluded)]  # the id of each rank
         if not len(self.order):
-            raise UserError(f"noise: all of the {size} ids are excluded; give a larger vocabulary")
-        self.probability = np.zeros(size)
+            raise UserError(f"noise: all of the {len(self.counts)} ids are excluded; give a larger vocabulary")
+        self.probability = np.zeros(len(self.counts))
         self.probability[self.order] = self.ranked()
 
     @property
@@ -79,12 +78,6 @@ class LogUniform(Noise):
 class Unigram(Noise):
     """P(id) ~ (count + add) ** power, drawn in constant time by the alias method (Walker 1977)."""
 
-    def __init__(self, counts, power: float = 0.75, add: float = 1.0, excluded: Sequence[int] = NEVER_PREDICTED):
-        self.counts = np.asarray(counts, dtype=np.float64)
-        self.power, self.add = power, add
-        super().__init__(len(self.counts), excluded)
-        self.keep, self.alias = alias_table(self.probability[self.order])
-
     def ranked(self):
         mass = (self.counts[self.order] + self.add) ** self.power
         if not (mass.min() > 0 and np.isfinite(mass).all()):
@@ -92,9 +85,15 @@ class Unigram(Noise):
         return mass / mass.sum()
 
     def ranks(self, uniform):
+        keep, alias = self.table
         place, rest = np.divmod(uniform * self.classes, 1.0)  # one number chooses the column and then the side
         place = np.minimum(place.astype(np.int64), self.classes - 1)
-        return np.where(rest < self.keep[place], place, self.alias[place])
+        return np.where(rest < keep[place], place, alias[place])
+
+    @cached_property
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """The alias table of the ranks; a model that only scores needs none."""
+        return alias_table(self.probability[self.order])
 
 
 NOISES = {"log-uniform": LogUniform, "unigram": Unigram, "uniform": Uniform}

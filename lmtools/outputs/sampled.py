@@ -27,15 +27,33 @@ after normalisation.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
-from lmtools.outputs.noise import Sampler, log_expected
+from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
+from lmtools.outputs.targets import Targets, matrix
 
 HIT = -1e30  # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a gradient
+
+
+@dataclass(frozen=True)
+class SampledConfig:
+    """Which noise a criterion draws, and how much of it."""
+
+    noise: str = "log-uniform"  # over the ranks of frequency; or unigram, uniform
+    samples: int = 8192  # K, ids in a noise set; one set for all targets of a step
+    drawing: str = "replacement"  # or distinct: K different ids; tries: as many draws as bring K different ids in the mean
+    power: float = 0.75  # of the counts, for unigram noise
+
+    def __post_init__(self):
+        for name, known in (("noise", NOISES), ("drawing", DRAWINGS)):
+            if getattr(self, name) not in known:
+                raise UserError(f"output.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
 
 
 class Sampled(Corrected):
@@ -46,6 +64,15 @@ class Sampled(Corrected):
     compensated partial summation, are saved with the weights: no correction needs the counts that the noise was made of. Ids that the
     noise excludes must not be targets; their posterior is 0.
     """
+
+    Config = SampledConfig
+
+    @classmethod
+    def create(cls, config: SampledConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Sampled":
+        """See lmtools.outputs."""
+        noise = NOISES[config.noise](targets.frequencies, targets.never, config.power)
+        weight = matrix(targets.size, width) if shared is None else shared
+        return cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
 
     def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):
         super().__init__(weight)

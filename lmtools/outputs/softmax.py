@@ -1,15 +1,32 @@
 """The full softmax over the vocabulary, trained with cross entropy; logits never exist for more than a chunk of rows."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lmtools.outputs.targets import Targets, matrix
 
 CHUNK = 1 << 20  # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
 CHUNK_CUDA = 1 << 27
 ROWS = 128  # of a block in training at the least: each adds a product as large as the weight to its gradient, which costs memory traffic
 
 
+@dataclass(frozen=True)
+class Plain:
+    """Nothing to set."""
+
+
 class Softmax(nn.Module):
     """p(w|h) = softmax(h W^T + b); `weight` (V, D) may be shared with the input embedding."""
+
+    Config = Plain
+
+    @classmethod
+    def create(cls, config: Plain, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Softmax":
+        """See lmtools.outputs; all rows have gradients."""
+        return cls(matrix(targets.size, width) if shared is None else shared)
 
     def __init__(self, weight: nn.Parameter):
         super().__init__()
@@ -40,6 +57,10 @@ class Softmax(nn.Module):
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         rows, columns = tile(len(weight), states.device)
         return torch.cat([log_normaliser(some, weight, bias, columns) for some in states.split(rows)])
+
+    def distribution(self, states: Tensor) -> Tensor:
+        """log p of all ids, float32 (N, V)."""
+        return (F.linear(states, self.weight.to(states.dtype)).float() + self.bias).log_softmax(-1)
 
 
 def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:

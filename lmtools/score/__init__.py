@@ -1,6 +1,7 @@
 """Scoring texts and N-best lists with any language model."""
 
 from lmtools.score.nbest import perplexity, score_nbest
+from lmtools.score.scorers import NORMALISATIONS
 from lmtools.score.texts import Options, TextScores, score_texts
 
-__all__ = ["Options", "TextScores", "perplexity", "score_nbest", "score_texts"]
+__all__ = ["NORMALISATIONS", "Options", "TextScores", "perplexity", "score_nbest", "score_texts"]

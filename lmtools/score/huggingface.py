@@ -69,7 +69,7 @@ class HuggingFace:
         return [tuple(ids) for ids in encoded]
 
     def unknown(self, sentence):
-        return sentence.count(self.tokenizer.unk_token_id)
+        return np.array([token == self.tokenizer.unk_token_id for token in sentence], dtype=bool)
 
     def logits(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         """The model's logits (B, T, V)."""
@@ -190,7 +190,7 @@ def from_bert(model) -> tuple[Masked, Softmax]:
         for kind in ("weight", "bias"):
             state[f"blocks.{i}.key_value.{kind}"] = torch.cat([getattr(own.key, kind), getattr(own.value, kind)])
     trunk.load_state_dict(state)
-    output = Softmax(trunk.output_weight)
+    output = Softmax(trunk.shared)
     output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
     return trunk, output
 

@@ -1,5 +1,6 @@
 """Rescoring of lattices by any language models: left-to-right ones state by state, those that read both sides over a path cover."""
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
 from lmtools.score.cover import rescore_cover
+from lmtools.score.oov import PenalisedLM, penalised
 from lmtools.score.planner import out_of_memory
 from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
 from lmtools.score.scorers import Scorer, load_scorer
@@ -27,7 +29,8 @@ class Settings:
     `weights` of scores, old and new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before, `order`,
     `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that is one number is that of all models that
     never forget, which n-gram models do. `cover_beam` prunes what models that read both sides are to score, by all other scores: the
-    better the paths, the nearer are the scores of arcs to those of whole sentences.
+    better the paths, the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models) and `oov_penalty` are
+    those of lmtools.score.Options; `old` is not concerned, as the recogniser scored without them.
     """
 
     lms: Mapping[str, str]
@@ -43,12 +46,14 @@ class Settings:
     states: int = STATES
     device: str = "auto"
     precision: str = "float32"
+    normalise: str = "full"
+    oov_penalty: float = 0.0
 
     def load(self) -> "Rescorer":
         """The rescorer, its models loaded; UserError for one that cannot be, and for names that do not fit together."""
-        specs = dict.fromkeys([*self.lms.values(), *([self.old] if self.old else [])])
-        scorers = {spec: load_scorer(spec, self.device, self.precision) for spec in specs}
-        return Rescorer(self, {name: scorers[spec] for name, spec in self.lms.items()}, scorers.get(self.old))
+        load = functools.cache(lambda spec, normalise: load_scorer(spec, self.device, self.precision, normalise=normalise))
+        scorers = {name: penalised(load(spec, self.normalise), self.oov_penalty) for name, spec in self.lms.items()}
+        return Rescorer(self, scorers, self.old and load(self.old, "full"))
 
 
 class Rescorer:
@@ -142,4 +147,6 @@ def check_names(settings: Settings) -> None:
 
 def endless(lm: PrefixLM) -> bool:
     """Whether a word may depend on all words before it."""
+    if isinstance(lm, PenalisedLM):
+        lm = lm.lm
     return any(map(endless, lm.parts)) if isinstance(lm, MixtureLM) else not isinstance(lm, NgramPrefixLM)

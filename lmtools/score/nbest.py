@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmtools.score.oov import plain
+from lmtools.score.planner import score_all
+from lmtools.score.scorers import Neural
 from lmtools.score.texts import Options, TextScores, score_texts
 from lmtools.types import NBest, ScoreTable
 
@@ -18,7 +21,7 @@ def score_nbest(nbests: Sequence[NBest], options: Options) -> tuple[ScoreTable, 
 
 
 RULES = (
-    "natural log; the end of sentence is predicted and counted; unknown {unit} count with the model's unknown-token probability; "
+    "natural log; the end of sentence is predicted and counted; unknown {unit} count with the model's unknown-token probability{less}; "
     "words are those between spaces after the model's normalisation of the text"
 )
 
@@ -27,10 +30,16 @@ def perplexity(texts: Sequence[str], options: Options) -> dict:
     """Perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the latter compares models of different
-    vocabularies. Over sentences: mean and median of exp(-log p(s) / tokens(s)), as in Table 7 of the T-TA paper.
+    vocabularies. Over sentences: mean and median of exp(-log p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of
+    ours `criterion`, and `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores; how far it is
+    from a constant is what scores without normalisation get wrong.
     """
     scorer = options.load()
+    neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
+    if neural:
+        neural.normalisers = {}
     scores = score_texts(texts, scorer, options)
+    own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural, options.rows)} if neural else {}
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
     characters = sum(len(text) + 1 for text in normalised)  # the end of line is a character
@@ -42,6 +51,21 @@ def perplexity(texts: Sequence[str], options: Options) -> dict:
         "word_ppl": float(np.exp(-log_prob / (words + len(texts)))),
         "bits_per_char": -log_prob / characters / float(np.log(2)),
         "sentence_ppl_mean": float(per_sentence.mean()), "sentence_ppl_median": float(np.median(per_sentence)),
-        "rules": RULES.format(unit="words" if scores.signature["lm"] == "ngram" else "subwords"),
-        "signature": scores.signature,
+        "rules": rules("words" if scores.signature["lm"] == "ngram" else "subwords", options.oov_penalty),
+        "signature": scores.signature, **own,
     }  # fmt: skip
+
+
+def rules(unit: str, oov_penalty: float) -> str:
+    """RULES with what an unknown `unit` costs."""
+    return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "")
+
+
+def spread(texts: Sequence[str], scorer: Neural, rows: int) -> dict[str, float]:
+    """Mean, standard deviation, least and greatest log Z over the tokens and ends of `texts`; the scorer has kept those it computed."""
+    sentences = scorer.prepare(texts)
+    missing = [s for s in dict.fromkeys(sentences) if s not in scorer.normalisers]  # other processes or the cache knew their scores
+    for _ in score_all(scorer, missing, rows):
+        pass
+    values = np.concatenate([scorer.normalisers[s] for s in sentences])
+    return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min()), "max": float(values.max())}

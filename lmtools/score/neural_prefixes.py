@@ -8,7 +8,6 @@ import torch
 from lmtools.errors import UserError
 from lmtools.lm import PRECISIONS, autocast
 from lmtools.models.memory import Rows
-from lmtools.outputs.softmax import Softmax, log_normaliser, target_logit, tile
 from lmtools.score.scorers import Neural
 from lmtools.score.words import WordTokens
 from lmtools.subword import BOS, EOS
@@ -20,14 +19,12 @@ class NeuralPrefixLM:
     """A causal Transformer or LSTM as lmtools.lattice.expand asks for it; UserError where the model reads both sides of a word."""
 
     def __init__(self, scorer: Neural):
-        if not (isinstance(scorer, Neural) and scorer.lm.objective.name == "causal" and isinstance(scorer.lm.output, Softmax)):
+        if not (isinstance(scorer, Neural) and scorer.lm.objective.name == "causal"):
             kind = scorer.signature["lm"]
             raise UserError(f"{kind}: not a left-to-right model of lmtools train; score a path cover or N-best lists with it")
         self.scorer, self.signature = scorer, scorer.signature
         self.words = WordTokens(scorer)
-        self.trunk = scorer.lm.trunk
-        dtype = PRECISIONS[scorer.precision]
-        self.weight, self.bias = scorer.lm.output.weight.detach().to(dtype), scorer.lm.output.bias.detach().float()
+        self.trunk, self.output, self.dtype = scorer.lm.trunk, scorer.output, PRECISIONS[scorer.precision]
 
     def utterance(self) -> "NeuralPrefixes":
         """The prefixes of one utterance, empty; what they remember is freed with them."""
@@ -37,7 +34,8 @@ class NeuralPrefixLM:
 class NeuralPrefixes:
     """The prefixes of one utterance: a tree of tokens, in which equal prefixes are one node.
 
-    A node's state and log-normaliser are computed when something after it is first asked for, all that a call needs in one batch.
+    A node's state and log-normaliser are computed when something after it is first asked for, all that a call needs in one batch; no
+    normaliser is where the scorer does not normalise.
     Memory: what the model remembers of a prefix (lmtools/models: KeyValues, Cells) and 4 x width of the output matrix bytes for each
     computed state, some 300 bytes for each node; 5.8 kB for 3 layers of 192. Scores equal `Neural.log_probs` summed over a word, as
     far as the sentence fits the positions. Beyond, a prefix that fills the positions forgets its oldest half: its node is that of its
@@ -53,8 +51,8 @@ class NeuralPrefixes:
         self.kept = self.longest - max(1, self.longest // 2)  # tokens, when the positions are full
         self.tokens, self.parents, self.depths, self.rows = [BOS], [-1], [0], [-1]  # of each node; row -1: not computed
         self.children: dict[tuple[int, int], int] = {}
-        self.heads = Rows(lm.weight.shape[1], lm.weight.device)
-        self.normalisers = Rows(1, lm.weight.device)
+        self.heads = Rows(lm.trunk.width, lm.scorer.device)
+        self.normalisers = Rows(1, lm.scorer.device)
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """See lmtools.lattice.expand.Prefixes; a word without tokens has log p 0 and leads back to its node."""
@@ -108,13 +106,14 @@ class NeuralPrefixes:
         if not nodes:
             return np.zeros(0)
         self.compute(self.missing(nodes))
-        device = self.lm.weight.device
+        device = self.lm.scorer.device
         rows = torch.tensor([self.rows[node] for node in nodes], device=device)
         targets = torch.tensor(tokens, device=device)
         result = torch.empty(len(nodes), device=device)
         for some in torch.arange(len(nodes), device=device).split(1 << 14):
-            logits = target_logit(self.heads.values[rows[some]], self.lm.weight, self.lm.bias, targets[some])
-            result[some] = logits - self.normalisers.values[rows[some], 0]
+            result[some] = self.lm.output.unnormalised(self.heads.values[rows[some]].to(self.lm.dtype), targets[some])
+        if self.lm.scorer.normalised:
+            result -= self.normalisers.values[rows, 0]
         if not result.isfinite().all():
             raise UserError(f"{self.lm.signature['lm']}: scores a word NaN or infinite; the model is damaged, train it again")
         return result.double().cpu().numpy()
@@ -136,13 +135,13 @@ class NeuralPrefixes:
         for begin in range(0, len(nodes), TOGETHER):
             some = nodes[begin : begin + TOGETHER]
             first = self.heads.add(len(some))
-            self.normalisers.add(len(some))
             for row, node in enumerate(some, first):
                 self.rows[node] = row
             parents = np.array([self.rows[self.parents[node]] if node else -1 for node in some])
             with autocast(self.lm.scorer.device, self.lm.scorer.precision):
                 head = self.lm.trunk.head(self.memory.grow(parents, np.array([self.tokens[node] for node in some])))
-            head = head.to(self.lm.weight.dtype)
+            head = head.to(self.lm.dtype)
             self.heads.values[first : self.heads.count] = head
-            columns = tile(len(self.lm.weight), head.device)[1]
-            self.normalisers.values[first : self.heads.count, 0] = log_normaliser(head, self.lm.weight, self.lm.bias, columns)
+            if self.lm.scorer.normalised:
+                self.normalisers.add(len(some))
+                self.normalisers.values[first : self.heads.count, 0] = self.lm.output.log_normaliser(head)

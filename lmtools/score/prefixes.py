@@ -9,6 +9,7 @@ from lmtools.lattice.expand import PrefixLM
 from lmtools.lattice.histories import Interned
 from lmtools.ngram.model import LN10
 from lmtools.score.neural_prefixes import NeuralPrefixLM
+from lmtools.score.oov import Penalised, PenalisedLM
 from lmtools.score.scorers import Ngram, Scorer
 from lmtools.score.words import WordTokens
 
@@ -63,6 +64,8 @@ class NgramPrefixes:
 
 def load_prefix_lm(scorer: Scorer) -> PrefixLM:
     """The left-to-right model in `scorer`; UserError if it gives no word's probability from the words before alone."""
+    if isinstance(scorer, Penalised):
+        return PenalisedLM(load_prefix_lm(scorer.scorer), scorer)
     if isinstance(scorer, Ngram):
         return NgramPrefixLM(scorer)
     return NeuralPrefixLM(scorer)

@@ -1,16 +1,18 @@
 """Scorers turn prepared texts into natural-log probabilities token by token; one class a kind of language model."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
 from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.lm import PRECISIONS, LanguageModel, autocast, choose_device, resolve_precision
 from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
 from lmtools.subword import MASK, UNK
@@ -34,26 +36,35 @@ class Scorer(Protocol):
     def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
         """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a sentence."""
 
-    def unknown(self, sentence: tuple) -> int:
-        """How many of its tokens are out of vocabulary."""
+    def unknown(self, sentence: tuple) -> np.ndarray:
+        """Which of its tokens are out of vocabulary, bool (tokens,)."""
+
+
+NORMALISATIONS = ("full", "none")
 
 
 class Neural:
     """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by pseudo-log-likelihood.
 
     `intact` scores a masked model in one pass over the intact input instead (a variant in the T-TA paper: each token sees itself).
-    Sentences that do not fit the positions are scored in overlapping windows, each token where it has most context.
+    Sentences that do not fit the positions are scored in overlapping windows, each token where it has most context. With `normalise`
+    none a token's score is log p up to normalisation (`output.unnormalised`), without a pass over the vocabulary. `output` is the output
+    layer with its matrices in the precision of matrix products.
     """
 
-    def __init__(self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False):
+    def __init__(self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False, normalise="full"):
+        if normalise not in NORMALISATIONS:
+            raise UserError(f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}")
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
-        self.lm, self.subword, self.intact = lm.to(self.device).eval(), subword, intact
+        self.lm, self.subword, self.intact, self.normalised = lm.to(self.device).eval(), subword, intact, normalise == "full"
+        self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
+        self.normalisers: dict[tuple, np.ndarray] | None = None  # log Z of each token of what is scored, kept where this is a dict
         self.masked = isinstance(lm.trunk, Masked) and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
             "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16], "vocabulary": subword.hash[:16],
-            "precision": self.precision, "version": __version__,
+            "precision": self.precision, "version": __version__, **({} if self.normalised else {"normalise": "none"}),
         }  # fmt: skip
 
     def normalise(self, text):
@@ -67,24 +78,39 @@ class Neural:
         return width * width if self.masked else width
 
     def unknown(self, sentence):
-        return sentence.count(UNK)
+        return np.array(sentence, dtype=np.int64) == UNK
 
     def log_probs(self, sentences):
+        if self.normalisers is None:
+            return self.computed(sentences, self.score)
+        both = self.computed(sentences, self.score_and_normaliser)
+        self.normalisers.update((s, columns[:, 1]) for s, columns in zip(sentences, both, strict=True))
+        return [columns[:, 0] for columns in both]
+
+    def score(self, heads: Tensor, targets: Tensor) -> Tensor:
+        """The score of each target (N,) in nats."""
+        return (self.output.log_prob if self.normalised else self.output.unnormalised)(heads, targets)
+
+    def score_and_normaliser(self, heads: Tensor, targets: Tensor) -> Tensor:
+        """Normalised log p of each target and the log Z that this took, (N, 2)."""
+        normaliser = self.output.log_normaliser(heads)
+        return torch.stack([self.output.unnormalised(heads, targets) - normaliser, normaliser], -1)
+
+    def computed(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
+        """What a function of states (N, D) and targets (N,) says of each token and end of sentence, (tokens + 1, ...) a sentence."""
         pieces = [windows(len(s), self.lm.longest) for s in sentences]
         parts = [s[begin:end] for s, cuts in zip(sentences, pieces, strict=True) for begin, end, _, _ in cuts]
-        scores = iter(self.one_pass(parts))
-        return [np.concatenate([next(scores)[first:last] for _, _, first, last in cuts]) for cuts in pieces]
+        values = iter(self.one_pass(parts, what))
+        return [np.concatenate([next(values)[first:last] for _, _, first, last in cuts]) for cuts in pieces]
 
     @torch.inference_mode()
-    def one_pass(self, sentences) -> list[np.ndarray]:
-        """Token log-probabilities of sentences that fit the positions."""
+    def one_pass(self, sentences, what=None) -> list[np.ndarray]:
+        """`computed`, by default the scores, of sentences that fit the positions."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
-            states = self.states(examples)
-            head = self.lm.trunk.head(states)
-        dtype = torch.float32 if self.precision == "float32" else torch.bfloat16
-        scores = self.lm.output.log_prob(head.to(dtype), examples.targets).double().cpu().numpy()
-        return np.split(scores, np.cumsum([len(s) + 1 for s in sentences])[:-1])
+            heads = self.lm.trunk.head(self.states(examples))
+        values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets).double().cpu().numpy()
+        return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
     def states(self, examples):
         """The states (N, D) that predict the targets."""
@@ -97,6 +123,13 @@ class Neural:
             for i, state in zip(some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
+
+
+def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not, but for them in its own precision."""
+    matrices = [matrix for matrix in output.parameters() if matrix.dim() == 2 and matrix.dtype != dtype]
+    converted = {id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False) for matrix in matrices}
+    return copy.deepcopy(output, converted) if converted else output
 
 
 def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
@@ -129,17 +162,22 @@ class Ngram:
         return 1
 
     def unknown(self, sentence):
-        return int(self.model.query(sentence)[1].sum())
+        return self.model.query(sentence)[1][:-1]
 
     def log_probs(self, sentences):
         return [self.model.query(sentence)[0] for sentence in sentences]
 
 
-def load_scorer(lm: str, device: str = "auto", precision: str = "float32", intact: bool = False) -> Scorer:
-    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or `hf:DIR` (a Hugging Face directory)."""
+def load_scorer(lm: str, device="auto", precision="float32", intact=False, normalise="full") -> Scorer:
+    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or `hf:DIR` (a Hugging Face directory).
+
+    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay as they are.
+    """
     if lm.startswith("hf:") or (Path(lm) / "config.json").exists():
         from lmtools.score.huggingface import load_huggingface  # transformers is an optional dependency
 
+        if normalise != "full":
+            raise UserError(f"{lm}: a Hugging Face model has no score without normalisation; leave --normalise out")
         return load_huggingface(lm.removeprefix("hf:"), device, precision, intact)
     path = Path(lm)
     if not path.exists():
@@ -149,4 +187,4 @@ def load_scorer(lm: str, device: str = "auto", precision: str = "float32", intac
             raise UserError(f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or `lmtools ngram` wrote")
         return Ngram(NgramModel.load(path))
     model, subword = load_model(path)
-    return Neural(model, subword, model_hash(path), device, precision, intact)
+    return Neural(model, subword, model_hash(path), device, precision, intact, normalise)

@@ -12,27 +12,36 @@ from tqdm import tqdm
 
 from lmtools.errors import UserError
 from lmtools.score.cache import Cache, default_directory
+from lmtools.score.oov import penalised
 from lmtools.score.planner import batches, score_batch
-from lmtools.score.scorers import Scorer, load_scorer
+from lmtools.score.scorers import Ngram, Scorer, load_scorer
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 
 @dataclass(frozen=True)
 class Options:
-    """Which language model scores, and how; the scores depend on the first three only."""
+    """Which language model scores, and how; the scores depend on the first five only.
+
+    `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs beyond log p(<unk>).
+    """
 
     lm: str
     precision: str = "float32"
     intact: bool = False
+    normalise: str = "full"
+    oov_penalty: float = 0.0
     device: str = "auto"
     nj: int = 1
     cache: str = "default"  # a directory, default (the user's cache directory) or none
     rows: int = 4096  # model rows a batch; halved where they do not fit into memory
 
     def load(self) -> Scorer:
-        """The scorer."""
-        return load_scorer(self.lm, self.device, self.precision, self.intact)
+        """The scorer; UserError for an n-gram model that is not to normalise."""
+        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise)
+        if isinstance(scorer, Ngram) and self.normalise != "full":
+            raise UserError(f"{self.lm}: an n-gram model has no score without normalisation; leave --normalise out")
+        return penalised(scorer, self.oov_penalty)
 
     @property
     def cache_directory(self):
@@ -60,7 +69,7 @@ def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextS
     scores = score_sentences(sentences, scorer, options)
     which = np.array([place[prepared[distinct[text]]] for text in texts], dtype=np.int64)
     lengths = np.array([len(s) + 1 for s in sentences], dtype=np.int64)
-    unknown = np.array([scorer.unknown(s) for s in sentences], dtype=np.int64)
+    unknown = np.array([scorer.unknown(s).sum() for s in sentences], dtype=np.int64)
     return TextScores(scores[which], lengths[which], unknown[which], scorer.kind, scorer.signature)
 
 

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import yaml
 
+from lmtools.errors import UserError
 from lmtools.files import atomic_directory
 from lmtools.text import MARK, Normaliser
 
@@ -14,21 +16,44 @@ SPECIALS = ("<pad>", "</s>", "<unk>", "<s>", "<mask>")
 DESCRIPTION = "subword.yaml"
 
 
+class LeftOut(NamedTuple):
+    """How many distinct words (or characters) a list leaves out, and their share of the text, None where no counts are known."""
+
+    items: int
+    share: float | None
+
+    @classmethod
+    def of(cls, items: int, occurrences: int, all_occurrences: int) -> "LeftOut":
+        """From how often they occur."""
+        return cls(items, occurrences / all_occurrences if all_occurrences else None)
+
+
+def room(vocab_size: int | None, most: int) -> int:
+    """How many items a vocabulary of that size holds beside the specials, `most` where it has no bound; UserError if none."""
+    if vocab_size is None:
+        return most
+    if vocab_size <= len(SPECIALS):
+        raise UserError(f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a larger --vocab-size")
+    return vocab_size - len(SPECIALS)
+
+
 class Subword:
     """A vocabulary with the segmentation of text into it; immutable, and its ids depend on nothing but its content and its normaliser.
 
     A scheme is a subclass with `scheme`, `file` (the name of its content in the directory), `learn`, `read`, `segment`, `surfaces`.
-    `vocabulary` holds the piece of each id, the specials first; `begins` (size,) says which pieces begin a word.
+    `vocabulary` holds the piece of each id, the specials first; `begins` (size,) says which pieces begin a word. `left_out` is known of
+    a list where it is made, and written into its directory for whoever reads it there.
     """
 
     scheme = ""
     file = ""
     joiner = ""
+    left_out: LeftOut | None = None
 
     def __init__(self, content: bytes, normaliser: Normaliser):
         self.content, self.normaliser = content, normaliser
         self.vocabulary: tuple[str, ...] = self.read(content)
-        self.begins = np.array([piece.startswith(MARK) for piece in self.vocabulary])
+        self.begins = self.beginnings()
         parts = (self.scheme, normaliser.hash, hashlib.sha256(content).hexdigest())
         self.hash = hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
@@ -36,13 +61,17 @@ class Subword:
         return type(self), (self.content, self.normaliser)
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> bytes:
-        """The model's content, learnt from normalised `lines`."""
+    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, LeftOut | None]:
+        """The model's content, learnt from normalised `lines`, and what it leaves out of them where it is a list."""
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:
         """Take up the model's content; the piece of each id. ValueError or RuntimeError where it is damaged."""
         raise NotImplementedError
+
+    def beginnings(self) -> np.ndarray:
+        """Which pieces begin a word, bool (size,)."""
+        return np.array([piece.startswith(MARK) for piece in self.vocabulary])
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each normalised text."""
@@ -96,4 +125,6 @@ class Subword:
             (temporary / self.file).write_bytes(self.content)
             self.normaliser.save(temporary)
             description = {"scheme": self.scheme, "size": self.size, "hash": self.hash}
+            if self.left_out:
+                description["left_out"] = self.left_out._asdict()
             (temporary / DESCRIPTION).write_text(yaml.safe_dump(description, sort_keys=False), encoding="utf-8")

@@ -6,9 +6,10 @@ from pathlib import Path
 from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
-from lmtools.subword.base import DESCRIPTION, SPECIALS, Subword
+from lmtools.subword.base import DESCRIPTION, Subword, room
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import Bpe, Unigram, scheme_of
+from lmtools.subword.wordlists import adopted, is_word_list
 from lmtools.text import Normaliser
 
 SUBWORDS: dict[str, type[Subword]] = {kind.scheme: kind for kind in (Bpe, Unigram, Word, Char)}
@@ -23,21 +24,33 @@ def train(
     or char list; `sentences` bounds the random sample (fixed seed) that bpe and unigram learn from.
     """
     kind = SUBWORDS[scheme]
-    if vocab_size is not None and vocab_size <= len(SPECIALS):
-        raise UserError(f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a larger --vocab-size")
+    room(vocab_size, 0)
     clean = (text for line in lines if (text := normaliser(line)))
-    subword = kind(kind.learn(clean, vocab_size, min_count, sentences), normaliser)
+    content, left_out = kind.learn(clean, vocab_size, min_count, sentences)
+    subword = kind(content, normaliser)
+    subword.left_out = left_out
     subword.save_to(out_dir)
     return subword
 
 
-def adopt(path, normaliser: Normaliser, out_dir) -> Subword:
-    """The SentencePiece model in the file `path`, as another toolkit trained it, saved in `out_dir`: the same pieces, our specials."""
+def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None) -> Subword:
+    """What another toolkit has in the file `path`, saved in `out_dir` with our specials: a SentencePiece model or a word list.
+
+    A model keeps its pieces, a list its order (lmtools.subword.wordlists); `vocab_size`, specials counted, cuts a list.
+    """
     content = read_bytes(path)
+    if is_word_list(content):
+        content, left_out = adopted(content, path, normaliser, vocab_size)
+        subword = Word(content, normaliser)
+        subword.left_out = left_out
+        subword.save_to(out_dir)
+        return subword
+    if vocab_size is not None:
+        raise UserError(f"{path}: a SentencePiece model has the size it was trained with; leave --vocab-size out")
     try:
         subword = SUBWORDS[scheme_of(content)](content, normaliser)
     except (RuntimeError, ValueError) as error:
-        raise UserError(f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file") from None
+        raise UserError(f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or a word list") from None
     subword.save_to(out_dir)
     return subword
 

@@ -42,7 +42,7 @@ class SentencePiece(Subword):
     file = "subword.model"
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> bytes:
+    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, None]:
         if vocab_size is None:
             raise UserError(f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in --vocab-size 2000")
         if min_count > 1:
@@ -50,7 +50,7 @@ class SentencePiece(Subword):
         text = sample((short for line in lines if (short := drop_wide(line))), sentences)
         if not text:
             raise UserError("the text holds no sentence; give text with one sentence a line")
-        return fit(text, cls.scheme, vocab_size)
+        return fit(text, cls.scheme, vocab_size), None
 
     def read(self, content: bytes) -> tuple[str, ...]:
         if not content:

@@ -29,10 +29,11 @@ from lmtools.corpus import Corpus
 from lmtools.errors import UserError
 from lmtools.files import sha256
 from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.objectives import OBJECTIVES, target_counts
 from lmtools.settings import Settings
 from lmtools.train.batches import Segments, plan
 from lmtools.train.log import Log
-from lmtools.train.optim import build_optimiser, learning_rate
+from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
 
@@ -53,12 +54,14 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
     corpora[1].check(subword)
     fingerprint = identify(settings, subword, train_bin, valid_bin)
     previous = training_metadata(out)
-    if previous and previous["fingerprint"] != fingerprint:
-        previous = set_aside(out)
-    if previous and previous["progress"]["done"] and (Path(out) / WEIGHTS).exists():
+    same = bool(previous) and previous["fingerprint"] == fingerprint
+    if same and previous["progress"]["done"] and (Path(out) / WEIGHTS).exists():
         return Progress(**previous["progress"])
+    training = Training(settings, *corpora, subword.size, out, chosen, fingerprint)  # refuses what does not fit before anything is written
+    if previous and not same:
+        set_aside(out)
     prepare(out, settings, subword)
-    return Training(settings, *corpora, subword.size, out, chosen, fingerprint).run(resume=bool(previous))
+    return training.run(resume=same)
 
 
 def identify(settings: Settings, subword, *corpora) -> str:
@@ -80,7 +83,8 @@ class Training:
     def __init__(self, settings: Settings, train: Corpus, valid: Corpus, size: int, out, device: torch.device, fingerprint: str):
         self.settings, self.out, self.device, self.fingerprint = settings, out, device, fingerprint
         torch.manual_seed(settings.seed)
-        self.lm = LanguageModel(settings, size).to(device)
+        counts = target_counts(OBJECTIVES[settings.objective], train, size)
+        self.lm = LanguageModel(settings, size, counts).to(device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
         self.train, self.valid = (Segments(corpus, self.lm.longest) for corpus in (train, valid))
         for part, name in ((self.train, "training"), (self.valid, "validation")):
@@ -140,13 +144,14 @@ class Training:
             self.log.advance()
             due = {name: self.due(every) for name, every in self.intervals()}
             if due["log"] or due["valid"] or due["save"] or self.terminated:
-                progress.seconds, begin = progress.seconds + time.perf_counter() - begin, time.perf_counter()
-                self.report(losses, count, epoch)
-                losses, count = [], 0
-            if due["valid"]:
-                self.validate()
-            if due["valid"] or due["save"] or self.terminated:
-                save_training(self.out, self.lm, self.optimiser, progress, self.fingerprint)
+                values = torch.stack(losses).tolist()  # waits for the device
+                progress.seconds += time.perf_counter() - begin
+                self.report(values, count, epoch)
+                if due["valid"]:
+                    self.validate()
+                if due["valid"] or due["save"] or self.terminated:
+                    save_training(self.out, self.lm, self.optimiser, progress, self.fingerprint)
+                losses, count, begin = [], 0, time.perf_counter()  # time spent is that of training steps
             if self.terminated and not progress.done:
                 raise Stopped(f"{self.out}: stopped by SIGTERM at step {progress.step}, saved; the same command goes on from there")
 
@@ -172,7 +177,7 @@ class Training:
         self.optimiser.zero_grad(set_to_none=True)
         (loss / count).backward()
         if settings.optim.clip:
-            torch.nn.utils.clip_grad_norm_(self.lm.parameters(), settings.optim.clip)
+            clip_gradients(self.lm.parameters(), settings.optim.clip)
         if self.device.type == "cpu" and not math.isfinite(loss.item()):
             self.refuse(step)
         self.optimiser.step()
@@ -188,9 +193,8 @@ class Training:
             f"{' ...' if len(batch) > 8 else ''} of the training corpus); lower optim.lr or optim.clip, or use precision=float32"
         )
 
-    def report(self, losses: list[torch.Tensor], count: int, epoch: int) -> None:
+    def report(self, values: list[float], count: int, epoch: int) -> None:
         """Log the mean training loss since the last report."""
-        values = torch.stack(losses).tolist()
         for back, value in enumerate(reversed(values)):
             if not math.isfinite(value):
                 self.refuse(self.progress.step - 1 - back)

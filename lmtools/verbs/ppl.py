@@ -12,6 +12,7 @@ from lmtools.verbs.score import add_options, options_of
 
 def arguments(parser):
     add_options(parser)
+    parser.set_defaults(normalise="full")
     parser.add_argument("--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped")
     parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
     parser.add_argument("--out", metavar="F.json", help="write the figures as JSON too")
@@ -32,4 +33,7 @@ def run(args):
         f"{figures['bits_per_char']:.3f} bits a character"
     )
     print(f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,} tokens, {figures['oov']:,} unknown")
+    if figures.get("criterion", "softmax") != "softmax":
+        spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(**figures["log_normaliser"])
+        print(f"log Z of {figures['criterion']}: {spread}")
     print(f"rules: {figures['rules']}", file=sys.stderr)

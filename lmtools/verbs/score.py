@@ -6,7 +6,7 @@ import sys
 from lmtools.errors import UserError
 from lmtools.formats import archives, read, scores, stream
 from lmtools.formats.form import SPECIFIER
-from lmtools.score import Options, score_nbest, score_texts
+from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
 
 
 def arguments(parser):
@@ -16,6 +16,7 @@ def arguments(parser):
         "done. A wspecifier as --out (ark,t:-) takes costs, the negated log-probabilities, under Kaldi's keys utt-n."
     )
     add_options(parser)
+    add_normalise(parser)
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
     parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, log-probability, tokens; - is standard output")
@@ -24,30 +25,40 @@ def arguments(parser):
 def add_options(parser):
     """The options that say which language model scores and how, shared with `lmtools ppl`."""
     parser.add_argument("--lm", required=True, metavar="DIR", help="model directory, KenLM or ARPA file, or hf:DIR")
-    add_computing(parser)
+    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
+    parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
+    add_penalty(parser)
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     parser.add_argument("--nj", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--cache", default="default", metavar="DIR", help="keeps scores between runs; or none (default: ~/.cache/lmtools)")
     parser.add_argument("--rows", type=int, default=Options.rows, metavar="N", help="model rows a batch (default: %(default)s)")
 
 
-def add_computing(parser):
-    """The options that say how a neural model is computed."""
-    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
-    parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
+def add_normalise(parser):
+    """The option that leaves the normaliser of neural models out, shared with `lmtools lattice rescore`."""
+    about = "of neural models: full, log-probabilities; none, up to the normaliser, which takes most of the time (default: %(default)s)"
+    parser.add_argument("--normalise", choices=NORMALISATIONS, default="full", help=about)
+
+
+def add_penalty(parser):
+    """The option that says what unknown words cost, shared with `lmtools lattice rescore`."""
+    about = "nats that an unknown token costs beyond log p(<unk>), which is of all words left out; their number's log shares it evenly"
+    parser.add_argument("--oov-penalty", type=float, default=0.0, metavar="P", help=f"{about} (default: 0)")
 
 
 def options_of(args) -> Options:
     """The Options that the arguments say."""
-    return Options(args.lm, args.precision, args.intact, args.device, args.nj, args.cache, args.rows)
+    how = args.precision, args.intact, args.normalise, args.oov_penalty
+    return Options(args.lm, *how, args.device, args.nj, args.cache, args.rows)
 
 
 def run(args):
     """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was scored."""
     piped = args.nbest == "-" or SPECIFIER.match(args.nbest)
     hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(args, options_of(args))
-    share = f", {unknown / max(1, tokens):.2%} unknown tokens" if unknown else ""
-    print(f"{args.out}: {hypotheses:,} hypotheses of {utterances:,} utterances, {tokens:,} tokens{share}", file=sys.stderr)
+    share = f", {unknown:,} unknown ({unknown / max(1, tokens):.2%})" if unknown else ""
+    cost = f" at a penalty of {unknown * args.oov_penalty:,.1f} nats in all" if unknown and args.oov_penalty else ""
+    print(f"{args.out}: {hypotheses:,} hypotheses of {utterances:,} utterances, {tokens:,} tokens{share}{cost}", file=sys.stderr)
 
 
 def from_file(args, options: Options) -> tuple[int, int, int, int]:

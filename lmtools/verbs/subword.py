@@ -1,19 +1,27 @@
-"""`lmtools subword`: learn a subword model, a word list or a character list from text, or take another toolkit's SentencePiece model."""
+"""`lmtools subword`: learn a subword model, a word list or a character list from text, or take another toolkit's model or word list."""
 
 import argparse
+import math
 
 from lmtools.files import read_lines
 from lmtools.subword import SUBWORDS, Subword, adopt, train
 from lmtools.text import add_arguments, from_arguments
 
+NOUNS = {"word": "words", "char": "characters"}
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.epilog = (
+        "Words that a word list leaves out are <unk>, which has one probability for all of them; `lmtools score --oov-penalty` divides it. "
+        "A list that is taken keeps its order; log-uniform noise and adaptive softmax rank ids by how often training has them."
+    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--text", nargs="+", action="extend", metavar="F", help="text to learn from, one sentence a line (.gz, .xz, -)")
-    source.add_argument("--model", metavar="F", help="a SentencePiece model to take as it is, such as ESPnet's bpe.model")
+    about = "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID (Kaldi's words.txt) or WORD COUNT a line"
+    source.add_argument("--model", metavar="F", help=about)
     parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help="with --text: what the vocabulary is made of")
-    parser.add_argument("--vocab-size", type=positive, metavar="N", help="ids in all, five specials included; word and char: default all")
+    parser.add_argument("--vocab-size", type=positive, metavar="N", help="ids in all, five specials included; lists: default all")
     parser.add_argument("--min-count", type=positive, default=1, metavar="N", help="word and char: drop what occurs less often")
     parser.add_argument("--sentences", type=positive, default=1_000_000, metavar="N", help="bpe and unigram: learn from a random sample")
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
@@ -31,12 +39,16 @@ def positive(text: str) -> int:
 
 def run(args: argparse.Namespace) -> None:
     """Learn or take over, save, and say how large it became."""
-    if args.model and (args.scheme or args.vocab_size or args.min_count > 1):
-        args.wrong_usage("--type, --vocab-size and --min-count are for learning; with --model leave them out")
+    if args.model and (args.scheme or args.min_count > 1):
+        args.wrong_usage("--type and --min-count are for learning; with --model leave them out")
     if args.text and not args.scheme:
         args.wrong_usage("--text needs --type")
-    subword = adopt(args.model, from_arguments(args), args.out) if args.model else learn(args)
+    subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size) if args.model else learn(args)
     print(f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids, hash {subword.hash[:12]}")
+    if subword.left_out and subword.left_out.items:
+        items, share = subword.left_out
+        lacking = f"{items:,} distinct {NOUNS[subword.scheme]} are <unk>" + ("" if share is None else f", {share:.3%} of the text")
+        print(f"{lacking}; --oov-penalty {math.log(items):.2f} shares its probability evenly among them")
 
 
 def learn(args: argparse.Namespace) -> Subword:

@@ -17,6 +17,7 @@ from lmtools.score.harvest import Harvest, Wanted, harvest
 from lmtools.score.lattices import Settings
 from lmtools.verbs.convert import positive
 from lmtools.verbs.lattice.common import add_weights, from_zero, lattices_of, references, say, weights_of, width
+from lmtools.verbs.score import add_normalise, add_penalty
 
 # Where formats that hold two scores, or one, take the others: (score, those that stay apart)
 FOLDED = {"kaldi": ("graph", ("am",)), "pocketsphinx": ("am", ()), "plf": ("am", ()), "openfst": ("am", ()), "wcn": ("am", ())}
@@ -49,6 +50,8 @@ def arguments(parser):
     parser.add_argument("--exact", type=positive, metavar="N", help=about)
     parser.add_argument("--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
+    add_normalise(parser)
+    add_penalty(parser)
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 
@@ -114,7 +117,7 @@ def settings_of(args) -> Settings:
     return Settings(
         lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam, args.order or None,
         args.beam, args.tokens, args.states,
-        args.device, args.precision,
+        args.device, args.precision, args.normalise, args.oov_penalty,
     )  # fmt: skip
 
 
@@ -170,7 +173,7 @@ def report(args, settings: Settings, tally: Tally) -> None:
         "lattices": tally.lattices, "arcs": tally.arcs, "rescored_arcs": tally.rescored_arcs, "speech": tally.speech,
         "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms), "weights": dict(settings.weights), "order": args.order,
         "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None, "prune_beam": args.prune_beam,
-        "prune_arcs": args.prune_arcs, "precision": args.precision,
+        "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise, "oov_penalty": args.oov_penalty,
         "approximation": {name: float(np.mean([row[name] for row in rows])) for name in rows[0]} if rows else {},
     }  # fmt: skip
     with atomic_text(args.report) as out:

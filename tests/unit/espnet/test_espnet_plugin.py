@@ -21,14 +21,18 @@ from lmtools.subword import EOS, UNK, train
 from lmtools.text import Normaliser
 
 TOKENS = ["<blank>", "<unk>", *WORDS, "elephant", "<sos/eos>"]  # in another order than ours, with a word that we lack
-ARCH = {"causal": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 12}, "lstm": {"layers": 2, "dim": 8, "units": 16}}
+ARCH = {
+    "causal": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 12}, "lstm": {"layers": 2, "dim": 8, "units": 16},
+}  # fmt: skip
+OUTPUT = {"softmax": {}, "bce-nce": {"samples": 8, "noise": "unigram"}, "adaptive": {"cutoffs": [6, 12], "divide": 2.0}}
+KINDS = [("causal", "softmax"), ("lstm", "softmax"), ("causal", "bce-nce"), ("lstm", "adaptive")]
 
 
-def make_model(folder, model: str, subword):
+def make_model(folder, model: str, criterion: str, subword):
     """A model directory with random weights, large enough for scores to differ."""
     torch.manual_seed(5)
-    made = dataclasses.replace(settings("causal"), model=model, arch=ARCH[model])
-    lm = LanguageModel(made, subword.size)
+    made = dataclasses.replace(settings("causal"), model=model, arch=ARCH[model], criterion=criterion, output=OUTPUT[criterion])
+    lm = LanguageModel(made, subword.size, np.arange(subword.size)[::-1] ** 2)
     with torch.no_grad():
         for tensor in lm.parameters():
             tensor.add_(0.3 * torch.randn_like(tensor))
@@ -46,12 +50,12 @@ def load(folder) -> TokenLM:
     return lm.eval()
 
 
-@pytest.fixture(scope="module", params=ARCH)
+@pytest.fixture(scope="module", params=KINDS, ids="-".join)
 def both(request, tmp_path_factory):
     """Our scorer and ESPnet's view of the same model."""
     root = tmp_path_factory.mktemp("espnet")
     subword = train("word", [" ".join(WORDS)], None, Normaliser(), root / "sw")
-    folder = make_model(root / "lm", request.param, subword)
+    folder = make_model(root / "lm", *request.param, subword)
     assert export(folder, TOKENS, "tokens.txt", root / "out") == ["elephant"]
     (root / "out").rename(root / "moved")
     folder.rename(root / "gone")  # the export stands alone

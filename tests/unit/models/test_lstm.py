@@ -20,12 +20,15 @@ SIZES = {
     "tied": LstmConfig(layers=2, dim=6, units=9, tied=True),
     "untied": LstmConfig(layers=1, dim=6, units=9),
     "causal": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12),
+    "causal-pre": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12, norm="pre"),
+    "causal-none": TransformerConfig(layers=3, dim=8, heads=2, ffn=16, positions=12, norm="pre", position="none"),
+    "causal-post-none": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12, position="none"),
 }
 
 
 def model(size: str):
     torch.manual_seed(3)
-    module = (Causal if size == "causal" else Lstm)(SIZES[size], VOCABULARY).eval()
+    module = (Causal if size.startswith("causal") else Lstm)(SIZES[size], VOCABULARY).eval()
     for parameter in module.parameters():
         parameter.data.normal_(0, 0.5)
     return module
@@ -106,7 +109,7 @@ def test_stopped_and_resumed_gives_the_same_bytes(tiny, tmp_path, monkeypatch, t
         whole, parts = (load_tensors(tmp_path / name / file) for name in ("whole", "parts"))
         assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
     lm, _ = load_model(tmp_path / "whole")
-    assert lm.output.weight is lm.trunk.output_weight and len(lm.output.weight[0]) == (16 if tied else 24)
+    assert (lm.output.weight is lm.trunk.lookup.weight) == tied and len(lm.output.weight[0]) == lm.trunk.width == (16 if tied else 24)
 
 
 def test_any_length_is_one_pass(trained):

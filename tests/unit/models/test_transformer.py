@@ -1,25 +1,40 @@
 """What defines each family: who may look at what, bit for bit."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn import functional as F
+from toys import WORDS, settings
 
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.models.dropout import Dropout
+from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.score.neural_prefixes import NeuralPrefixLM
+from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.train import train
 
 VOCABULARY = 23
 SIZES = {
     "small": TransformerConfig(layers=1, dim=8, heads=2, ffn=16, positions=12),
     "deep": TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12),
+    "pre": TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12, norm="pre"),
 }
+ORDERLESS = TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12, norm="pre", position="none")
+PAPER = {"layers": 42, "dim": 512, "ffn": 2048, "heads": 8, "position": "none", "norm": "pre"}
 
 
 def model(family: str, size: str, dtype=torch.float32):
     torch.manual_seed(3)
-    module = MODELS[family](SIZES[size], VOCABULARY).eval().to(dtype)
+    config = ORDERLESS if size == "orderless" else SIZES[size]
+    module = MODELS[family](config, VOCABULARY).eval().to(dtype)
     for parameter in module.parameters():  # far from initialisation, so that a leak would show
         parameter.data.normal_(0, 0.5)
     return module
@@ -61,8 +76,9 @@ def test_tta_state_never_depends_on_its_own_token_nor_on_padding(size):
                 assert torch.equal(old[row, : lengths[row]], new[row, : lengths[row]]), f"layer {layer}: padding is seen"
 
 
-def test_tta_state_depends_on_every_other_token():
-    module = model("tta", "deep")
+@pytest.mark.parametrize("size", ["deep", "pre"])
+def test_tta_state_depends_on_every_other_token(size):
+    module = model("tta", size)
     tokens, lengths = batch(1)
     before = hidden_of_every_layer(module, tokens[:1], lengths[:1])[-1]
     for position in range(10):
@@ -83,7 +99,7 @@ def test_a_one_token_sentence_attends_to_the_boundary_tokens_only():
         torch.testing.assert_close(state, alone, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, "orderless"])
 def test_causal_state_never_sees_the_future(size):
     module = model("causal", size)
     tokens, lengths = batch(2)
@@ -121,19 +137,139 @@ def test_masked_states_equal_one_plain_pass_a_token(size):
         torch.testing.assert_close(fast[:, position], plain, rtol=1e-10, atol=1e-10)
 
 
-def test_families_have_equal_parameter_counts():
+def test_causal_masks_tell_order_without_positions():
+    """The same words in another order give another last state; with one layer, which sees a bag of words, they would not."""
+    module = model("causal", "orderless")
+    tokens = torch.tensor([[BOS, 7, 8, 9, 10], [BOS, 8, 7, 9, 10]])
+    with torch.inference_mode():
+        one, other = module.hidden(tokens, torch.tensor([5, 5]))[:, -1]
+        bag, same = module.blocks[0](*2 * [module.embedding(tokens)], causal=True)[:, -1]
+    assert not torch.allclose(one, other, rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(bag, same, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["masked", "tta"])
+def test_models_of_both_sides_need_positions(family):
+    with pytest.raises(UserError, match=f"arch.position: none, but a {family} model .*; set it to learned"):
+        MODELS[family](ORDERLESS, VOCABULARY)
+
+
+@pytest.mark.parametrize(("name", "value"), [("norm", "none"), ("norm", "Pre"), ("position", "sinusoidal")])
+def test_unknown_forms_are_refused(name, value):
+    with pytest.raises(UserError, match=f"arch.{name}: '{value}' is unknown; known: "):
+        TransformerConfig(**{name: value})
+
+
+def test_a_pre_norm_layer_is_the_formula():
+    """x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x)), written out head by head."""
+    block = model("causal", "pre", torch.float64).blocks[1]
+    x = torch.randn(1, 5, 16, dtype=torch.float64)
+
+    def norm(layer, y):
+        return (y - y.mean(-1, keepdim=True)) / y.var(-1, keepdim=True, correction=0).sqrt() * layer.weight + layer.bias
+
+    with torch.inference_mode():
+        seen, context = norm(block.attention_norm, x)[0], []
+        for head in torch.arange(16).split(4):
+            q = seen @ block.query.weight[head].T + block.query.bias[head]
+            k, v = (seen @ block.key_value.weight[some].T + block.key_value.bias[some] for some in (head, head + 16))
+            weights = (q @ k.T / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf).softmax(-1)
+            context.append(weights @ v)
+        y = x[0] + block.attention(torch.cat(context, -1))
+        y = y + block.outer(F.gelu(block.inner(norm(block.norm, y))))
+        torch.testing.assert_close(block(x, x, causal=True)[0], y, rtol=1e-9, atol=1e-9)
+
+
+LSTM = LstmConfig(layers=2, dim=8, units=12)
+TABLES = {f"{family}-{size}": (family, SIZES[size]) for family in ("causal", "masked", "tta") for size in SIZES}
+TABLES |= {"causal-orderless": ("causal", ORDERLESS), "lstm": ("lstm", LSTM)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_table_has_a_sparse_gradient_where_it_is_asked_for(name):
+    """The shared matrix too, where the output layer looks up its rows as the sampled criteria do; against the dense gradient."""
+    family, config = TABLES[name]
+    for tied in (True, False):
+        module = MODELS[family](type(config)(**{**vars(config), "tied": tied, "dropout": 0.1}), VOCABULARY).double()
+        assert module.lookup.weight.shape == (VOCABULARY, config.dim)
+        assert module.shared is (module.lookup.weight if tied else None)
+        (tokens, lengths), picked, gradients = batch(4), torch.tensor([3, 9, 22, 9]), []
+        for sparse in (False, True):
+            module.lookup.sparse = sparse
+            torch.manual_seed(5)  # of the dropout
+            states = module.head(module.hidden(tokens, lengths).flatten(0, 1))
+            assert states.shape == (40, module.width)
+            rows = F.embedding(picked, module.shared, sparse=sparse) if tied else torch.eye(module.width)[:2].double()
+            (states @ rows.T).square().sum().backward()
+            gradients.append(module.lookup.weight.grad)
+            module.zero_grad()
+        dense, sparse = gradients
+        assert sparse.is_sparse and not dense.is_sparse and dense.abs().max() > 1e-6
+        torch.testing.assert_close(sparse.to_dense(), dense, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_the_sampling_papers_transformer_has_its_parameters(tied):
+    """By the formula, with shared and separate embeddings of 200k words."""
+    size, layers, dim, ffn = 200_000, 42, 512, 2048
+    with torch.device("meta"):
+        lm = LanguageModel(settings("causal", arch={**PAPER, "tied": tied}), size)
+    layer = (4 * dim * dim + 4 * dim) + (2 * dim * ffn + ffn + dim) + 2 * 2 * dim  # attention, feed-forward, two LayerNorms
+    expected = (1 if tied else 2) * size * dim + size + layers * layer + 2 * dim  # matrices, output bias, layers, last LayerNorm
+    assert sum(p.numel() for p in lm.parameters()) == expected
+    assert round(expected / 1e6) == (235 if tied else 337)
+
+
+def test_forty_two_layers_train():
+    """Sentences a b a b a ...: what comes next is to be found two tokens back, so that attention has to learn, all the way down."""
+    torch.manual_seed(0)
+    module = MODELS["causal"](TransformerConfig(**{**PAPER, "dim": 16, "ffn": 32, "heads": 2, "tied": False, "dropout": 0.0}), 8)
+    output = torch.nn.Linear(16, 8)
+    optimiser, losses = torch.optim.Adam([*module.parameters(), *output.parameters()], lr=1e-2), []
+    for _ in range(30):
+        tokens = torch.randint(8, (32, 2)).repeat(1, 6)
+        states = module.head(module.hidden(tokens[:, :-1], torch.full((32,), 11)))[:, 1:]
+        loss = F.cross_entropy(output(states).flatten(0, 1), tokens[:, 2:].flatten())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert abs(losses[0] - math.log(8)) < 0.5
+    assert sum(losses[-5:]) / 5 < 0.8 * math.log(8)
+
+
+def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny, tmp_path):
+    some = settings("causal", epochs=5, arch={**PAPER, "layers": 3, "dim": 16, "ffn": 32, "heads": 2, "positions": 16, "tied": False})
+    train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    scorer = load_scorer(str(tmp_path / "lm"), "cpu")
+    assert scorer.lm.trunk.shared is None and scorer.lm.trunk.config == some.architecture
+    line = "the a king queen city went"  # as the corpus goes
+    prefixes, total = NeuralPrefixLM(scorer).utterance(), 0.0
+    nodes = np.array([prefixes.start])
+    for word in line.split():
+        log_p, nodes = prefixes.words(nodes, [word])
+        total += log_p.item()
+    total += prefixes.end(nodes).item()
+    assert total == pytest.approx(scorer.log_probs(scorer.prepare([line]))[0].sum(), abs=1e-4)
+    assert total > -7 * math.log(len(WORDS))
+
+
+@pytest.mark.parametrize("size", ["deep", "pre"])
+def test_families_have_equal_parameter_counts(size):
     families = ("causal", "masked", "tta")
-    counts = {family: sum(p.numel() for p in MODELS[family](SIZES["deep"], VOCABULARY).parameters()) for family in families}
+    counts = {family: sum(p.numel() for p in MODELS[family](SIZES[size], VOCABULARY).parameters()) for family in families}
     assert len(set(counts.values())) == 1, counts
 
 
-def test_flops_are_those_of_the_matrices():
-    config = SIZES["deep"]
+@pytest.mark.parametrize("size", ["deep", "pre"])
+def test_flops_are_those_of_the_matrices(size):
+    config = SIZES[size]
     module = MODELS["masked"](config, VOCABULARY)
     weights = sum(p.numel() for name, p in module.named_parameters() if p.dim() == 2 and "embedding" not in name and "head" not in name)
     assert matrix_flops(config, positions=7, attended=0) == 2 * 7 * weights
     extra = matrix_flops(config, 7, 0, vocabulary=VOCABULARY, predicted=2) - matrix_flops(config, 7, 0)
-    assert extra == 2 * 2 * (config.dim**2 + config.dim * VOCABULARY)
+    head = [p.numel() for name, p in module.named_parameters() if p.dim() == 2 and "head" in name]
+    assert extra == 2 * 2 * (sum(head) + config.dim * VOCABULARY)
 
 
 @given(rate=st.sampled_from([0.0, 0.1, 0.25, 0.5]), seed=st.integers(0, 2**32))

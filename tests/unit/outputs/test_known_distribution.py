@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from lmtools.outputs import LARGE_VOCABULARY
+from lmtools.outputs import CRITERIA
 from lmtools.outputs.full import FULL
 from lmtools.outputs.noise import LogUniform, Sampler
 from lmtools.outputs.sampled import SAMPLED, BceNce
@@ -21,8 +21,8 @@ TARGETS = torch.cat([torch.arange(14).repeat_interleave(torch.from_numpy(c)) for
 def build(name, drawing="replacement", samples=256):
     weight = nn.Parameter(torch.zeros(14, 2))
     if name in FULL:
-        return LARGE_VOCABULARY[name](weight)
-    return LARGE_VOCABULARY[name](weight, Sampler(LogUniform(14, EXCLUDED, first=(1,)), samples, drawing))
+        return CRITERIA[name](weight)
+    return CRITERIA[name](weight, Sampler(LogUniform(COUNTS.sum(0), EXCLUDED), samples, drawing))
 
 
 def trained(output, steps=400, lr=0.1):
@@ -63,7 +63,7 @@ def variation(q):
 
 def uncorrected():
     """What q (X, V) the paper derives for each criterion."""
-    noise = torch.from_numpy(LogUniform(14, EXCLUDED, first=(1,)).probability).float()
+    noise = torch.from_numpy(LogUniform(COUNTS.sum(0), EXCLUDED).probability).float()
     ratio = (TABLE / noise).nan_to_num()
     return {
         "bce-mcs": TABLE / (TABLE + 256 * noise + 1e-9), "bce-is": TABLE / (TABLE + 1), "bce-cps": TABLE / (TABLE + 11 * noise + 1e-9),
@@ -95,7 +95,7 @@ def test_sets_of_distinct_ids_bring_the_table_too(name, drawing):
 
 @pytest.mark.parametrize("name", ["mse", "mse-sigmoid", "bce"])
 def test_down_scaled_rivals_are_undone(name):
-    output = trained(LARGE_VOCABULARY[name](nn.Parameter(torch.zeros(14, 2)), rival=0.1), 700)
+    output = trained(CRITERIA[name](nn.Parameter(torch.zeros(14, 2)), rival=0.1), 700)
     assert variation(posterior(output)) < 0.02
     z = (EACH @ output.weight.T + output.bias).detach()
     assert variation(z if name == "mse" else z.sigmoid()) > 0.1
@@ -112,7 +112,7 @@ def test_hits_must_stay_in_bce():
         def criterion(self, own, rival, targets, drawn, expected):
             return super().criterion(own, rival.masked_fill(targets[:, None] == drawn, -torch.inf), targets, drawn, expected)
 
-    output = WithoutHits(nn.Parameter(torch.zeros(14, 2)), Sampler(LogUniform(14, EXCLUDED, first=(1,)), 256))
+    output = WithoutHits(nn.Parameter(torch.zeros(14, 2)), Sampler(LogUniform(COUNTS.sum(0), EXCLUDED), 256))
     assert variation(posterior(trained(output))) > 0.03
 
 

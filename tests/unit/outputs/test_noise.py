@@ -9,7 +9,8 @@ from lmtools.outputs.noise import NOISES, LogUniform, Sampler, Uniform, Unigram,
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 
 COUNTS = [0, 40, 7, 0, 0, 90, 30, 22, 9, 5, 2, 1, 1, 0]
-KINDS = {"log-uniform": lambda: LogUniform(14), "uniform": lambda: Uniform(14), "unigram": lambda: Unigram(COUNTS)}
+KINDS = {"log-uniform": LogUniform, "uniform": Uniform, "unigram": Unigram}
+FALLING = np.arange(14, 0, -1)
 
 
 def seeded(seed=1):
@@ -22,7 +23,7 @@ def test_every_kind_is_tested():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_draws_follow_the_stated_probabilities(kind):
-    noise, n = KINDS[kind](), 200_000
+    noise, n = KINDS[kind](COUNTS), 200_000
     assert noise.probability.sum() == pytest.approx(1, abs=1e-12)
     assert (noise.probability == 0).nonzero()[0].tolist() == [PAD, MASK]
     seen = np.bincount(noise.draw(n, seeded()), minlength=14)
@@ -31,16 +32,16 @@ def test_draws_follow_the_stated_probabilities(kind):
     assert np.abs(deviation[noise.probability > 0]).max() < 4
 
 
-def test_words_are_ranked_by_id_before_the_special_ids():
-    noise = LogUniform(14)
-    assert noise.order.tolist() == [*range(5, 14), EOS, UNK, BOS]
+def test_ids_are_ranked_by_their_counts():
+    noise = LogUniform(COUNTS)
+    assert noise.order.tolist() == [5, EOS, 6, 7, 8, UNK, 9, 10, 11, 12, BOS, 13]
     rank = np.arange(12)
     assert noise.probability[noise.order] == pytest.approx(np.log((rank + 2) / (rank + 1)) / np.log(13))
-    assert LogUniform(14, excluded=(PAD, BOS, MASK), first=(EOS,)).order.tolist() == [EOS, *range(5, 14), UNK]
+    assert LogUniform(FALLING, excluded=(PAD, BOS, MASK)).order.tolist() == [EOS, UNK, *range(5, 14)]
 
 
 def test_the_ends_of_the_unit_interval_are_ranks():
-    for noise in (LogUniform(2_000_003), Uniform(2_000_003), Unigram(np.ones(1000))):
+    for noise in (LogUniform(np.ones(2_000_003)), Uniform(np.ones(2_000_003)), Unigram(np.ones(1000))):
         ranks = noise.ranks(np.array([0.0, np.nextafter(1.0, 0.0)]))
         assert ranks.min() >= 0 and ranks.max() < noise.classes
 
@@ -55,7 +56,7 @@ def test_unigram_is_smoothed_and_refuses_what_cannot_be_recovered():
 @pytest.mark.parametrize("drawing", ["replacement", "distinct", "tries"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_expected_counts_against_simulation(kind, drawing):
-    sampler, generator, n = Sampler(KINDS[kind](), 6, drawing), seeded(), 3000
+    sampler, generator, n = Sampler(KINDS[kind](COUNTS), 6, drawing), seeded(), 3000
     seen = torch.zeros(14)
     for _ in range(n):
         ids = sampler.draw(generator)
@@ -69,7 +70,7 @@ def test_expected_counts_against_simulation(kind, drawing):
 
 
 def test_the_mean_number_of_tries_is_nearer_than_that_of_the_set_at_hand():
-    sampler, generator, n = Sampler(LogUniform(14), 8, "distinct"), seeded(), 3000
+    sampler, generator, n = Sampler(LogUniform(FALLING), 8, "distinct"), seeded(), 3000
     probability = torch.from_numpy(sampler.noise.probability)
     seen, at_hand, spent = torch.zeros(14), torch.zeros(14), 0
     for _ in range(n):
@@ -83,7 +84,7 @@ def test_the_mean_number_of_tries_is_nearer_than_that_of_the_set_at_hand():
 
 
 def test_a_distinct_set_is_the_beginning_of_the_stream():
-    noise = LogUniform(14)
+    noise = LogUniform(FALLING)
     ids, tries = Sampler(noise, 9, "distinct").until_distinct(seeded(3))
     longer = Sampler(noise, 9, "distinct")
     longer.tries = 400.0  # asks for more numbers at a time
@@ -93,7 +94,7 @@ def test_a_distinct_set_is_the_beginning_of_the_stream():
 
 @pytest.mark.parametrize("drawing", ["replacement", "distinct", "tries"])
 def test_a_set_is_a_function_of_the_generator(drawing):
-    sampler = Sampler(LogUniform(5000), 50, drawing)
+    sampler = Sampler(LogUniform(np.ones(5000)), 50, drawing)
     first, other = sampler.draw(seeded(7)), sampler.draw(seeded(8))
     assert torch.equal(first, sampler.draw(seeded(7))) and not torch.equal(first, other)
     torch.manual_seed(7)
@@ -103,4 +104,4 @@ def test_a_set_is_a_function_of_the_generator(drawing):
 @pytest.mark.parametrize(("count", "drawing"), [(12, "distinct"), (13, "tries"), (0, "replacement"), (3, "often")])
 def test_impossible_draws_are_refused(count, drawing):
     with pytest.raises(UserError, match=r"samples|drawing"):
-        Sampler(LogUniform(14), count, drawing)
+        Sampler(LogUniform(FALLING), count, drawing)

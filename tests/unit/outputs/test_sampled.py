@@ -22,7 +22,7 @@ def build(name, drawing="replacement", dtype=torch.float64, sparse=False, size=V
     weight = nn.Parameter(torch.randn(size, D, dtype=dtype))
     if name in FULL:
         return FULL[name](weight, **options)
-    output = SAMPLED[name](weight, Sampler(LogUniform(size), samples, drawing), sparse).to(dtype)
+    output = SAMPLED[name](weight, Sampler(LogUniform(range(size, 0, -1)), samples, drawing), sparse).to(dtype)
     nn.init.normal_(output.bias)
     return output
 
@@ -186,7 +186,7 @@ def test_large_outputs_and_sets_of_hits_do_not_overflow(name):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_what_the_correction_needs_is_saved_with_the_weights(name):
     output, (states, targets) = build(name, "tries"), batch()
-    other = SAMPLED[name](nn.Parameter(torch.zeros(V, D)), Sampler(LogUniform(V, excluded=()), 3, "tries")).double()
+    other = SAMPLED[name](nn.Parameter(torch.zeros(V, D)), Sampler(LogUniform(range(V), excluded=()), 3, "tries")).double()
     other.load_state_dict(output.state_dict())
     assert torch.equal(other.log_prob(states, targets), output.log_prob(states, targets))
 

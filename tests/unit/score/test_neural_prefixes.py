@@ -129,7 +129,7 @@ def test_models_that_read_both_sides_are_refused(trained):
 
 
 def test_a_damaged_model_is_refused(lm):
-    lm.bias[7] = np.nan
+    lm.output.bias.data[7] = np.nan
     with pytest.raises(UserError, match="damaged"):
         lm.utterance().words(np.array([0]), ["king"])
 

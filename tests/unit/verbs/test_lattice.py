@@ -130,12 +130,32 @@ def test_rescore_two_models_and_their_mixture(here, lm, capsys):
             assert parts[0] - 3 < hyp.scores["m"] < parts[1] + 3
 
 
-def scored(here, capsys, path) -> dict[str, float]:
+def scored(here, capsys, path, *options) -> dict[str, float]:
     """What `lmtools score` gives n.jsonl."""
-    assert main(["score", "--lm", path, "--nbest", "n.jsonl", "--out", "s", "--cache", "none"]) == 0
+    assert main(["score", "--lm", path, "--nbest", "n.jsonl", "--out", "s", "--cache", "none", *options]) == 0
     capsys.readouterr()
     rows = [line.split("\t") for line in (here / "s").read_text().splitlines() if not line.startswith("#")]
     return {row[0]: float(row[1]) for row in rows if row[0].partition("#")[0].startswith("u")}
+
+
+def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
+    """The scores of the best path are those that `lmtools score` gives it with the same options."""
+    vocabulary = {"the": "THEE", "king": "king"}  # so that a word of every lattice is unknown
+    for lattice in (made := lattices.read("l")):
+        assert vocabulary.keys() & {*lattice.words}
+    lattices.write([dataclasses.replace(x, words=tuple(vocabulary.get(w, w) for w in x.words)) for x in made], "k", "slf")
+    models = ("--lm", f"c={lm['causal']}", "--lm", f"g={lm['ngram']}", "--weights", "am=1,c=1,g=1")
+    how = ("--normalise", "none", "--oov-penalty", "2.5")
+    status, _ = run(capsys, "rescore", "k", *models, *how, "--order", 0, "--nbest", "n.jsonl", "--report", "r.json")
+    tree = json.loads((here / "r.json").read_text())
+    assert status == 0 and tree["normalise"] == "none" and tree["oov_penalty"] == 2.5
+    expected = {"c": scored(here, capsys, lm["causal"], *how), "g": scored(here, capsys, lm["ngram"], *how[2:])}
+    plain = scored(here, capsys, lm["causal"])
+    for nbest in jsonl.read("n.jsonl"):
+        for rank, hyp in enumerate(nbest.hyps, 1):
+            for name, scores in expected.items():
+                assert hyp.scores[name] == pytest.approx(scores[f"{nbest.utt}#{rank}"], abs=1e-3)
+            assert hyp.scores["c"] != pytest.approx(plain[f"{nbest.utt}#{rank}"], abs=0.1)
 
 
 @pytest.mark.parametrize("name", ["tta", "masked"])
@@ -210,6 +230,7 @@ MISTAKES = [
     ("--text o --weights am=1 --lm new=LM", "no weight for 'new'; give all language models one"),
     ("--text o --weights am=1,x=1,new=1 --lm new=LM", "u20: no score 'x' in the lattice; give weights to some of: am, lm, words"),
     ("--text o --weights am=1,lm=1 --lm lm=LM", "u20: "),
+    ("--text o --weights am=1,new=1 --lm new=LM --oov-penalty -1", "--oov-penalty -1: not a number from 0; give nats"),
     ("--text o --weights am=1,new=1,am=2 --lm new=LM", "'am' before a weight; write NAME=NUMBER,..., each name once"),
     ("--text o --weights am=1,new=much --lm new=LM", "the weight of 'new' is 'much'; expected a finite number"),
     ("--text o --weights am=1,new=nan --lm new=LM", "the weight of 'new' is 'nan'; expected a finite number"),

@@ -1,0 +1,31 @@
+"""What an output layer is told of the ids that it predicts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """`size` ids, of which those in `never` are no targets, and how often each is one: counts (size,).
+
+    Without counts all ids are alike: for a model whose weights, and what it made of the counts with them, are loaded afterwards.
+    """
+
+    size: int
+    never: Sequence[int] = ()
+    counts: np.ndarray | None = None
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Counts (size,), all 1 where there are none."""
+        return np.ones(self.size) if self.counts is None else self.counts
+
+
+def matrix(rows: int, width: int) -> nn.Parameter:
+    """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation of 0.5."""
+    return nn.Parameter(torch.empty(rows, width).normal_(std=0.5 / math.sqrt(width)))

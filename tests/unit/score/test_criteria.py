@@ -1,0 +1,225 @@
+"""Models of every criterion are scored by the posterior that it stands for, with and without its normaliser, everywhere alike."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from toys import OBJECTIVE, sentences, settings
+
+from lmtools.checkpoint import prepare, save_weights
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.formats import scores as score_files
+from lmtools.lattice.paths import nbest
+from lmtools.lm import PRECISIONS, LanguageModel
+from lmtools.ngram import build
+from lmtools.outputs import CRITERIA
+from lmtools.score import Options, score_texts
+from lmtools.score.lattices import Settings
+from lmtools.score.neural_prefixes import NeuralPrefixLM
+from lmtools.score.scorers import in_precision, load_scorer
+from lmtools.subword import load_subword
+from lmtools.text import Normaliser
+from lmtools.types import Arc, Final, Lattice
+
+OUTPUT = {"adaptive": {"cutoffs": [6, 12], "divide": 2.0}} | {name: {"rival": 0.5} for name in ("bce", "mse", "mse-sigmoid")}
+TEXTS = [*sentences(5, 5), "", "xylophone king", " ".join(sentences(6, 6))]  # the last does not fit the positions
+
+
+def output(criterion: str) -> dict:
+    """Options that differ from the defaults, for a vocabulary of two dozen ids."""
+    return OUTPUT.get(criterion, {} if criterion == "softmax" else {"samples": 6, "noise": "unigram"})
+
+
+@pytest.fixture(scope="module")
+def made(tiny, tmp_path_factory):
+    """A function: the directory of a model with random weights that differ much, by family and criterion."""
+    home, subword = tmp_path_factory.mktemp("criteria"), load_subword(tiny / "sw")
+
+    def make(model: str, criterion: str) -> str:
+        folder = home / f"{model}-{criterion}"
+        if not folder.exists():
+            torch.manual_seed(3)
+            arch = settings(model).arch | ({"tied": False} if criterion == "adaptive" else {})
+            how = settings(model, criterion=criterion, output=output(criterion), arch=arch)
+            lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
+            with torch.no_grad():
+                for tensor in lm.parameters():
+                    tensor.add_(0.4 * torch.randn_like(tensor))
+            prepare(folder, how, subword)
+            save_weights(folder, lm)
+        return str(folder)
+
+    return make
+
+
+@pytest.fixture(params=CRITERIA)
+def criterion(request):
+    return request.param
+
+
+def scored(lm: str, **how):
+    options = Options(lm, device="cpu", cache="none", **how)
+    return score_texts(TEXTS, options.load(), options)
+
+
+def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
+    """Scores of a sentence's tokens out of the output layer's answer for every id."""
+    examples = scorer.lm.objective.scoring([sentence])
+    with torch.inference_mode():
+        heads = scorer.lm.trunk.head(scorer.states(examples))
+        scores = scorer.lm.output.distribution(heads)[torch.arange(len(heads)), examples.targets]
+        return (scores if normalise == "full" else scores + scorer.lm.output.log_normaliser(heads)).double().numpy()
+
+
+@pytest.mark.parametrize("normalise", ["full", "none"])
+def test_scores_are_those_of_the_output_layer(made, criterion, normalise):
+    for model in OBJECTIVE if criterion in ("softmax", "bce-nce") else ("causal", "tta"):
+        scorer = load_scorer(made(model, criterion), "cpu", normalise=normalise)
+        some = [s for s in scorer.prepare(TEXTS) if len(s) <= scorer.lm.longest]
+        for sentence, values in zip(some, scorer.log_probs(some), strict=True):
+            np.testing.assert_allclose(values, by_hand(scorer, sentence, normalise), rtol=0, atol=2e-4)
+        assert scorer.signature.get("normalise") == (None if normalise == "full" else "none")
+
+
+def test_only_the_normaliser_is_between_both(made, criterion):
+    lm = made("causal", criterion)
+    scorer = load_scorer(lm, "cpu")
+    normalisers = scorer.computed(scorer.prepare(TEXTS), lambda heads, targets: scorer.output.log_normaliser(heads))
+    full, none = scored(lm), scored(lm, normalise="none")
+    np.testing.assert_allclose(none.log_prob - full.log_prob, [values.sum() for values in normalisers], rtol=1e-5, atol=1e-3)
+    assert np.allclose(none.log_prob, full.log_prob) == (criterion == "adaptive")
+
+
+@pytest.mark.parametrize(("normalise", "precision"), [("full", "float32"), ("none", "float32"), ("full", "bfloat16")])
+def test_word_by_word_and_in_sentences(made, criterion, normalise, precision, monkeypatch):
+    scorer = load_scorer(made("lstm", criterion), "cpu", precision, normalise=normalise)
+    if normalise == "none":
+        monkeypatch.setattr(scorer.output, "log_normaliser", lambda heads: pytest.fail("a pass over the vocabulary"))
+    exact = [values.sum() for values in scorer.log_probs(scorer.prepare(TEXTS))]
+    prefixes, total = NeuralPrefixLM(scorer).utterance(), []
+    for text in TEXTS:
+        node, score = np.array([prefixes.start]), 0.0
+        for word in text.split():
+            log_p, node = prefixes.words(node, [word])
+            score += log_p[0]
+        total.append(score + prefixes.end(node)[0])
+    coarse = {"rtol": 0.05, "atol": 0.5} if precision == "bfloat16" else {"rtol": 1e-5, "atol": 1e-3}
+    np.testing.assert_allclose(total, exact, **coarse)
+
+
+def test_matrices_are_converted_once_and_nothing_else(made, criterion):
+    output = load_scorer(made("causal", criterion), "cpu").output
+    assert in_precision(output, torch.float32) is output
+    before = {name: tensor.clone() for name, tensor in output.state_dict().items()}
+    half = in_precision(output, torch.bfloat16)
+    for name, tensor in half.state_dict().items():
+        assert tensor.dtype == (torch.bfloat16 if tensor.dim() == 2 else before[name].dtype), name
+    assert all(torch.equal(tensor, before[name]) for name, tensor in output.state_dict().items())
+    heads, targets = torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).bfloat16(), torch.arange(1, 8) * 3 % 20
+    targets[targets == 4] = 5
+    for what in ("log_prob", "unnormalised"):
+        assert torch.equal(getattr(half, what)(heads, targets), getattr(output, what)(heads, targets))
+    assert torch.equal(half.log_normaliser(heads), output.log_normaliser(heads))
+
+
+def test_scorers_hold_the_layer_in_their_precision(made):
+    for precision in PRECISIONS:
+        scorer = load_scorer(made("causal", "ce-is"), "cpu", precision)
+        assert scorer.output.weight.dtype == PRECISIONS[precision] and scorer.lm.output.weight.dtype == torch.float32
+
+
+@pytest.fixture(scope="module")
+def ngram(tiny, tmp_path_factory):
+    out = tmp_path_factory.mktemp("ngram") / "lm"
+    build([tiny / "train.txt"], 2, out, Normaliser(), kenlm="none")
+    return str(out)
+
+
+def test_models_without_such_a_score_are_refused(made, ngram, tmp_path):
+    with pytest.raises(UserError, match="an n-gram model has no score without normalisation"):
+        Options(ngram, normalise="none").load()
+    with pytest.raises(UserError, match="a Hugging Face model has no score without normalisation"):
+        Options(f"hf:{tmp_path}", normalise="none").load()
+    with pytest.raises(UserError, match=r"normalise: 'half' is unknown; known: full, none"):
+        Options(made("causal", "softmax"), normalise="half").load()
+
+
+def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
+    (tmp_path / "n.jsonl").write_text('{"utt": "u", "hyps": [{"text": "the king"}, {"text": "a queen came"}]}\n')
+    lm, found = made("tta", "bce-is"), {}
+    for normalise in ("full", "none", "full", "none"):
+        out = tmp_path / normalise
+        arguments = ["--nbest", str(tmp_path / "n.jsonl"), "--out", str(out), "--cache", str(tmp_path / "cache"), "--device", "cpu"]
+        assert main(["score", "--lm", lm, *arguments, "--normalise", normalise]) == 0
+        table = score_files.read(out)
+        np.testing.assert_array_equal(found.setdefault(normalise, table).log_prob["u"], table.log_prob["u"])
+        assert table.signature == load_scorer(lm, "cpu", normalise=normalise).signature
+    assert not np.allclose(found["full"].log_prob["u"], found["none"].log_prob["u"])
+
+
+def linear(words) -> Lattice:
+    arcs = [Arc(i, i + 1, word, {"graph": 0.0}) for i, word in enumerate(words)]
+    return Lattice.of("u", len(words) + 1, 0, arcs, [Final(len(words), {"graph": 0.0})])
+
+
+def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ngram):
+    """Left to right, on both sides, beside an n-gram model, which has none; the old model stays a probability."""
+    lms = {"lstm": made("lstm", "bce-nce"), "tta": made("tta", "ce-mcs"), "ngram": ngram}
+    weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(lms, 1.0)
+    chosen = Settings(lms, weights, old=lms["lstm"], device="cpu", normalise="none")
+    done, _ = chosen.load().rescore(linear(["the", "king", "came"]))
+    (path,) = nbest(done, weights, 1)
+    arcs = list(path.arcs)
+    for name in (*lms, "lm"):
+        scorer = load_scorer(lms.get(name, lms["lstm"]), "cpu", normalise="none" if name in ("lstm", "tta") else "full")
+        (expected,) = scorer.log_probs(scorer.prepare(["the king came"]))
+        found = [*done.scores[name][arcs], done.final_scores[name][path.final]]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3, err_msg=name)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_perplexity_tells_the_spread_of_the_normalisers(made, tmp_path, capsys, cached):
+    lm, texts = made("causal", "ce-mcs"), [text for text in TEXTS if text] + ["the king"] * 5
+    (tmp_path / "t").write_text("\n".join(texts) + "\n")
+    arguments = ["--lm", lm, "--text", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--device", "cpu", "--rows", "60"]
+    arguments += ["--cache", str(tmp_path / "cache") if cached else "none"]
+    for _ in range(1 + cached):  # the second time the scores are known and only log Z is computed
+        assert main(["ppl", *arguments]) == 0
+    figures = json.loads((tmp_path / "o").read_text())
+    scorer, values = load_scorer(lm, "cpu"), []
+    for sentence in scorer.prepare(texts):
+        plain, none = (by_hand_long(scorer, sentence, normalise) for normalise in ("full", "none"))
+        values += (none - plain).tolist()
+    expected = {"mean": np.mean(values), "sd": np.std(values), "min": min(values), "max": max(values)}
+    assert figures["log_normaliser"] == pytest.approx(expected, abs=1e-3) and figures["criterion"] == "ce-mcs"
+    assert expected["sd"] > 0.01 and len(values) == figures["tokens"]
+    assert f"log Z of ce-mcs: mean {figures['log_normaliser']['mean']:.3f}, sd" in capsys.readouterr().out
+
+
+def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
+    """`by_hand`, of the scorer's own windows where a sentence does not fit."""
+    if len(sentence) <= scorer.lm.longest:
+        return by_hand(scorer, sentence, normalise)
+    what = scorer.output.log_prob if normalise == "full" else scorer.output.unnormalised
+    return scorer.computed([sentence], what)[0]
+
+
+def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
+    (tmp_path / "t").write_text("the king came\n")
+    for lm, spread in ((ngram, None), (made("causal", "softmax"), "softmax")):
+        assert main(["ppl", "--lm", lm, "--text", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--cache", "none"]) == 0
+        figures = json.loads((tmp_path / "o").read_text())
+        assert ("log_normaliser" in figures) == (spread is not None) and figures.get("criterion") == spread
+    assert "log Z" not in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["ppl", "--lm", ngram, "--text", str(tmp_path / "t"), "--normalise", "none"])
+
+
+def test_options_are_one_dataclass(made):
+    """What workers load is what was asked for."""
+    options = Options(made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none")
+    scorer = dataclasses.replace(options).load()
+    assert {"normalise": "none", "oov": "2.5"}.items() <= scorer.signature.items()

@@ -1,0 +1,96 @@
+"""Any model learns by any criterion, and what validation measures is the exact distribution."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from toys import ARCH, OBJECTIVE, settings
+
+from lmtools.checkpoint import load_model
+from lmtools.cli import main
+from lmtools.corpus import Corpus
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
+from lmtools.objectives import OBJECTIVES, never, target_counts
+from lmtools.outputs import CRITERIA, SAMPLED
+from lmtools.settings import Optim
+from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.train import train
+
+OUTPUT = {name: {"samples": 16} for name in SAMPLED} | {"adaptive": {"cutoffs": [8, 16], "divide": 2.0}}
+
+
+def made(family, criterion, **changes):
+    """Settings of a tiny model; one without a shared embedding where the criterion has none."""
+    arch = ARCH[family] | ({"tied": False} if criterion == "adaptive" else {})
+    return settings(family, criterion=criterion, output=OUTPUT.get(criterion, {}), arch=arch, **changes)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("family", OBJECTIVE)
+def test_one_step_of_every_pair(tiny, family, criterion):
+    torch.manual_seed(0)
+    corpus = Corpus.open(tiny / "train.bin")
+    size = corpus.subword.size
+    lm = LanguageModel(made(family, criterion), size, target_counts(OBJECTIVES[OBJECTIVE[family]], corpus, size))
+    examples = lm.objective.training(corpus.batch(range(20)), np.random.default_rng(1), lm.size)
+    loss, count = lm(examples)
+    loss.backward()
+    assert loss.isfinite() and count == len(examples.targets)
+    assert all(p.grad is not None for name, p in lm.named_parameters() if "tails" not in name)
+    lm.eval()
+    with torch.no_grad():
+        states = lm.trunk.head(lm.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows])
+        log_p = lm.output.distribution(states)
+        exact = -log_p.gather(1, examples.targets[:, None]).sum()
+        assert lm(examples)[0].item() == pytest.approx(exact.item(), rel=1e-4)
+    assert log_p.exp().sum(1).numpy() == pytest.approx(1, abs=1e-4)
+    if criterion in SAMPLED:
+        assert log_p[:, list(never(lm.objective))].exp().max() == 0
+
+
+@pytest.mark.parametrize(
+    ("criterion", "noise"), [("bce-nce", "log-uniform"), ("ce-mcs", "unigram"), ("bce-is", "uniform"), ("adaptive", None)]
+)
+def test_a_trained_model_is_loaded_with_what_its_noise_was(tiny, tmp_path, criterion, noise):
+    told = made("lstm", criterion, epochs=12, valid_every=60, optim=Optim(lr=2e-2, warmup=5))
+    if noise:
+        told.output["noise"] = noise
+    progress = train(told, tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    lm, _ = load_model(tmp_path / "lm")
+    losses = [row["valid_loss"] for row in map(json.loads, (tmp_path / "lm/metrics.jsonl").read_text().splitlines()) if "valid_loss" in row]
+    assert min(losses) == pytest.approx(progress.best, abs=1e-5)
+    assert progress.best < 2.8  # 2.93 is the entropy of the words
+    corpus = Corpus.open(tiny / "valid.bin")
+    with torch.no_grad():
+        loss, count = lm(lm.objective.scoring(corpus.batch(range(len(corpus)))))
+    assert float(loss) / count == pytest.approx(progress.best, rel=1e-4)
+
+
+def test_targets_are_counted_as_the_objective_predicts_them(tiny):
+    corpus = Corpus.open(tiny / "train.bin")
+    counts = {name: target_counts(kind, corpus, corpus.subword.size) for name, kind in OBJECTIVES.items()}
+    assert counts["causal"].sum() == corpus.header.tokens + len(corpus) == counts["autoencoding"].sum() - len(corpus)
+    assert counts["causal"][[PAD, EOS, BOS, MASK]].tolist() == [0, len(corpus), 0, 0]
+    assert never(OBJECTIVES["causal"]) == (PAD, BOS, MASK) and never(OBJECTIVES["autoencoding"]) == (PAD, MASK)
+
+
+def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
+    with pytest.raises(UserError, match=r"arch\.tied=false"):
+        LanguageModel(settings("causal", criterion="adaptive", output={"cutoffs": [9]}), 30)
+    (tmp_path / "c.yaml").write_text("model: lstm\nobjective: causal\narch: {units: 8, dim: 8}\n")
+    base = ["train", "--conf", str(tmp_path / "c.yaml"), "--train", str(tiny / "train.bin"), "--valid", str(tiny / "valid.bin")]
+    for wrong, message in (
+        (["criterion=nce"], "known: softmax, bce"),
+        (["criterion=bce-nce", "output.noise=white"], "output.noise: 'white' is unknown; known: log-uniform"),
+        (["criterion=bce-nce", "output.drawing=distinct"], "samples: 8192 distinct ones cannot come from"),
+        (["criterion=bce-nce", "output.sample=9"], "unknown setting 'output.sample'; did you mean samples?"),
+        (["output.samples=9"], "unknown setting 'output.samples'"),
+        (["criterion=bce", "output.rival=0"], "output.rival: 0.0 is not above 0"),
+        (["criterion=adaptive"], "output.cutoffs: [] do not ascend"),
+    ):
+        assert main([*base, "--out", str(tmp_path / "m"), *wrong]) == 1
+        err = capsys.readouterr().err
+        assert message in err and err.count("\n") == 1, err
+    assert not (tmp_path / "m").exists()

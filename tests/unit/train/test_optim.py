@@ -1,0 +1,100 @@
+"""Sparse gradients: clipped and applied like dense ones where they should be, and resumed to the bit."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from toys import OBJECTIVE, settings
+
+from lmtools.checkpoint import Progress, load_training, save_training
+from lmtools.lm import LanguageModel
+from lmtools.settings import Optim
+from lmtools.train.optim import Joint, build_optimiser, clip_gradients
+
+SIZE = 60
+COUNTS = np.arange(SIZE, 0, -1)
+SAMPLES = {"samples": 8}
+
+
+def model(family="causal", criterion="bce-nce", tied=True, **optim):
+    torch.manual_seed(0)
+    made = settings(family, criterion=criterion, output=SAMPLES if "-" in criterion else {}, optim=Optim(**{"weight_decay": 0.0, **optim}))
+    arch = made.arch | {"tied": tied, "dropout": 0.0}
+    return LanguageModel(dataclasses.replace(made, arch=arch), SIZE, COUNTS)
+
+
+def step(lm, optimiser, seed, longest=0.0):
+    torch.manual_seed(seed)
+    sentences = [row.tolist() for row in np.random.default_rng(seed).integers(5, SIZE, (4, 6))]
+    loss, count = lm(lm.objective.training(sentences, np.random.default_rng(seed), SIZE))
+    optimiser.zero_grad(set_to_none=True)
+    (loss / count).backward()
+    if longest:
+        clip_gradients(lm.parameters(), longest)
+    optimiser.step()
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("family", OBJECTIVE)
+def test_sgd_with_sparse_gradients_is_sgd(family, tied):
+    """The same updates with the gradients dense and sparse, clipped, embedding and output matrix shared or not."""
+    weights = []
+    for sparse in (False, True):
+        lm = model(family, tied=tied, name="sgd", lr=0.5, sparse=sparse)
+        optimiser = build_optimiser(lm, lm.settings.optim)
+        assert isinstance(optimiser, Joint) == sparse and len(lm.sparse_parameters()) == (0 if not sparse else 1 if tied else 2)
+        for seed in range(4):
+            step(lm, optimiser, seed, longest=0.1)
+            assert all(p.grad.is_sparse for p in lm.sparse_parameters())
+        weights.append(dict(lm.named_parameters()))
+    for name, dense in weights[0].items():
+        torch.testing.assert_close(weights[1][name], dense, rtol=1e-4, atol=1e-6)
+
+
+def test_clipping_takes_the_norm_of_all_gradients():
+    dense, sparse = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(5, 2))
+    dense.grad = torch.tensor([3.0, 0.0, 0.0])
+    twice = [[1, 1]], torch.tensor([[0.0, 1.0], [0.0, 3.0]])  # one row: of norm 4, not sqrt(10)
+    sparse.grad = torch.sparse_coo_tensor(*twice, (5, 2), check_invariants=True)
+    unused = torch.nn.Parameter(torch.zeros(1))
+    clip_gradients([dense, sparse, unused], 1.0)
+    assert dense.grad.tolist() == pytest.approx([0.6, 0, 0]) and sparse.grad.to_dense()[1].tolist() == pytest.approx([0, 0.8])
+    clip_gradients([dense, sparse], 10.0)
+    assert dense.grad[0].item() == pytest.approx(0.6)
+
+
+def test_adam_moves_only_the_rows_in_use():
+    lm = model(name="adam", lr=0.01)
+    optimiser, before = build_optimiser(lm, lm.settings.optim), lm.trunk.lookup.weight.detach().clone()
+    step(lm, optimiser, 1)
+    used = lm.trunk.lookup.weight.grad.coalesce().indices()[0]
+    moved = (lm.trunk.lookup.weight != before).any(1).nonzero()[:, 0]
+    assert moved.tolist() == used.tolist() and len(used) < SIZE
+    change = (lm.trunk.lookup.weight.detach() - before)[used].abs()
+    assert change.max() == pytest.approx(0.01, rel=1e-3)  # Adam's first step is the learning rate, whatever the gradient
+
+
+@pytest.mark.parametrize("name", ["adam", "sgd"])
+def test_a_sparse_optimiser_goes_on_to_the_bit(tmp_path, name):
+    whole = model(name=name, lr=0.01)
+    optimiser = build_optimiser(whole, whole.settings.optim)
+    for seed in range(3):
+        step(whole, optimiser, seed)
+    save_training(tmp_path, whole, optimiser, Progress(step=3), "f")
+    again = model(name=name, lr=0.01)
+    resumed = build_optimiser(again, again.settings.optim)
+    assert load_training(tmp_path, again, resumed).step == 3
+    for seed in range(3, 6):
+        step(whole, optimiser, seed)
+        step(again, resumed, seed)
+    for a, b in zip(whole.state_dict().values(), again.state_dict().values(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_a_full_criterion_with_a_sparse_embedding():
+    """A table that is looked up sparsely and multiplied as a whole has a dense gradient; apart, the embedding's is sparse."""
+    shared, apart = (model(criterion="softmax", tied=tied, name="sgd", lr=0.1, sparse=True) for tied in (True, False))
+    assert shared.sparse_parameters() == [] and [p is apart.trunk.lookup.weight for p in apart.sparse_parameters()] == [True]
+    for lm in (shared, apart):
+        step(lm, build_optimiser(lm, lm.settings.optim), 1, longest=1.0)
