@@ -8,7 +8,7 @@ from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
-from lmtools.report.names import ordered
+from lmtools.report.names import UNNORMALISED, ordered
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
@@ -26,20 +26,20 @@ def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
 
 
 def read_models(home: Path) -> dict[str, str]:
-    """The model hash of each language model's scores, several joined by `/`."""
+    """The model hash of each language model's scores, several joined by `/`; scores without normalisation are the same model's."""
     hashes: dict[str, list[str]] = {}
     for path in by_name(home.glob("score/*/*.scores*")):
         signature = scores.header(path, next(read_lines(path), (1, ""))[1])
         value = str(signature.get("model", "unknown"))
-        if value not in hashes.setdefault(path.parent.name, []):
-            hashes[path.parent.name].append(value)
+        name = path.parent.name.removesuffix(UNNORMALISED)
+        if value not in hashes.setdefault(name, []):
+            hashes[name].append(value)
     return {name: "/".join(values) for name, values in hashes.items()}
 
 
-def read_seeds(home: Path) -> dict[str, int]:
-    """The seed of each neural model's training."""
-    trees = {path.parent.name: load_yaml(path) for path in by_name(home.glob("lm/*/config.yaml"))}
-    return {name: tree["seed"] for name, tree in trees.items() if "seed" in tree}
+def read_configs(home: Path) -> dict[str, dict]:
+    """The config.yaml of each language model."""
+    return {path.parent.name: load_yaml(path) for path in by_name(home.glob("lm/*/config.yaml"))}
 
 
 def read_metrics(path: Path) -> list[dict]:

@@ -10,7 +10,7 @@ import numpy as np
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists, scores
-from lmtools.report.artifacts import by_name, numbered, read_json, read_lattices, read_metrics, read_models, read_ppl, read_seeds
+from lmtools.report.artifacts import by_name, numbered, read_configs, read_json, read_lattices, read_metrics, read_models, read_ppl
 from lmtools.report.names import ordered
 from lmtools.rescore import Weights, load, set_hash
 from lmtools.types import NBest
@@ -56,7 +56,7 @@ class Experiment:
     lattices: Mapping[tuple[str, str], Mapping]  # by (system, set): what rescoring lattices took and gave
     stages: Sequence[Mapping]
     models: Mapping[str, str]  # language model -> hash, from the headers of its scores
-    seeds: Mapping[str, int]  # of trainings, by language model
+    configs: Mapping[str, Mapping]  # config.yaml, by language model
     training: Header | None
     absent: tuple[str, ...]
 
@@ -64,6 +64,11 @@ class Experiment:
     def judged(self) -> tuple[Sample, ...]:
         """The sets that weights were not tuned on; all, if there are no others."""
         return tuple(sample for sample in self.samples if not sample.tuned) or self.samples
+
+    @property
+    def seeds(self) -> dict[str, int]:
+        """The seed of each neural model's training."""
+        return {name: tree["seed"] for name, tree in self.configs.items() if "seed" in tree}
 
     def columns(self, sample: Sample) -> dict[str, list[np.ndarray]]:
         """Each language model's log-probabilities (hypotheses,) of the lists of `sample`."""
@@ -96,7 +101,7 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
         next((system.weights.metric for system in systems.values() if system.weights), "wer"),
         samples,
         **parts,
-        seeds=read_seeds(home),
+        configs=read_configs(home),
         training=read_header(training)[0] if training.exists() else None,
         absent=(*missing, *dropped),
     )

@@ -1,6 +1,6 @@
 """What tables, figures and the page are made from, and the lines under every table that say so."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,11 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report.collect import Experiment, Sample
-from lmtools.report.measure import SEED, Measured
+from lmtools.report.measure import SEED, Measured, Result
+from lmtools.report.names import CE, LATTICE
 
 NONE = "-"  # in cells without a value
+LINES, ROWS = 12, 30  # that one figure can hold
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,19 @@ class Report:
         """The metric's printed name with its unit."""
         measure = METRICS[self.experiment.metric]
         return f"{measure.title} %" if isinstance(measure, ErrorRate) else measure.title
+
+    def legible(self, names: Iterable[str], most: int = LINES) -> list[str]:
+        """Those of the systems or language models `names` that a figure shows: all, unless they are more than `most`.
+
+        Then it lacks those of language models trained by other criteria than the softmax, which have figures of their own.
+        """
+        names = list(names)
+        return names if len(names) <= most else [name for name in names if not self.other_criterion(name)]
+
+    def other_criterion(self, name: str) -> bool:
+        """Whether a language model of a system was trained by another criterion than the softmax."""
+        configs = self.experiment.configs
+        return any(configs.get(part, {}).get("criterion", CE) != CE for part in name.removeprefix(LATTICE).split("+"))
 
 
 def provenance(report: Report, *samples: Sample) -> Iterator[str]:
@@ -70,3 +85,13 @@ def size(sample: Sample) -> str:
 def decimal(value: float | None, digits: int = 2) -> str:
     """A number with thousands separators, or a dash."""
     return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def interval(result: Result) -> str:
+    """The 95% interval in one cell."""
+    return "{:.2f}-{:.2f}".format(*result.bootstrap.score_interval) if result.bootstrap else NONE
+
+
+def probability(p: float) -> str:
+    """A probability with three decimals."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"

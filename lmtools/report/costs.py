@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lmtools.report.context import NONE, Report, decimal, provenance
-from lmtools.report.names import label, ordered
+from lmtools.report.names import label, ordered, unnormalised
 from lmtools.report.render import Table
 
 TASKS = {"hidden": "hidden states", "rerank": "reranking"}
@@ -45,10 +45,11 @@ def throughput_table(report: Report, batched, machine: str) -> Table:
 
 def lattice_tables(report: Report) -> Iterator[Table]:
     """What rescoring lattices took, and how near the arcs' scores of a bidirectional LM are to those of whole sentences."""
-    if not report.experiment.lattices:
+    lattices = {key: one for key, one in report.experiment.lattices.items() if not unnormalised(key[0])}
+    if not lattices:
         return
     rows = []
-    for (system, name), one in report.experiment.lattices.items():
+    for (system, name), one in lattices.items():
         seconds, speech = one["seconds"], one["speech"]
         sizes = [decimal(one[key], 0) for key in ("lattices", "arcs", "rescored_arcs")]
         rate = [decimal(one["arcs"] / speech, 1) if speech else NONE, decimal(seconds / speech, 3) if speech else NONE]

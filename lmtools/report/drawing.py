@@ -56,13 +56,14 @@ DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: file name without suffix, what it shows, the same for those who cannot see it, and how to draw it."""
+    """One figure: file name without suffix, what it shows, the same for those who cannot see it, how to draw it, where it stands."""
 
     name: str
     caption: str
     alt: str
     draw: Callable[[Theme], Figure]
     wide: bool = False
+    part: str = "figures"
 
     def png(self, theme: Theme) -> bytes:
         """The figure as PNG, without the time or anything else that differs from run to run."""

@@ -1,16 +1,17 @@
 """The figures of an experiment, for light and for dark paper; every system has one colour, marker and line in all of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from lmtools.report.context import Report
+from lmtools.report.context import LINES, ROWS, Report
 from lmtools.report.costs import TASKS
+from lmtools.report.criteria_figures import criteria_pictures
 from lmtools.report.drawing import Picture, Theme, beside, line
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import FIRST, ORACLE, label, looks, ordered
+from lmtools.report.names import FIRST, ORACLE, label, looks, ordered, unnormalised
 from lmtools.report.tables import span
 from lmtools.rescore.tuning import FLAT
 
@@ -23,27 +24,30 @@ def pictures(report: Report) -> list[Picture]:
 def system_pictures(report: Report) -> Iterator[Picture]:
     """The score of every system with its 95% interval."""
     for measured in report.judged:
-        scores = ", ".join(f"{label(name)} {result.score:.2f}" for name, result in measured.results.items())
+        names = report.legible(measured.results, ROWS)
+        scores = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in names)
         yield Picture(
             f"systems-{measured.sample.name}",
-            f"{report.metric} on {measured.sample.name} with 95% bootstrap intervals; the dashed line is the first pass.",
+            f"{report.metric} on {measured.sample.name} with 95% bootstrap intervals; the dashed line is the first pass."
+            f"{left_out(report, measured.results, ROWS)}",
             f"{report.metric} on {measured.sample.name}: {scores}.",
-            lambda theme, measured=measured: draw_systems(theme, measured, report.metric),
+            lambda theme, measured=measured, names=names: draw_systems(theme, measured, names, report.metric),
         )
 
 
-def draw_systems(theme: Theme, measured: Measured, metric: str) -> Figure:
-    figure = Figure((6.6, 0.9 + 0.34 * len(measured.results)))
+def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+    figure = Figure((6.6, 0.9 + 0.34 * len(names)))
     axes = figure.subplots()
     styles = looks(measured.results)
-    for y, (name, result) in enumerate(measured.results.items()):
+    for y, name in enumerate(names):
+        result = measured.results[name]
         low, high = result.bootstrap.score_interval
         color = theme.color(styles[name])
         axes.plot([low, high], [y, y], color=color, linewidth=3, alpha=0.45, solid_capstyle="butt")
         axes.plot([result.score], [y], color=color, marker=styles[name].marker, markersize=8, linestyle="none")
         axes.annotate(f"{result.score:.2f}", (high, y), (6, 0), textcoords="offset points", va="center", fontsize=9)
     axes.axvline(measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
-    axes.set_yticks(range(len(measured.results)), [label(name) for name in measured.results])
+    axes.set_yticks(range(len(names)), [label(name) for name in names])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.margins(x=0.12)
@@ -59,20 +63,28 @@ def depth_pictures(report: Report) -> Iterator[Picture]:
             yield Picture(
                 f"depth-{measured.sample.name}",
                 f"{report.metric} on {measured.sample.name} when only the first hypotheses of each list are there to choose from, "
-                "with the weights tuned on whole lists; the dashed line is the first pass.",
+                f"with the weights tuned on whole lists; the dashed line is the first pass.{left_out(report, measured.by_depth)}",
                 f"Oracle {report.metric} by list depth: {reached}.",
-                lambda theme, measured=measured: draw_depth(theme, measured, report.metric),
+                lambda theme, measured=measured: draw_depth(theme, measured, report.legible(measured.by_depth), report.metric),
             )
 
 
-def draw_depth(theme: Theme, measured: Measured, metric: str) -> Figure:
+def left_out(report: Report, names: Iterable[str], most: int = LINES) -> str:
+    """A caption's last sentence where a figure does not show all of `names`."""
+    names = list(names)
+    count = len(names) - len(report.legible(names, most))
+    said = "language models trained by other criteria than the softmax have tables and figures of their own"
+    return f" {count} are left out: {said}." if count else ""
+
+
+def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
     styles = looks(measured.results)
     axes.axhline(measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
     line(axes, theme, styles[ORACLE], ORACLE, np.arange(1, len(measured.oracle) + 1), measured.oracle, marker="")
-    for name, curve in measured.by_depth.items():
-        line(axes, theme, styles[name], name, measured.depths, curve)
+    for name in names:
+        line(axes, theme, styles[name], name, measured.depths, measured.by_depth[name])
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(measured.depths))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
@@ -88,18 +100,19 @@ def length_pictures(report: Report) -> Iterator[Picture]:
     for measured in report.judged:
         yield Picture(
             f"length-{measured.sample.name}",
-            f"{report.metric} on {measured.sample.name} by number of reference words; in parentheses the number of utterances.",
+            f"{report.metric} on {measured.sample.name} by number of reference words; in parentheses the number of utterances."
+            f"{left_out(report, measured.results)}",
             f"{report.metric} by utterance length; the table of the same name has the figures.",
-            lambda theme, measured=measured: draw_length(theme, measured, report.metric),
+            lambda theme, measured=measured: draw_length(theme, measured, report.legible(measured.results), report.metric),
         )
 
 
-def draw_length(theme: Theme, measured: Measured, metric: str) -> Figure:
+def draw_length(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
     styles = looks(measured.results)
     counts = [int(members.sum()) for members in length_classes(measured.lengths)]
-    scores = {name: measured.by_length(name) for name in measured.results}
+    scores = {name: measured.by_length(name) for name in names}
     shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
     for name, values in scores.items():
         line(axes, theme, styles[name], name, range(len(shown)), [values[i] for i in shown])
@@ -114,7 +127,9 @@ def draw_length(theme: Theme, measured: Measured, metric: str) -> Figure:
 def scale_pictures(report: Report) -> Iterator[Picture]:
     """The score on the tuning set over the scale of the language model: a system's own LM, or the only scale that it has."""
     curves, tuned = {}, {}
-    for name, system in report.experiment.systems.items():
+    names = [name for name in report.experiment.systems if not unnormalised(name)]
+    for name in report.legible(names):
+        system = report.experiment.systems[name]
         found = (system.weights.search.get("curves") or {}) if system.weights else {}
         if curve := found.get(name) or (next(iter(found.values())) if len(found) == 1 else None):
             curves[name], tuned[name] = curve, system.weights
@@ -124,7 +139,7 @@ def scale_pictures(report: Report) -> Iterator[Picture]:
             "scale",
             f"{report.metric} on the tuning set over the scale of the language model, the other weights as tuned. "
             "The mark is the chosen scale; the bar of the same colour at the bottom is the flat region around it, "
-            f"scales within {FLAT} of the best score. The dashed line is the first pass.",
+            f"scales within {FLAT} of the best score. The dashed line is the first pass.{left_out(report, names)}",
             f"Flat regions of the scale: {flat}.",
             lambda theme: draw_scale(theme, curves, tuned, report.metric),
         )
@@ -184,12 +199,13 @@ def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
 
 def learning_pictures(report: Report) -> Iterator[Picture]:
     """Training and validation loss over tokens."""
-    if curves := report.experiment.learning:
+    every = report.experiment.learning
+    if curves := {name: every[name] for name in report.legible(every)}:
         ends = ", ".join(f"{label(lm)} {losses[-1][1]:.2f}" for lm, lines in curves.items() if (losses := validation(lines)))
         yield Picture(
             "learning",
             "Learning curves: thin lines are training loss, thick ones with marks validation loss. "
-            "The models predict different things, so their losses do not compare with each other.",
+            f"The models predict different things, so their losses do not compare with each other.{left_out(report, every)}",
             f"Validation loss at the end, in nats a token: {ends}.",
             lambda theme: draw_learning(theme, curves),
         )
@@ -253,6 +269,7 @@ def draw_speed(theme: Theme, rows) -> Figure:
 
 
 PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {
+    "criteria": criteria_pictures,
     "systems": system_pictures,
     "depth": depth_pictures,
     "length": length_pictures,

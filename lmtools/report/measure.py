@@ -1,13 +1,13 @@
 """Scores every system of an experiment on every set: corpus level, by utterance length, by list depth, against the first pass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lmtools.evaluate import METRICS, Bootstrap, MatchedPairs, evaluate, matched_pairs, nbest_statistics, oracle, paired_bootstrap
 from lmtools.report.collect import Experiment, Sample
-from lmtools.report.names import FIRST, LATTICE, ORACLE
+from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
 from lmtools.rescore import gather
 from lmtools.rescore.features import best, combine
 from lmtools.types import Hypothesis, NBest
@@ -34,6 +34,7 @@ class Measured:
     """One set: results by system, the first pass and the oracle among them, and scores by list depth.
 
     oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems whose features are at hand.
+    Systems that take unnormalised scores are apart, without comparison: they are measured against the same with normalised scores.
     """
 
     sample: Sample
@@ -41,6 +42,7 @@ class Measured:
     results: Mapping[str, Result]
     oracle: np.ndarray
     by_depth: Mapping[str, list[float]]
+    unnormalised: Mapping[str, Result] = field(default_factory=dict)
 
     @property
     def lengths(self) -> np.ndarray:
@@ -82,12 +84,13 @@ def measure_set(experiment: Experiment, sample: Sample) -> Measured:
     texts = {FIRST: first_texts(sample), ORACLE: best_texts(sample, rows, metric)}
     texts |= {name: system.texts[sample.name] for name, system in experiment.systems.items() if sample.name in system.texts}
     source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
-    results = {name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()}
+    every = {name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()}
+    results = {name: one for name, one in every.items() if not unnormalised(name)}
     curve, by_depth = oracle(sample.nbests, metric), {}
     if sample in experiment.judged:
         results = {name: compared(sample, one, results[FIRST], metric) for name, one in results.items()}
         by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
-    return Measured(sample, metric, results, curve, by_depth)
+    return Measured(sample, metric, results, curve, by_depth, {name: one for name, one in every.items() if unnormalised(name)})
 
 
 def filled(nbest: NBest) -> NBest:
@@ -109,7 +112,7 @@ def best_texts(sample: Sample, rows: Sequence[np.ndarray], metric: str) -> dict[
 def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]) -> dict[str, list[float]]:
     """The score of each system at each of `depths`, had its lists been so short.
 
-    Not of systems whose scores are not all there, nor of rescored lattices, which choose from lists of their own.
+    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which choose from lists of their own.
     """
     columns = experiment.columns(sample)
     features = gather(sample.nbests, columns, sample.path)
@@ -119,7 +122,7 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     curves = {}
     for name, system in experiment.systems.items():
         known = sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names)
-        if known and not name.startswith(LATTICE):
+        if known and not name.startswith(LATTICE) and not unnormalised(name):
             weights = system.weights.features
             totals = combine([weights.get(feature, 0.0) for feature in features.names], features.values)
             choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]

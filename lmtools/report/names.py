@@ -1,10 +1,12 @@
 """What systems and language models are called in print, in which order they stand, and how they are drawn."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 FIRST, ORACLE = "@first", "@oracle"  # the decoder's own choice and the best of each list; no directory is called so
 LATTICE = "lattice-"  # before the name of a system that rescored lattices
+UNNORMALISED = "-unnormalised"  # after the name of a language model whose scores were not normalised over the vocabulary
 LABELS = {
     FIRST: "first pass",
     ORACLE: "oracle",
@@ -19,27 +21,6 @@ LABELS = {
 }
 
 
-def label(name: str) -> str:
-    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored lattices instead of lists."""
-    if name.startswith(LATTICE):
-        return f"{label(name.removeprefix(LATTICE)).partition(' (')[0]}, lattice"
-    if "+" in name:
-        return " + ".join(label(part).partition(" (")[0] for part in name.split("+"))
-    return LABELS.get(name, name)
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`; lattices after the lists."""
-    known = list(LABELS)
-
-    def place(name):
-        lattice, name = name.startswith(LATTICE), name.removeprefix(LATTICE)
-        combined = 2 if name == "all" else "+" in name
-        return lattice, combined, known.index(name) if name in known else len(known), name.count("+"), name
-
-    return sorted(names, key=place)
-
-
 @dataclass(frozen=True)
 class Look:
     """How a system is drawn: colour on light and on dark paper, marker and line, so that colour never stands alone."""
@@ -48,6 +29,85 @@ class Look:
     dark: str
     marker: str
     line: str = "-"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A training criterion in print: its name in the sampling paper (Gao et al. 2021), its panel in figures, how it is drawn."""
+
+    label: str
+    panel: str
+    look: Look
+
+
+FULL, BINARY, CROSS = "full", "BCE, sampled", "CE, sampled and adaptive"  # panels of figures
+CRITERIA = {  # by the name in config.yaml, in the paper's order; a colour a family: MSE grey, BCE blue, CE orange
+    "mse": Criterion("MSE", FULL, Look("#4b5563", "#c3cad6", "s")),
+    "mse-sigmoid": Criterion("MSE-sigmoid", FULL, Look("#8b93a1", "#8b93a1", "s", "--")),
+    "bce": Criterion("BCE", FULL, Look("#08306b", "#cfe3fb", "o")),
+    "softmax": Criterion("CE", FULL, Look("#7a2e00", "#ffdcc2", "D")),
+    "bce-mcs": Criterion("BCE-MCS", BINARY, Look("#0b5cad", "#4aa0f5", "^", "--")),
+    "bce-is": Criterion("BCE-IS", BINARY, Look("#2583d8", "#7fbdf8", "v", "-.")),
+    "bce-cps": Criterion("BCE-CPS", BINARY, Look("#0093b3", "#35c3e0", "P", ":")),
+    "bce-nce": Criterion("BCE-NCE", BINARY, Look("#4a55c7", "#9aa3ff", "X")),
+    "ce-mcs": Criterion("CE-MCS", CROSS, Look("#b34700", "#f58a3c", "^", "--")),
+    "ce-is": Criterion("CE-IS", CROSS, Look("#d97706", "#f7b355", "v", "-.")),
+    "ce-cps": Criterion("CE-CPS", CROSS, Look("#c2410c", "#ff7a45", "P", ":")),
+    "ce-nce": Criterion("CE-NCE", CROSS, Look("#b5851a", "#e8cf6a", "X")),
+    "adaptive": Criterion("adaptive softmax", CROSS, Look("#00876a", "#2fcaa0", "*")),
+}
+CE = "softmax"
+# What a sampled criterion takes where config.yaml says nothing.
+SAMPLES = {"noise": "log-uniform", "samples": 8192, "drawing": "replacement", "power": 0.75}
+KEYS = {**{name: one.label for name, one in CRITERIA.items()}, "ce": CRITERIA[CE].label}  # as they stand in names of language models
+TRAINED = re.compile(rf"(?:(?P<trunk>.+)-)?(?P<criterion>{'|'.join(sorted(KEYS, key=len, reverse=True))})(?:-(?P<rest>.+))?")
+
+
+def label(name: str) -> str:
+    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored lattices instead of lists.
+
+    `lstm-bce-nce` is an LSTM trained by that criterion, `lstm-bce-nce-unigram` with that noise, `lstm-bce-nce-unnormalised` its scores
+    without normalisation.
+    """
+    if name.startswith(LATTICE):
+        return f"{short(name.removeprefix(LATTICE))}, lattice"
+    if "+" in name:
+        return " + ".join(map(short, name.split("+")))
+    if name.endswith(UNNORMALISED):
+        return f"{label(name.removesuffix(UNNORMALISED))}, unnormalised"
+    if name in LABELS or not (found := TRAINED.fullmatch(name)):
+        return LABELS.get(name, name)
+    words = [KEYS[found["criterion"]], found["trunk"] and label(found["trunk"])]
+    return ", ".join(filter(None, (" ".join(filter(None, words)), found["rest"])))
+
+
+def short(name: str) -> str:
+    """The printed name without what it says in parentheses."""
+    return re.sub(r" \(.*?\)", "", label(name))
+
+
+def unnormalised(name: str) -> bool:
+    """Whether a system or language model takes scores that were not normalised over the vocabulary."""
+    return any(part.endswith(UNNORMALISED) for part in name.split("+"))
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`; lattices after the lists.
+
+    Models that differ by criterion alone stand after the model that is called so, in the order of CRITERIA.
+    """
+    known, keys = list(LABELS), list(KEYS)
+
+    def place(name):
+        lattice, name = name.startswith(LATTICE), name.removeprefix(LATTICE)
+        combined = 2 if name == "all" else "+" in name
+        first, plus, others = name.partition("+")
+        found = None if first in LABELS else TRAINED.fullmatch(first)
+        trunk = (found["trunk"] or "" if found else first) + plus + others
+        criterion = keys.index(found["criterion"]) if found else -1
+        return lattice, combined, known.index(trunk) if trunk in known else len(known), name.count("+"), trunk, criterion, name
+
+    return sorted(names, key=place)
 
 
 # "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share their work.

@@ -15,10 +15,26 @@ from lmtools.report.drawing import DARK, Picture
 from lmtools.report.render import Table, code, html
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+LINK = '<a href="#criteria">Criteria</a>'
+SECTION = """<section id="criteria" aria-labelledby="criteria-title">
+<h2 id="criteria-title">Output layers and training criteria</h2>
+<div class="figures">
+$figures
+</div>
+<div class="tables">
+$tables
+</div>
+</section>
+"""
 
 
-def page(report: Report, first: Sequence[Table], others: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
-    """The page: tables `first`, the figures (`light` holds their PNG for light paper), the `others`, and the utterance browser."""
+def page(report: Report, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
+    """The page: each table and each figure (`light` holds their PNG for light paper) in its part, and the utterance browser."""
+    printed = {part: "".join(html(table) for table in tables if table.part == part) for part in ("results", "criteria", "tables")}
+    drawn = {"criteria": "", "figures": ""}
+    for picture, png in zip(pictures, light, strict=True):
+        drawn[picture.part] += figure(picture, png)
+    compared = any((printed["criteria"], drawn["criteria"]))
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
     return Template(part("page.html")).substitute(
         title=escape(report.experiment.title),
@@ -26,9 +42,11 @@ def page(report: Report, first: Sequence[Table], others: Sequence[Table], pictur
         style=style,
         script=script,
         notes="".join(f"<li>{code(line)}</li>" for line in report.experiment.absent),
-        first="".join(map(html, first)),
-        figures="".join(figure(picture, png) for picture, png in zip(pictures, light, strict=True)),
-        others="".join(map(html, others)),
+        first=printed["results"],
+        link=LINK if compared else "",
+        criteria=Template(SECTION).substitute(tables=printed["criteria"], figures=drawn["criteria"]) if compared else "",
+        figures=drawn["figures"],
+        others=printed["tables"],
         data=embedded(browser_data(report.sets)),
         version=escape(__version__),
         command=escape(report.command),

@@ -4,12 +4,16 @@ import re
 from dataclasses import dataclass
 from html import escape
 
+DENSE = 12  # columns that the page has room for at its usual spacing
 TAG, ENTITY = re.compile(r"<(?=[a-zA-Z/!?])"), re.compile(r"&(?=[a-zA-Z#])")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of cells to stress."""
+    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of cells to stress.
+
+    `part` is the part of the page that it stands in.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -17,6 +21,7 @@ class Table:
     notes: tuple[str, ...] = ()
     left: int = 1
     best: frozenset[tuple[int, int]] = frozenset()
+    part: str = "tables"
 
     def __post_init__(self):
         assert all(len(row) == len(self.header) for row in self.rows), self.title
@@ -57,6 +62,7 @@ def plain(table: Table) -> str:
 def html(table: Table) -> str:
     """The table as an HTML section that scrolls sideways where the window is narrow."""
     kinds = ["" if j < table.left else ' class="n"' for j in range(len(table.header))]
+    dense = ' class="dense"' if len(table.header) > DENSE else ""
     head = "".join(f'<th scope="col"{kind}>{escape(cell)}</th>' for kind, cell in zip(kinds, table.header, strict=True))
     rows = []
     for i, row in enumerate(table.rows):
@@ -67,7 +73,7 @@ def html(table: Table) -> str:
     title = escape(table.title)
     return (
         f'<section class="table">\n<h3>{title}</h3>\n<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
-        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
+        f"<table{dense}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
         f'<div class="notes">{notes}</div>\n</section>\n'
     )
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
-from lmtools.report.context import NONE, Report, decimal, provenance
+from lmtools.report.context import NONE, Report, decimal, interval, probability, provenance
 from lmtools.report.costs import lattice_tables, speed_tables, stage_tables, training_tables
+from lmtools.report.criteria_tables import criteria_tables
 from lmtools.report.measure import LENGTHS, Measured, Result, length_classes
-from lmtools.report.names import FIRST, ORACLE, label, ordered
+from lmtools.report.names import FIRST, ORACLE, label, ordered, unnormalised
 from lmtools.report.render import Table
 from lmtools.rescore import set_hash
 
@@ -35,10 +36,11 @@ def main_table(report: Report, measured: Measured) -> Table:
     for system, result in measured.results.items():
         scores = [decimal(one.results[system].score) if system in one.results else NONE for one in tuned]
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
-        rows.append((label(system), *scores, decimal(result.score), *interval(result), *counts, *change(result, first, system, measured)))
+        rows.append((label(system), *scores, decimal(result.score), interval(result), *counts, *change(result, first, system, measured)))
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
     notes = [*missing(measured), *provenance(report, measured.sample), f"Metric: `{METRICS[measured.metric].signature}`."]
-    return Table(f"{METRICS[measured.metric].title} after rescoring: {name}", tuple(header), tuple(rows), tuple(notes), best=best)
+    title = f"{METRICS[measured.metric].title} after rescoring: {name}"
+    return Table(title, tuple(header), tuple(rows), tuple(notes), best=best, part="results")
 
 
 def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
@@ -47,11 +49,6 @@ def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]
     names = list(rows.results)
     usable = [name for name in names if name != ORACLE and name in measured.results]
     return names.index(min(usable, key=lambda name: sign * measured.results[name].score)), column
-
-
-def interval(result: Result) -> list[str]:
-    """The 95% interval in one cell."""
-    return ["{:.2f}-{:.2f}".format(*result.bootstrap.score_interval) if result.bootstrap else NONE]
 
 
 def change(result: Result, first: float, system: str, measured: Measured) -> list[str]:
@@ -63,11 +60,6 @@ def change(result: Result, first: float, system: str, measured: Measured) -> lis
     return [absolute, relative, *(NONE if system == ORACLE or not test else probability(test.p) for test in tests)]
 
 
-def probability(p: float) -> str:
-    """A probability with three decimals."""
-    return "<0.001" if p < 0.0005 else f"{p:.3f}"
-
-
 def missing(measured: Measured) -> Iterator[str]:
     """What to know of systems that chose nothing for some utterances."""
     for name, result in measured.results.items():
@@ -77,7 +69,8 @@ def missing(measured: Measured) -> Iterator[str]:
 
 def weight_tables(report: Report) -> Iterator[Table]:
     """The tuned weight of every feature in every system."""
-    weights = {name: system.weights.features for name, system in report.experiment.systems.items() if system.weights}
+    systems = {name: system for name, system in report.experiment.systems.items() if not unnormalised(name)}
+    weights = {name: system.weights.features for name, system in systems.items() if system.weights}
     if not weights:
         return
     features = dict.fromkeys(feature for one in weights.values() for feature in one)
@@ -96,13 +89,13 @@ def weight(value: float | None) -> str:
 def deviations(report: Report) -> Iterator[str]:
     """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted, elsewhere by choosing again."""
     for measured in report.sets:
-        content = set_hash(measured.sample.nbests)
+        content, results = set_hash(measured.sample.nbests), {**measured.results, **measured.unnormalised}
         for name, system in report.experiment.systems.items():
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
             if system.weights and system.weights.dev.sha256 == content:
                 expected = system.weights.dev.score
-            if expected is not None and name in measured.results and abs(measured.results[name].score - expected) > 0.005:
-                found = f"the rescored text has {measured.results[name].score:.2f}, the weights choose {expected:.2f}"
+            if expected is not None and name in results and abs(results[name].score - expected) > 0.005:
+                found = f"the rescored text has {results[name].score:.2f}, the weights choose {expected:.2f}"
                 yield f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore again."
 
 
@@ -176,6 +169,7 @@ def span(bounds: tuple[int, int | None]) -> str:
 
 TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
     main_tables,
+    criteria_tables,
     weight_tables,
     oracle_tables,
     depth_tables,

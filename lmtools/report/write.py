@@ -11,7 +11,7 @@ from lmtools.report.figures import PICTURES, pictures
 from lmtools.report.measure import measure
 from lmtools.report.page import page
 from lmtools.report.render import Table, guarded, markdown, plain
-from lmtools.report.tables import deviations, main_tables, tables
+from lmtools.report.tables import deviations, tables
 
 
 def write_report(
@@ -25,7 +25,7 @@ def write_report(
     experiment = collect(home, nbests, title)
     report = Report(experiment, measure(experiment), command)
     every, drawn = tables(report), pictures(report)
-    first = main_tables(report)
+    first = [table for table in every if table.part == "results"]
     light = [picture.png(LIGHT) for picture in drawn]
     out = home / "report"
     for picture, png in zip(drawn, light, strict=True):
@@ -35,7 +35,7 @@ def write_report(
     with atomic_text(out / "RESULTS.md") as stream:
         stream.write(results(report, every, drawn))
     with atomic_text(out / "index.html") as stream:
-        stream.write(page(report, first, every[len(first) :], drawn, light))
+        stream.write(page(report, every, drawn, light))
     return "\n".join(map(plain, first)), (*experiment.absent, *deviations(report))
 
 

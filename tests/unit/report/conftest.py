@@ -1,4 +1,7 @@
-"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]` writes one to look at."""
+"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]` writes one to look at.
+
+`python conftest.py --criteria DIR [utterances]` writes one with language models of all training criteria.
+"""
 
 import json
 import math
@@ -28,6 +31,13 @@ SYSTEMS = {
     "tta+ngram": ("tta", "ngram"), "all": ("ngram", "causal", "masked", "tta"),
 }  # fmt: skip
 WEIGHTS = {"lm": 6.5, "words": 1.2}
+TRAINED = {  # by criterion: milliseconds a step, perplexity, mean and sd of log Z, noise of its judgement
+    "softmax": (262.0, 143.1, 11.3, 1.9, 1.5), "mse": (271.0, 6400.0, 0.2, 0.31, 5.0), "mse-sigmoid": (280.4, 211.0, 0.1, 0.12, 2.6),
+    "bce": (291.3, 144.9, 0.004, 0.05, 1.6), "bce-mcs": (61.2, 152.4, -1.3, 1.4, 1.7), "bce-is": (62.8, 147.7, 0.03, 0.11, 1.5),
+    "bce-cps": (63.9, 148.8, -1.1, 1.2, 1.8), "bce-nce": (64.4, 146.2, 0.02, 0.09, 1.5), "ce-mcs": (58.1, 149.9, 4.1, 1.3, 1.7),
+    "ce-is": (59.6, 145.4, 8.4, 1.1, 1.6), "ce-cps": (60.0, 149.7, 4.4, 1.3, 1.6), "ce-nce": (66.1, 158.8, 2.5, 0.9, 2.0),
+    "adaptive": (92.5, 150.6, 9.9, 1.6, 1.7),
+}  # fmt: skip
 
 
 def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: int = 1) -> Path:
@@ -175,6 +185,63 @@ def stages(exp: Path) -> None:
     dump({}, exp / "stages" / "hashes.json")
 
 
+def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
+    """The path of an experiment like `experiment`'s with LSTMs of all criteria, one of them with other noise, and two T-TAs.
+
+    Every LSTM rescored lists and lattices, alone and with the n-gram, normalised and not; the T-TAs only have perplexities.
+    """
+    exp, rng = experiment(home, utterances, 2 * utterances), random.Random(seed)
+    nbests = list(jsonl.read(home / "data/test/nbest.jsonl.gz"))
+    ngram = scores.read(exp / "score/ngram/test.scores")
+    names = {f"lstm-{name}": (name, figures) for name, figures in TRAINED.items()}
+    names["lstm-bce-mcs-unigram"] = ("bce-mcs", (60.7, 147.2, 0.04, 0.2, 1.6))
+    for name, (criterion, figures) in names.items():
+        trained(exp, name, criterion, figures, rng)
+        noise, spread = figures[4], figures[3] / 2
+        plain = judged(rng, nbests, noise, name)
+        moved = {utt: row + np.array([rng.gauss(0, spread) for _ in row]) for utt, row in plain.log_prob.items()}
+        rough = ScoreTable(moved, plain.tokens, {**plain.signature, "normalise": "none"})
+        for lm, table in ((name, plain), (f"{name}-unnormalised", rough)):
+            scores.write(table, exp / "score" / lm / "test.scores")
+            for more in ({}, {"ngram": ngram}):
+                system = "+".join((lm, *more))
+                tables = {one: {"test": columns} for one, columns in {lm: table, **more}.items()}
+                weights = {"am": 1.0, "lm": 3.0, **dict.fromkeys(tables, 5.0 / len(tables)), "words": 1.0}
+                for prefix in ("", "lattice-"):
+                    texts = {nbest.utt: chosen(nbest, weights, tables, "test") for nbest in nbests}
+                    kaldi_text.write(texts, exp / "rescore" / f"{prefix}{system}" / "test.txt")
+                took = {"lattices": len(nbests), "arcs": 9000, "rescored_arcs": 40000, "speech": 80.0}
+                dump({**took, "seconds": 2.0 if table is rough else 9.0}, exp / "lattice" / system / "test.json")
+    trained(exp, "tta-softmax", "softmax", (150.0, 14.0, 9.0, 1.7, 0), rng, "tta")
+    trained(exp, "tta-bce-nce", "bce-nce", (41.0, 14.4, 0.01, 0.08, 0), rng, "tta")
+    return exp
+
+
+def trained(exp: Path, name: str, criterion: str, figures, rng, model: str = "lstm") -> None:
+    """A model directory without weights, and perplexities."""
+    pace, ppl, mean, sd, _ = figures
+    sampled = criterion.partition("-")[2] in ("mcs", "is", "cps", "nce")
+    noise = ", noise: unigram" if name.endswith("unigram") else ", noise: log-uniform"
+    home = exp / "lm" / name
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text(
+        f"model: {model}\nobjective: {'causal' if model == 'lstm' else 'autoencoding'}\ncriterion: {criterion}\n"
+        f"output: {{{f'samples: 1024{noise}' if sampled else ''}}}\narch: {{layers: 2, dim: 256}}\nseed: 1\n"
+        "vocabulary: {size: 50000, hash: 0123456789abcdef}\n"
+    )
+    lines, seconds = [], 0.0
+    for step in range(50, 3050, 50):
+        seconds += 0.05 * pace * rng.lognormvariate(0, 0.02)
+        lines.append({"step": step, "epoch": step // 1000, "tokens": step * 1024, "seconds": seconds, "train_loss": 5 + 900 / step})
+        if step % 300 == 0:
+            lines.append({"step": step, "valid_loss": math.log(ppl) + 2.2 * math.exp(-step / 500) + 0.004 * rng.random()})
+    (home / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    common = {"kind": "perplexity" if model == "lstm" else "pseudo-perplexity", "oov": 7, "rules": "</s> is predicted once a sentence"}
+    common["log_normaliser"] = {"mean": mean, "sd": sd, "min": mean - 4 * sd, "max": mean + 4 * sd}
+    for text, factor in (("valid", 1.0), ("test", 1.17)):
+        dump({**common, "word_ppl": factor * ppl}, exp / "ppl" / name / f"{text}.json")
+
+
 def dump(content, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1))
@@ -186,6 +253,12 @@ def exp(tmp_path_factory) -> Path:
     return experiment(tmp_path_factory.mktemp("egs") / "made-up")
 
 
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory) -> Path:
+    """A small experiment with all training criteria, shared: tests must not change it."""
+    return criteria(tmp_path_factory.mktemp("egs") / "made-up")
+
+
 @pytest.fixture
 def fresh(tmp_path) -> Path:
     """A small complete experiment of one's own, to damage."""
@@ -193,5 +266,6 @@ def fresh(tmp_path) -> Path:
 
 
 if __name__ == "__main__":
-    size = int(sys.argv[2]) if len(sys.argv) > 2 else 200
-    print(experiment(Path(sys.argv[1]), dev=size // 2, test=size, depth=20))
+    *options, home = [one for one in sys.argv[1:] if not one.isdecimal()]
+    size = next((int(one) for one in sys.argv[1:] if one.isdecimal()), 200)
+    print(criteria(Path(home), size // 2) if options else experiment(Path(home), dev=size // 2, test=size, depth=20))
