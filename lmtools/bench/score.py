@@ -11,6 +11,7 @@ from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
+from lmtools.outputs import SAMPLED
 from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Neural, load_scorer
 from lmtools.settings import Settings
@@ -18,6 +19,9 @@ from lmtools.subword import MASK, SPECIALS
 
 TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
 FAMILIES = {"tta": "autoencoding", "masked": "masked", "causal": "causal"}
+UNNORMALISED = "-unnormalised"  # of a name: scored without the softmax
+SELF_NORMALISED = "bce-nce"  # the criterion of the random model that is
+AGAINST = {"tta": ("masked", "masked-shared", "causal"), "tta-unnormalised": ("tta", "masked-shared", "causal")}
 
 
 class RandomVocabulary:
@@ -27,11 +31,12 @@ class RandomVocabulary:
         self.size, self.hash = size, "random"
 
 
-def random_scorer(family: str, arch: Mapping, size: int, device: str, precision: str) -> Neural:
-    """A scorer of a model with random weights."""
+def random_scorer(family: str, arch: Mapping, size: int, device: str, precision: str, normalise: str = "full") -> Neural:
+    """A scorer of a model with random weights; one that does not normalise is of the criterion whose output needs it least."""
     torch.manual_seed(0)
-    lm = LanguageModel(Settings(family, FAMILIES[family], arch=dict(arch)), size)
-    return Neural(lm, RandomVocabulary(size), "random", device, precision)
+    criterion = "softmax" if normalise == "full" else SELF_NORMALISED
+    lm = LanguageModel(Settings(family, FAMILIES[family], criterion, arch=dict(arch)), size)
+    return Neural(lm, RandomVocabulary(size), "random", device, precision, normalise=normalise)
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
@@ -107,12 +112,12 @@ def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
     lm, config = scorer.lm, scorer.lm.trunk.config
     sentences = random_sentences(tokens, count, lm.size)
     plan = batches([scorer.cost(s) for s in sentences], rows)
-    width = tokens + lm.objective.boundary
-    flops = count * matrix_flops(config, width, width, lm.size, tokens + 1)
+    width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0  # rows of the output matrix
+    flops = count * matrix_flops(config, width, width, multiplied, tokens + 1)
     dtype = torch.float32 if scorer.precision == "float32" else torch.bfloat16
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
-        rates.append(matrix_rate(config, lm.size, min(rows, count * width), scorer.device, dtype))
+        rates.append(matrix_rate(config, multiplied, min(rows, count * width), scorer.device, dtype))
         seconds.append(sum(stopwatch(lambda b=b: score_batch(scorer, [sentences[i] for i in b]), scorer.device) for b in plan))
     rate, spent = statistics.median(rates[1:]), statistics.median(seconds[1:])
     return {
@@ -122,14 +127,19 @@ def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
 
 
 def random_scorers(arch: Mapping, size: int, device: str, precision: str) -> dict[str, Neural]:
-    """The three families at one size over `size` ids, with random weights."""
-    return {family: random_scorer(family, arch, size, device, precision) for family in FAMILIES}
+    """The three families at one size over `size` ids, with random weights, and a T-TA that scores without the softmax."""
+    full = {family: random_scorer(family, arch, size, device, precision) for family in FAMILIES}
+    return full | {"tta" + UNNORMALISED: random_scorer("tta", arch, size, device, precision, "none")}
 
 
 def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, Neural]:
-    """The neural models among `lms` (name -> directory)."""
+    """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion without normalisation, too."""
     loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
-    return {name: scorer for name, scorer in loaded.items() if isinstance(scorer, Neural)}
+    scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, Neural)}
+    for name, scorer in list(scorers.items()):
+        if scorer.lm.settings.model == "tta" and scorer.lm.settings.criterion in SAMPLED:
+            scorers[name + UNNORMALISED] = load_scorer(lms[name], device, precision, normalise="none")
+    return scorers
 
 
 def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
@@ -145,12 +155,12 @@ def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -
 
 
 def ratios(rows: list[dict]) -> list[str]:
-    """Lines that say how many times faster T-TA is than the masked model, by length."""
+    """Lines that say how many times faster T-TA is than the masked model, and T-TA without the softmax than with it, by length."""
     seconds = {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
     lines = []
     for (lm, task, words), value in seconds.items():
-        if lm == "tta":
-            others = {o: seconds[o, task, words] for o in ("masked", "masked-shared", "causal") if (o, task, words) in seconds}
+        others = {o: seconds[o, task, words] for o in AGAINST.get(lm, ()) if (o, task, words) in seconds}
+        if lm in AGAINST:
             against = ", ".join(f"{other} {s * 1e3:.1f} ms ({s / value:.2f} x)" for other, s in others.items())
-            lines.append(f"{words:3d} words {task:6s}: tta {value * 1e3:.1f} ms; {against}")
+            lines.append(f"{words:3d} words {task:6s}: {lm} {value * 1e3:.1f} ms; {against}")
     return lines

@@ -124,7 +124,7 @@ class LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, scale):
-        return *(scale * gradient for gradient in ctx.saved_tensors), None
+        return *(gradient.mul_(scale) for gradient in ctx.saved_tensors), None
 
 
 def compute_dtype(states: Tensor) -> torch.dtype:

@@ -172,9 +172,9 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate(settings.optim, step, self.total)
         examples = self.lm.objective.training(self.train.batch(indices), generator, self.lm.size).to(self.device)
+        self.optimiser.zero_grad(set_to_none=True)
         with autocast(self.device, settings.precision):
             loss, count = self.lm(examples)
-        self.optimiser.zero_grad(set_to_none=True)
         (loss / count).backward()
         if settings.optim.clip:
             clip_gradients(self.lm.parameters(), settings.optim.clip)

@@ -2,9 +2,9 @@
 
 import argparse
 
-from lmtools.verbs.bench import lattice, score
+from lmtools.verbs.bench import criteria, lattice, score
 
-KINDS = {"score": score, "lattice": lattice}
+KINDS = {"score": score, "lattice": lattice, "criteria": criteria}
 
 
 def arguments(parser):
