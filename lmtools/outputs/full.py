@@ -32,20 +32,22 @@ class FullConfig:
 
 
 class Pointwise(Corrected):
-    """A criterion that is a sum over all ids; it starts with outputs of 1 / V as far as the states are 0."""
+    """A criterion that is a sum over all ids; with `create` it starts with the words' frequencies as far as the states are 0."""
 
     Config = FullConfig
-    start = staticmethod(lambda size: -math.log(size))
+    start = staticmethod(lambda log_p: log_p)  # the bias of a small probability
 
     @classmethod
     def create(cls, config: FullConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Pointwise":
         """See lmtools.outputs; all rows have gradients."""
-        return cls(matrix(targets.size, width) if shared is None else shared, config.rival)
+        output = cls(matrix(targets.size, width) if shared is None else shared, config.rival)
+        output.bias.data.copy_(cls.start(targets.log_unigram))
+        return output
 
     def __init__(self, weight: nn.Parameter, rival: float = 1.0):
         super().__init__(weight)
         self.rival = rival
-        nn.init.constant_(self.bias, self.start(len(weight)))
+        nn.init.constant_(self.bias, self.start(torch.tensor(-math.log(len(weight)))))
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
         """The summed training loss and the number of targets; states (N, D), targets (N,); without gradients, the exact -log p."""
@@ -82,7 +84,7 @@ class MseSigmoid(Pointwise):
 class Mse(Pointwise):
     """Mean squared error of q = z: p = rival z / (1 - z + rival z), and no less than SMALLEST where z is not positive."""
 
-    start = staticmethod(lambda size: 1 / size)
+    start = staticmethod(torch.exp)
 
     @staticmethod
     def pointwise(z, hit):

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.errors import UserError
 from lmtools.outputs.targets import Targets, matrix
 
 CHUNK = 1 << 20  # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
@@ -14,19 +15,28 @@ ROWS = 128  # of a block in training at the least: each adds a product as large 
 
 
 @dataclass(frozen=True)
-class Plain:
-    """Nothing to set."""
+class SoftmaxConfig:
+    """From which distribution training starts, as far as the states are 0."""
+
+    start: str = "uniform"  # or unigram: the words' frequencies, as sampled criteria start from their noise
+
+    def __post_init__(self):
+        if self.start not in ("uniform", "unigram"):
+            raise UserError(f"output.start: {self.start!r} is unknown; known: uniform, unigram")
 
 
 class Softmax(nn.Module):
     """p(w|h) = softmax(h W^T + b); `weight` (V, D) may be shared with the input embedding."""
 
-    Config = Plain
+    Config = SoftmaxConfig
 
     @classmethod
-    def create(cls, config: Plain, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Softmax":
+    def create(cls, config: SoftmaxConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Softmax":
         """See lmtools.outputs; all rows have gradients."""
-        return cls(matrix(targets.size, width) if shared is None else shared)
+        output = cls(matrix(targets.size, width) if shared is None else shared)
+        if config.start == "unigram":
+            output.bias.data.copy_(targets.log_unigram)
+        return output
 
     def __init__(self, weight: nn.Parameter):
         super().__init__()

@@ -25,6 +25,12 @@ class Targets:
         """Counts (size,), all 1 where there are none."""
         return np.ones(self.size) if self.counts is None else self.counts
 
+    @property
+    def log_unigram(self) -> torch.Tensor:
+        """log of each id's share of the counts, one added to each, float32 (size,)."""
+        smoothed = self.frequencies + 1.0
+        return torch.from_numpy(np.log(smoothed / smoothed.sum())).float()
+
 
 def matrix(rows: int, width: int) -> nn.Parameter:
     """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation of 0.5."""

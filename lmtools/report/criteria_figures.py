@@ -176,6 +176,8 @@ def plain_ticks(axis, ratio: float = 100) -> None:
 
 def beside_ends(axes, theme: Theme, labels, x: float) -> None:
     """Writes each label (entry, x, y, text) at `x`, in parts of the axes' width, as near to the height of its end as the others let it."""
+    if not labels:
+        return
     low, high = np.log(axes.get_ylim())
     lift = 0.03  # the lowest label stands above the axis
     heights = spread([(np.log(y) - low) / (high - low) - lift for _, _, y, _ in labels], 0.056)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.score.oov import plain
-from lmtools.score.planner import score_all
+from lmtools.score.planner import batches
 from lmtools.score.scorers import Neural
 from lmtools.score.texts import Options, TextScores, score_texts
 from lmtools.types import NBest, ScoreTable
@@ -20,6 +20,7 @@ def score_nbest(nbests: Sequence[NBest], options: Options) -> tuple[ScoreTable, 
     return ScoreTable(log_prob, tokens, flat.signature), flat
 
 
+SAMPLE = 300  # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass of its own
 RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with the model's unknown-token probability{less}; "
     "words are those between spaces after the model's normalisation of the text"
@@ -31,13 +32,11 @@ def perplexity(texts: Sequence[str], options: Options) -> dict:
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the latter compares models of different
     vocabularies. Over sentences: mean and median of exp(-log p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of
-    ours `criterion`, and `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores; how far it is
-    from a constant is what scores without normalisation get wrong.
+    ours `criterion`, and `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores, of SAMPLE of the
+    texts; how far it is from a constant is what scores without normalisation get wrong.
     """
     scorer = options.load()
     neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
-    if neural:
-        neural.normalisers = {}
     scores = score_texts(texts, scorer, options)
     own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural, options.rows)} if neural else {}
     normalised = [scorer.normalise(text) for text in texts]
@@ -62,10 +61,10 @@ def rules(unit: str, oov_penalty: float) -> str:
 
 
 def spread(texts: Sequence[str], scorer: Neural, rows: int) -> dict[str, float]:
-    """Mean, standard deviation, least and greatest log Z over the tokens and ends of `texts`; the scorer has kept those it computed."""
-    sentences = scorer.prepare(texts)
-    missing = [s for s in dict.fromkeys(sentences) if s not in scorer.normalisers]  # other processes or the cache knew their scores
-    for _ in score_all(scorer, missing, rows):
-        pass
-    values = np.concatenate([scorer.normalisers[s] for s in sentences])
+    """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE texts, evenly taken from all."""
+    sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
+    parts = []
+    for batch in batches([scorer.cost(sentence) for sentence in sentences], rows):
+        parts += scorer.computed([sentences[i] for i in batch], lambda heads, targets: scorer.output.log_normaliser(heads))
+    values = np.concatenate(parts)
     return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min()), "max": float(values.max())}

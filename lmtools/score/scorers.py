@@ -59,7 +59,6 @@ class Neural:
         self.precision = resolve_precision(precision, self.device)
         self.lm, self.subword, self.intact, self.normalised = lm.to(self.device).eval(), subword, intact, normalise == "full"
         self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
-        self.normalisers: dict[tuple, np.ndarray] | None = None  # log Z of each token of what is scored, kept where this is a dict
         self.masked = isinstance(lm.trunk, Masked) and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
@@ -81,20 +80,11 @@ class Neural:
         return np.array(sentence, dtype=np.int64) == UNK
 
     def log_probs(self, sentences):
-        if self.normalisers is None:
-            return self.computed(sentences, self.score)
-        both = self.computed(sentences, self.score_and_normaliser)
-        self.normalisers.update((s, columns[:, 1]) for s, columns in zip(sentences, both, strict=True))
-        return [columns[:, 0] for columns in both]
+        return self.computed(sentences, self.score)
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""
         return (self.output.log_prob if self.normalised else self.output.unnormalised)(heads, targets)
-
-    def score_and_normaliser(self, heads: Tensor, targets: Tensor) -> Tensor:
-        """Normalised log p of each target and the log Z that this took, (N, 2)."""
-        normaliser = self.output.log_normaliser(heads)
-        return torch.stack([self.output.unnormalised(heads, targets) - normaliser, normaliser], -1)
 
     def computed(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
         """What a function of states (N, D) and targets (N,) says of each token and end of sentence, (tokens + 1, ...) a sentence."""

@@ -1,17 +1,23 @@
 """A shell environment in which recipes find this tree's lmtools, and ways to run and kill them."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from pathlib import Path
 
 import pytest
 
 from lmtools import __version__
+from lmtools.files import read_lines
 
 REPOSITORY = Path(__file__).parents[2]
+SOURCE = REPOSITORY / "egs/librispeech"
+CUT = {"train.txt": 500, "valid.txt": 30, "dev.nbest.jsonl": 10, "test.nbest.jsonl": 12}  # lines
 
 
 def program(path: Path, command: str) -> None:
@@ -83,3 +89,40 @@ def shell(tmp_path_factory):
 def stub(tmp_path):
     """Variables for shell scripts, with an lmtools that only prints its version and its arguments."""
     return environment(tmp_path / "bin", f'[ "$1" != --version ] || set -- lmtools {__version__}; echo "$@"')
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of the file, or of its .xz."""
+    packed = path.with_name(f"{path.name}.xz")
+    return [line for _, line in read_lines(packed if packed.exists() else path)]
+
+
+def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
+    """The lattices of these utterances from the mini corpus's archive, in an archive of the same name."""
+    with tarfile.open(SOURCE / "mini" / name) as whole, tarfile.open(out / name, "w:xz") as cut:
+        for member in whole:
+            if Path(member.name).stem in utterances:
+                cut.addfile(member, whole.extractfile(member))
+
+
+@pytest.fixture(scope="session")
+def librispeech(tmp_path_factory, shell):
+    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus, in `small`."""
+
+    def make(name: str):
+        tree = tmp_path_factory.mktemp(name)
+        copy = tree / "egs/librispeech"
+        for folder in ("utils", "conf"):
+            (tree / folder).symlink_to(REPOSITORY / folder)
+        for folder in ("local", "conf"):
+            shutil.copytree(SOURCE / folder, copy / folder)
+        shutil.copy(SOURCE / "run.sh", copy)
+        (copy / "small").mkdir()
+        for file, count in CUT.items():
+            (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
+        for part in ("dev", "test"):
+            utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
+            cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
+        return Recipe(copy, shell)
+
+    return make

@@ -1,17 +1,9 @@
 """egs/librispeech/run.sh from end to end, on a small cut of its mini corpus with tiny models."""
 
 import json
-import shutil
-import tarfile
-from pathlib import Path
 
 import pytest
 
-from lmtools.files import read_lines
-
-REPOSITORY = Path(__file__).parents[2]
-SOURCE = REPOSITORY / "egs/librispeech"
-CUT = {"train.txt": 500, "valid.txt": 30, "dev.nbest.jsonl": 10, "test.nbest.jsonl": 12}  # lines
 TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
 LATTICE = ("--lattice-systems", "tta+ngram", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1")
 OPTIONS = ("--mini", "small", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY, *LATTICE)
@@ -29,47 +21,10 @@ MIDDLE = {
 }
 
 
-def lines(path: Path) -> list[str]:
-    """The lines of the file, or of its .xz."""
-    packed = path.with_name(f"{path.name}.xz")
-    return [line for _, line in read_lines(packed if packed.exists() else path)]
-
-
-def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
-    """The lattices of these utterances from the mini corpus's archive, in an archive of the same name."""
-    with tarfile.open(SOURCE / "mini" / name) as whole, tarfile.open(out / name, "w:xz") as cut:
-        for member in whole:
-            if Path(member.name).stem in utterances:
-                cut.addfile(member, whole.extractfile(member))
-
-
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, shell, make_recipe):
-    """A function that makes a repository with the recipe and a cut of its corpus."""
-
-    def make(name: str):
-        tree = tmp_path_factory.mktemp(name)
-        copy = tree / "egs/librispeech"
-        for folder in ("utils", "conf"):
-            (tree / folder).symlink_to(REPOSITORY / folder)
-        for folder in ("local", "conf"):
-            shutil.copytree(SOURCE / folder, copy / folder)
-        shutil.copy(SOURCE / "run.sh", copy)
-        (copy / "small").mkdir()
-        for file, count in CUT.items():
-            (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
-        for part in ("dev", "test"):
-            utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
-            cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
-        return make_recipe(copy, shell)
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def whole(home):
+def whole(librispeech):
     """The recipe after an uninterrupted run."""
-    recipe = home("whole")
+    recipe = librispeech("whole")
     recipe.done = recipe(*OPTIONS)
     return recipe
 
@@ -100,7 +55,7 @@ def test_all_stages(whole):
     results = (exp / "report/RESULTS.md").read_text()
     assert "| T-TA + n-gram, lattice |" in results and "Rescoring lattices" in results
     assert "tune and rescore again" not in results  # lattices choose from lists of their own
-    assert len((exp / "rescore/all/test.txt").read_text().splitlines()) == CUT["test.nbest.jsonl"]
+    assert len((exp / "rescore/all/test.txt").read_text().splitlines()) == 12
     assert not [name for name in made if ".tmp" in name or ".part" in name]
 
 
@@ -113,15 +68,15 @@ def test_later_stages_start_from_what_is_there(whole):
     assert whole(*OPTIONS, "--skip-done", "true").stdout.count("is done already: skipped") == 7
 
 
-def test_clean_tree_says_where_to_start(home):
-    recipe = home("clean")
+def test_clean_tree_says_where_to_start(librispeech):
+    recipe = librispeech("clean")
     done = recipe("--mini", "small", "--stage", 3, "--stop-stage", 5, status=1)
     expected = "stage 3 needs data/train/text, which stage 1 writes; run ./run.sh --mini small --stage 0 --stop-stage 1\n"
     assert done.stderr == f"./run.sh: {expected}"
 
 
-def test_killed_in_every_stage(whole, home):
-    recipe = home("killed")
+def test_killed_in_every_stage(whole, librispeech):
+    recipe = librispeech("killed")
     for stage, file in MIDDLE.items():
         process = recipe.start(*OPTIONS, "--skip-done", "true")
         recipe.said(f"== stage {stage}: ", process, file)

@@ -4,11 +4,11 @@
 set -euo pipefail
 dir=$1 format=$2 depth=$3 data=$4
 
-# lists SET: the file or directory in $dir that holds the lists of SET
+# lists SET: the file or directory in $dir that holds the lists of SET; SET.text are references
 lists() {
   local found=("$dir/$1/nbest.jsonl" "$dir/$1" "$dir/$1".*)
   for path in "${found[@]}"; do
-    [[ ! -e $path ]] || { echo "$path" && return; }
+    [[ ! -e $path || $path = *.text ]] || { echo "$path" && return; }
   done
   echo "$dir: no N-best lists of $1; put them in $dir/$1, a file with any suffix or a directory" >&2
   return 1

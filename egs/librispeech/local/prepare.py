@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""prepare.py mini|full RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence a line, and DATA/SET/text, Kaldi text.
+"""prepare.py mini|full|swbd RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence a line, and DATA/SET/text, Kaldi text.
 
 Words stay as they are: the normaliser that goes with each language model adapts them.
 """
@@ -41,6 +41,14 @@ def full(raw: Path, data: Path):
         copy(path, data / path.stem / "text")
 
 
+def swbd(raw: Path, data: Path):
+    """Switchboard: text as stage 0 cleaned it, references as they are."""
+    for part in ("train", "valid"):
+        copy(raw / f"{part}.txt", data / part / "text")
+    for path in sorted(raw.glob("*.text")):
+        copy(path, data / path.stem / "text")
+
+
 def copy(path: Path, out: Path):
     """The file as it is, whole or not at all."""
     with written(out) as text, open(path, "rb") as lines:
@@ -59,4 +67,4 @@ def written(path: Path):
 
 if __name__ == "__main__":
     corpus, raw, data = sys.argv[1:]
-    {"mini": mini, "full": full}[corpus](Path(raw), Path(data))
+    {"mini": mini, "full": full, "swbd": swbd}[corpus](Path(raw), Path(data))

@@ -1,6 +1,7 @@
 """Any model learns by any criterion, and what validation measures is the exact distribution."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +10,13 @@ from toys import ARCH, OBJECTIVE, settings
 
 from lmtools.checkpoint import load_model
 from lmtools.cli import main
+from lmtools.config import from_yaml
 from lmtools.corpus import Corpus
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, never, target_counts
 from lmtools.outputs import CRITERIA, SAMPLED
-from lmtools.settings import Optim
+from lmtools.settings import Optim, Settings
 from lmtools.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 
@@ -94,3 +96,21 @@ def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
         err = capsys.readouterr().err
         assert message in err and err.count("\n") == 1, err
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(("criterion", "options"), [("softmax", {"start": "unigram"}), ("bce", {}), ("mse-sigmoid", {}), ("mse", {})])
+def test_full_criteria_start_from_the_frequencies(criterion, options):
+    counts = np.arange(60, 0, -1)
+    output = LanguageModel(settings("causal", criterion=criterion, output=options), 60, counts).output
+    with torch.no_grad():
+        found = output.distribution(torch.zeros(1, 16)).exp()[0].numpy()
+    assert found == pytest.approx((counts + 1) / (counts + 1).sum(), rel=0.04)  # a logistic output of p is a little less than p
+
+
+CONFS = [*Path(__file__).parents[3].glob("conf/*.yaml"), *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml")]
+
+
+@pytest.mark.parametrize("path", CONFS, ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}-{path.stem}")
+def test_every_settings_file_makes_a_model(path):
+    with torch.device("meta"):
+        LanguageModel(from_yaml(Settings, path), 100)
