@@ -96,6 +96,6 @@ def test_help_and_wrong_usage(librispeech):
     done = sampling(recipe.home, recipe.env, "--corpus", "swbd", "--ldc-dir", "x", "--expdir", "exp/swbd", status=2)
     assert "--corpus swbd rescores N-best lists of your recogniser" in done.stderr
     settings = {path.stem: yaml.safe_load(path.read_text()) for path in (recipe.home / "exp/swbd/conf").glob("*.yaml")}
-    assert len(settings) == 15 and settings["lstm-ce-is"]["output"] == {"noise": "log-uniform", "samples": 8192}
+    assert len(settings) == 14 and settings["lstm-ce-is"]["output"] == {"noise": "log-uniform", "samples": 8192}
     bases = {(recipe.home / "exp/swbd/conf" / tree["base"]).resolve() for tree in settings.values()}
     assert bases == {REPOSITORY / "conf/lstm-sgd.yaml"}
