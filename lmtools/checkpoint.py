@@ -72,13 +72,15 @@ def read_settings(directory) -> tuple[Settings, dict]:
 
 def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
     """The model's tensors by name, a shared output matrix once."""
-    return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight" or lm.trunk.shared is None}
+    return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight" or not lm.shares}
 
 
 def shared_tensors(lm: LanguageModel, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The output matrix under its own name where it is the input embedding."""
-    name = next((name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.shared), None)
-    return {"output.weight": tensors[f"trunk.{name}"]} if name else {}
+    if not lm.shares:
+        return {}
+    name = next(name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.shared)
+    return {"output.weight": tensors[f"trunk.{name}"]}
 
 
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:

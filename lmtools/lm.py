@@ -33,13 +33,17 @@ class LanguageModel(nn.Module):
         self.output = make(settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse)
         self.trunk.lookup.sparse = settings.sparse
 
+    @property
+    def shares(self) -> bool:
+        """Whether the input embedding is the output matrix too; the adaptive softmax has matrices of its own in any case."""
+        return self.trunk.shared is not None and getattr(self.output, "weight", None) is self.trunk.shared
+
     def sparse_parameters(self) -> list[nn.Parameter]:
         """The matrices whose gradients are sparse: the input embedding, unless it shares a dense one, and the output matrix."""
         if not self.trunk.lookup.sparse:
             return []
         output = [self.output.weight] if getattr(self.output, "sparse", False) else []
-        shared = self.trunk.shared is not None
-        return output if shared else [self.trunk.lookup.weight, *output]
+        return output if self.shares else [self.trunk.lookup.weight, *output]
 
     @property
     def longest(self) -> int:

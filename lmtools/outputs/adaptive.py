@@ -32,9 +32,7 @@ class Adaptive(nn.Module):
 
     @classmethod
     def create(cls, config: AdaptiveConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Adaptive":
-        """See lmtools.outputs; the matrices have dense gradients."""
-        if shared is not None:
-            raise UserError("criterion: adaptive has a matrix of its own for each cluster and shares no embedding; set arch.tied=false")
+        """See lmtools.outputs; the matrices have dense gradients, and none of them is the embedding, `shared` or not."""
         output = cls(width, targets.size, config.cutoffs, config.divide)
         order = np.argsort(-targets.frequencies, kind="stable")
         output.rank[torch.from_numpy(order)] = torch.arange(targets.size)

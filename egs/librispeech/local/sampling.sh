@@ -9,11 +9,12 @@ cd "$(dirname "$0")" && . ../../../utils/recipe.sh
 
 corpus=mini       # mini, full or swbd
 lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a noise may follow); none: no LSTM;
-                  # empty: all for mini and swbd, none for full
+                  # empty: all but mse-sigmoid for mini and swbd, none for full
 causal=           # the same of the Transformer; empty: four for mini, those of the paper for full, none for swbd
 tta=              # the same of T-TA, which the paper does not have; empty: two for mini, none for full and swbd
 noise=log-uniform # of sampled criteria: log-uniform, unigram or uniform
 rival=            # output.rival of mse, how much the ids that are not the target count; empty: 0.001 for mini, 1 for full and swbd
+cutoffs=          # of adaptive, ranks with commas between them; empty: 1000,4000 for mini, 2000,10000 for the others
 samples=          # of noise for a batch; empty: 1024 for mini, 8192 for full and swbd
 unnormalised="softmax bce bce-mcs bce-is bce-cps bce-nce bce-mcs-unigram bce-cps-unigram" # criteria to score without normalisation too
 lattices="lstm-softmax lstm-bce-is lstm-bce-nce" # models that rescore lattices, with the n-gram; none: no lattices
@@ -50,12 +51,12 @@ every="softmax bce mse $sampled adaptive bce-mcs-unigram bce-cps-unigram"
 case $corpus in
   mini)
     : "${lstm:=$every}" "${causal:=softmax bce-is bce-nce ce-is}" "${tta:=softmax bce-nce}" "${samples:=1024}"
-    : "${oov_penalty:=8.5}" "${rival:=0.001}"
+    : "${oov_penalty:=8.5}" "${rival:=0.001}" "${cutoffs:=1000,4000}"
     ;;
   full) : "${lstm:=none}" "${causal:=softmax $sampled}" "${tta:=none}" ;;
   swbd) : "${lstm:=$every}" "${causal:=none}" "${tta:=none}" ;;
 esac
-: "${samples:=8192}" "${rival:=1}"
+: "${samples:=8192}" "${rival:=1}" "${cutoffs:=2000,10000}"
 if [[ $corpus = mini ]]; then
   declare -A base=([lstm]=conf/word/lstm.yaml [causal]=conf/word/causal.yaml [tta]=conf/word/tta.yaml)
 else
@@ -77,6 +78,7 @@ configure() {
     echo "base: $(realpath --relative-to="$expdir/conf" "${base[$1]}")"
     echo "criterion: $criterion"
     [[ $criterion != mse ]] || echo "output: {rival: $rival}"
+    [[ $criterion != adaptive ]] || echo "output: {cutoffs: [$cutoffs]}"
     [[ $criterion != softmax ]] || echo "output: {start: unigram}" # as sampled criteria start from their noise
     [[ " $sampled " != *" $criterion "* ]] || echo "output: {noise: $drawn, samples: $samples}"
   } >"$expdir/conf/.$name.tmp"

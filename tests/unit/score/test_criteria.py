@@ -42,8 +42,7 @@ def made(tiny, tmp_path_factory):
         folder = home / f"{model}-{criterion}"
         if not folder.exists():
             torch.manual_seed(3)
-            arch = settings(model).arch | ({"tied": False} if criterion == "adaptive" else {})
-            how = settings(model, criterion=criterion, output=output(criterion), arch=arch)
+            how = settings(model, criterion=criterion, output=output(criterion))
             lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
             with torch.no_grad():
                 for tensor in lm.parameters():
