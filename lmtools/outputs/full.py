@@ -126,7 +126,7 @@ class LinearPointwise(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, scale):
-        return *(gradient.mul_(scale) for gradient in ctx.saved_tensors), None, None, None
+        return *(scale * gradient for gradient in ctx.saved_tensors), None, None, None
 
 
 FULL = {"bce": Bce, "mse": Mse, "mse-sigmoid": MseSigmoid}

@@ -134,7 +134,7 @@ class LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, scale):
-        return *(gradient.mul_(scale) for gradient in ctx.saved_tensors), None
+        return *(scale * gradient for gradient in ctx.saved_tensors), None
 
 
 def compute_dtype(states: Tensor) -> torch.dtype:
