@@ -20,7 +20,7 @@ COSTS = (
     "`lmtools bench criteria`, one criterion after the other, is the honest comparison."
 )
 LOG_Z = (
-    "log Z is what scoring without normalisation leaves out: its mean and standard deviation over the tokens of the set, in nats. "
+    "log Z is what scoring without normalisation leaves out: its mean and standard deviation over the tokens of up to 300 texts, in nats. "
     "A mean alone does no harm, for it is so much a word; what harms is the deviation."
 )
 
