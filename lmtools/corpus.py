@@ -5,24 +5,25 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from lmtools import __version__
 from lmtools.config import build
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, cannot, read_lines
-from lmtools.subword import SUBWORDS, UNK, Subword, assemble
+from lmtools.files import atomic_path, cannot
+from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
+from lmtools.text.blocks import Block, read_blocks, spread
 
 MAGIC = b"lmtools-corpus-1\n"
 ALIGNMENT = 64  # bytes
 OFFSET = np.dtype("<i8")
-CHUNK_LINES, CHUNK_CHARACTERS = 10_000, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Corpus:
     @cached_property
     def subword(self) -> Subword:
         """The subword model that made the ids, from the file itself."""
-        return assemble(SUBWORDS[self.header.scheme], self.model.tobytes(), self.header.normaliser, self.vocabulary_hash, self.path)
+        return assemble(VOCABULARIES[self.header.scheme], self.model.tobytes(), self.header.normaliser, self.vocabulary_hash, self.path)
 
     def check(self, subword: Subword) -> "Corpus":
         """This corpus, if `subword` made its ids; else UserError."""
@@ -140,25 +141,30 @@ def read_header(path) -> tuple[Header, int]:
     return header, len(MAGIC) + len(line)
 
 
-def binarise(sources: Sequence, subword: Subword, out, kaldi=False) -> Corpus:
+class Encoded(NamedTuple):
+    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not empty, and the number of empty ones."""
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    empty: int
+
+
+def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
     """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an utterance id), in bounded memory.
 
     Lines that are empty after normalisation are skipped and counted. The ids go to one unnamed file, the offsets to a second,
-    and both behind the header when their numbers are known.
+    and both behind the header when their numbers are known. `nj` processes encode; the file is the same for any number.
     """
     dtype = np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
     total, longest = Counter(), 0
     with atomic_path(out) as whole, scratch(whole) as ids, scratch(whole) as offsets:
         offsets.write(np.zeros(1, OFFSET))
-        for texts in chunks(sentences_of(sources, kaldi)):
-            encoded = [sentence for sentence in subword.encode_batch(texts) if sentence]
-            lengths = np.fromiter(map(len, encoded), OFFSET, len(encoded))
-            flat = np.fromiter(itertools.chain.from_iterable(encoded), dtype, lengths.sum())
-            ids.write(flat)
-            offsets.write((total["tokens"] + np.cumsum(lengths)).astype(OFFSET))
-            unknown, empty = int(np.count_nonzero(flat == UNK)), len(texts) - len(encoded)
-            total.update(sentences=len(encoded), tokens=len(flat), unknown=unknown, empty=empty)
-            longest = max(longest, int(lengths.max(initial=0)))
+        for made in spread(partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj):
+            ids.write(made.ids)
+            offsets.write((total["tokens"] + np.cumsum(made.lengths)).astype(OFFSET))
+            unknown = int(np.count_nonzero(made.ids == UNK))
+            total.update(sentences=len(made.lengths), tokens=len(made.ids), unknown=unknown, empty=made.empty)
+            longest = max(longest, int(made.lengths.max(initial=0)))
         if not total["sentences"]:
             raise UserError(f"{sources[0]}: no sentence in the text; give text with one sentence a line")
         made = {"vocabulary": subword.hash, "scheme": subword.scheme, "size": subword.size, "normaliser": subword.normaliser}
@@ -166,6 +172,17 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False) -> Corpus:
         header = Header(dtype=dtype.str, model=len(subword.content), version=__version__, **made, **text)
         join(whole, header.dumps() + subword.content + bytes(padding(len(subword.content))), offsets, ids)
     return Corpus.open(out)
+
+
+def encode(block: Block, subword: Subword, dtype: np.dtype, kaldi: bool) -> Encoded:
+    """The sentences of a block of text, with `kaldi` without the first word of each line."""
+    texts = block.lines()
+    if kaldi:
+        texts = [" ".join(text.split(maxsplit=1)[1:]) for text in texts]
+    sentences = [sentence for sentence in subword.encode_batch(texts) if sentence]
+    lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
+    ids = np.fromiter(itertools.chain.from_iterable(sentences), dtype, lengths.sum())
+    return Encoded(ids, lengths, len(texts) - len(sentences))
 
 
 def scratch(beside: Path):
@@ -180,23 +197,3 @@ def join(path: Path, head: bytes, offsets, ids) -> None:
         for part in (offsets, ids):
             part.seek(0)
             shutil.copyfileobj(part, stream, 1 << 20)
-
-
-def sentences_of(sources: Iterable, kaldi: bool) -> Iterator[str]:
-    """The lines of all texts, without their first word if they are Kaldi texts."""
-    for source in sources:
-        for _, line in read_lines(source):
-            yield " ".join(line.split(maxsplit=1)[1:]) if kaldi else line
-
-
-def chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Lists of lines that bound both their number and their characters, except that one line stays whole."""
-    chunk, characters = [], 0
-    for line in lines:
-        chunk.append(line)
-        characters += len(line)
-        if len(chunk) >= CHUNK_LINES or characters >= CHUNK_CHARACTERS:
-            yield chunk
-            chunk, characters = [], 0
-    if chunk:
-        yield chunk

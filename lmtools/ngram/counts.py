@@ -29,8 +29,11 @@ class Grams:
         return len(self.first)
 
 
-def index(sentences: Iterable[list[str]]) -> tuple[list[str], np.ndarray]:
-    """The vocabulary in order of appearance, SYMBOLS first, and (T,) int32 ids of all sentences, each between BOS and EOS."""
+def index(sentences: Iterable[list[str]], more: Iterable[str] = ()) -> tuple[list[str], np.ndarray]:
+    """The vocabulary in order of appearance, SYMBOLS first, and (T,) int32 ids of all sentences, each between BOS and EOS.
+
+    The words of `more` that the text lacks come last.
+    """
     ids = array("i")
     number_of = defaultdict(numbers().__next__)
     look_up = number_of.__getitem__
@@ -40,6 +43,8 @@ def index(sentences: Iterable[list[str]]) -> tuple[list[str], np.ndarray]:
         ids.append(BOS)
         ids.extend(map(look_up, words))
         ids.append(EOS)
+    for word in more:
+        look_up(word)
     return list(number_of), np.frombuffer(ids, dtype=np.int32)
 
 

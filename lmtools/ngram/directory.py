@@ -1,6 +1,6 @@
 """From text to an n-gram model's directory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lmtools import __version__
@@ -10,7 +10,7 @@ from lmtools.files import OPENERS, atomic_directory, sha256
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
 from lmtools.ngram.programs import Programs, Report
-from lmtools.ngram.sentences import SYMBOLS, Sentences
+from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, Sentences, only_known
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -22,23 +22,29 @@ COMPRESSION = 4  # how much smaller compressed text is, roughly
 ARPA, BINARY = "lm.arpa", "lm.bin"
 
 
-def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, kenlm: str = "auto", memory: str = "2G") -> Description:
+def build(
+    texts: Sequence, order: int, out, tokens: Normaliser | Subword, kenlm: str = "auto", memory: str = "2G", closed: bool = False
+) -> Description:
     """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory `out`; what its config.yaml says.
 
     `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled word by word. `kenlm`: "auto"
     takes lmplz for large text and build_binary where they are installed, "none" neither, a directory takes both from there.
+
+    `closed`: all that the subword model lacks (words outside a list, and <unk> where the text has it) is one token of the model, UNKNOWN
+    of lmtools.ngram.sentences, with a probability from the text; so is, when the model is asked, a word of the list that the text lacks.
+    Probabilities of the vocabulary and UNKNOWN then sum to 1; with lmplz, which keeps its <unk>, to 1 less what that has.
     """
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
     guard(out)
     programs = Programs.find(kenlm)
-    sentences = Sentences(texts, tokens.pieces if isinstance(tokens, Subword) else lambda line: tokens(line).split())
+    sentences = Sentences(texts, tokeniser(tokens, closed))
     by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
     with atomic_directory(out, CONFIG) as directory:
         if by_lmplz:
             occurrences, report = estimate_on_disk(sentences, order, directory, programs, memory)
         else:
-            occurrences, report = estimate_in_memory(sentences, order, directory, programs)
+            occurrences, report = estimate_in_memory(sentences, order, directory, programs, closed)
         subword = tokens if isinstance(tokens, Subword) else Word(Word.listing(occurrences), tokens)
         subword.save_to(directory / SUBWORD)
         file = BINARY if programs else ARPA
@@ -56,9 +62,19 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, kenlm:
             discounts=report.discounts,
             fallback=report.fallback,
             version=__version__,
+            unknown=UNKNOWN if closed else None,
         )
         (directory / CONFIG).write_text(dump(description), encoding="utf-8")
     return description
+
+
+def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], list[str]]:
+    """What makes a line the tokens that are modelled."""
+    if isinstance(tokens, Subword):
+        return only_known(tokens) if closed else tokens.pieces
+    if closed:
+        raise UserError("--unk closes the vocabulary of a list; name the list's directory with --subword")
+    return lambda line: tokens(line).split()
 
 
 def guard(out) -> None:
@@ -74,10 +90,12 @@ def size(texts: Sequence) -> int:
     return sum(path.stat().st_size * (COMPRESSION if path.suffix in OPENERS else 1) for path in paths)
 
 
-def estimate_in_memory(sentences: Sentences, order: int, directory: Path, programs: Programs | None) -> tuple[dict[str, int], Report]:
+def estimate_in_memory(
+    sentences: Sentences, order: int, directory: Path, programs: Programs | None, closed: bool
+) -> tuple[dict[str, int], Report]:
     """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the occurrences of each word, and the report."""
-    vocabulary, ids = counts.index(sentences)
-    model = kneser_ney.estimate(counts.count(ids, len(vocabulary), order))
+    vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
+    model = kneser_ney.estimate(counts.count(ids, len(vocabulary), order), closed)
     with open(directory / ARPA, "wb") as stream:
         arpa.write(stream, vocabulary, model.grams, model.prob, model.backoff)
     if programs:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from lmtools.ngram.counts import Grams
-from lmtools.ngram.sentences import BOS
+from lmtools.ngram.sentences import BOS, UNK
 
 FALLBACK = (0.5, 1.0, 1.5)  # lmplz's --discount_fallback
 CLASSES = len(FALLBACK)  # adjusted counts of 1, 2, 3 and more have a discount each
@@ -28,10 +28,13 @@ class Estimate:
     fallback: list[int]
 
 
-def estimate(grams: Sequence[Grams]) -> Estimate:
-    """The interpolated modified Kneser-Ney model of `grams`, orders 1 to len(grams)."""
+def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
+    """The interpolated modified Kneser-Ney model of `grams`, orders 1 to len(grams).
+
+    Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the uniform distribution, as in lmplz.
+    """
     prob, backoff, discounts, fallback = [], [], [], []
-    lower = np.full(1, 1 / (len(grams[0]) - 1))  # the uniform distribution over all words but <s>, <unk> included
+    lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))  # the uniform distribution over all words but <s>
     counts = adjusted(grams)
     for n, (gram, count, statistic) in enumerate(zip(grams, counts, statistics(grams, counts), strict=True), 1):
         amounts = discount(statistic)
@@ -43,6 +46,7 @@ def estimate(grams: Sequence[Grams]) -> Estimate:
         lower = own + free[gram.context] * lower[gram.suffix]
         if n == 1:
             lower[BOS] = 1
+            lower[UNK] = 0 if closed else lower[UNK]
         prob.append(lower)
     return Estimate(list(grams), prob, backoff, discounts, fallback)
 

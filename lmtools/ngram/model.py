@@ -3,7 +3,7 @@
 import hashlib
 import math
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Description:
     discounts: list[list[float]]  # D1, D2, D3+ an order
     fallback: list[int]  # orders whose discounts the text could not give
     version: str
+    unknown: str | None = None  # closed vocabulary: the token of the model that stands for all words outside it
 
     @classmethod
     def load(cls, directory) -> "Description":
@@ -55,14 +56,16 @@ class NgramModel:
 
     `order`; `subword`: None for a bare KenLM file, whose tokens are what white space parts; `hash`: hexadecimal SHA-256 of model
     file and subword model, for caches and signatures. Probabilities are natural logs; </s> counts as a token. A token that the
-    model does not know has the probability of <unk>. Pickles as its path.
+    model does not know has the probability of <unk>; with a closed vocabulary that of `unknown`, the token that stands for all such words
+    and was trained like any other (lmtools.ngram.sentences.UNKNOWN). Both are reported as unknown. Pickles as its path.
     """
 
-    def __init__(self, path, file, digest: str, subword: Subword | None):
+    def __init__(self, path, file, digest: str, subword: Subword | None, unknown: str | None = None):
         self.path, self.subword = Path(path), subword
         self.hash = hashlib.sha256(f"{digest} {subword.hash if subword else ''}".encode()).hexdigest()
         self.kenlm = open_kenlm(file)
         self.order = self.kenlm.order
+        self.unknown = unknown
 
     def __reduce__(self):
         return type(self).load, (self.path,)
@@ -78,11 +81,13 @@ class NgramModel:
         digest = sha256(file)
         if digest != description.sha256:
             raise UserError(f"{file}: is not the file that {path / CONFIG} describes (damaged or changed); estimate it again")
-        return cls(path, file, digest, load_subword(path / SUBWORD))
+        return cls(path, file, digest, load_subword(path / SUBWORD), description.unknown)
 
     def tokens(self, text: str) -> list[str]:
         """What the model sees of `text`, after its normaliser; reserved symbols are unknown words, not ends of sentences."""
         tokens = self.subword.pieces(text) if self.subword else text.split()
+        if self.unknown:
+            return [token if token in self.kenlm and token not in RESERVED and "\0" not in token else self.unknown for token in tokens]
         if RESERVED.isdisjoint(tokens) and "\0" not in text:
             return tokens
         return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
@@ -91,11 +96,14 @@ class NgramModel:
         """(T,) natural-log probabilities of the tokens of `text` and of </s>, each given those before, and (T,) bool: unknown."""
         return self.query(self.tokens(text))
 
-    def query(self, tokens: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """`conditional` of what `tokens` made of a text."""
         line = " ".join(tokens).encode("utf-8", "replace")
         scores, _, unknown = zip(*self.kenlm.full_scores(line), strict=True)
-        return np.array(scores) * LN10, np.array(unknown)
+        unknown = np.array(unknown)
+        if self.unknown:
+            unknown[:-1] |= np.array([token == self.unknown for token in tokens], dtype=bool)
+        return np.array(scores) * LN10, unknown
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(N,) natural-log probabilities of `texts` with </s>, (N,) numbers of tokens with </s>, (N,) numbers of unknown tokens."""

@@ -4,10 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
+from lmtools.subword import UNK as UNKNOWN_ID
+from lmtools.subword import Subword
+from lmtools.text import MARK
 
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
 RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
+# What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no text has this after any normaliser,
+# nor is it a piece of any subword model.
+UNKNOWN = f"{MARK}unk{MARK}"
 
 
 class Sentences:
@@ -40,3 +46,9 @@ class Sentences:
         kept = [word for word in words if word not in RESERVED]
         self.reserved += len(words) - len(kept)
         return kept
+
+
+def only_known(subword: Subword) -> Callable[[str], list[str]]:
+    """A function from a text to its pieces, in which UNKNOWN stands for each that the vocabulary lacks or KenLM reserves."""
+    names = [UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece for i, piece in enumerate(subword.vocabulary)]
+    return lambda text: [names[i] for i in subword.encode(text)]

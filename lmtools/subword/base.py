@@ -49,6 +49,7 @@ class Subword:
     file = ""
     joiner = ""
     left_out: LeftOut | None = None
+    words = None  # what a spelled vocabulary (lmtools.subword.spelled) predicts
 
     def __init__(self, content: bytes, normaliser: Normaliser):
         self.content, self.normaliser = content, normaliser

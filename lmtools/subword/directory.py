@@ -9,19 +9,22 @@ from lmtools.files import read_bytes
 from lmtools.subword.base import DESCRIPTION, Subword, room
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import Bpe, Unigram, scheme_of
+from lmtools.subword.spelled import Spelled
 from lmtools.subword.wordlists import adopted, is_word_list
 from lmtools.text import Normaliser
 
 SUBWORDS: dict[str, type[Subword]] = {kind.scheme: kind for kind in (Bpe, Unigram, Word, Char)}
+VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not learnt but made of two
 
 
 def train(
-    scheme: str, lines: Iterable[str], vocab_size: int | None, normaliser: Normaliser, out_dir, min_count=1, sentences=1_000_000
+    scheme: str, lines: Iterable[str], vocab_size: int | None, normaliser: Normaliser, out_dir, min_count=1, sentences=1_000_000, words=None
 ) -> Subword:
     """The subword model of `scheme` learnt from `lines` (normalised here, empty ones skipped) and saved in `out_dir`.
 
     `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer words or characters of a word
-    or char list; `sentences` bounds the random sample (fixed seed) that bpe and unigram learn from.
+    or char list; `sentences` bounds the random sample (fixed seed) that bpe and unigram learn from. With `words`, the directory of a word
+    list, the model spells words and predicts those of the list (lmtools.subword.spelled).
     """
     kind = SUBWORDS[scheme]
     room(vocab_size, 0)
@@ -29,39 +32,56 @@ def train(
     content, left_out = kind.learn(clean, vocab_size, min_count, sentences)
     subword = kind(content, normaliser)
     subword.left_out = left_out
+    return saved(subword, out_dir, words)
+
+
+def saved(subword: Subword, out_dir, words=None) -> Subword:
+    """The subword model, or with `words` the vocabulary that spells by it, saved in `out_dir`."""
+    subword = spelled(subword, words) if words else subword
     subword.save_to(out_dir)
     return subword
 
 
-def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None) -> Subword:
+def spelled(pieces: Subword, words_dir) -> Spelled:
+    """The words of the list in `words_dir`, spelled by `pieces`; UserError unless both see text alike."""
+    words = load_subword(words_dir)
+    if not isinstance(words, Word):
+        raise UserError(f"{words_dir}: a {words.scheme} vocabulary; --words takes a directory that lmtools subword --type word made")
+    if words.normaliser != pieces.normaliser:
+        raise UserError(f"{words_dir}: its text was normalised in another way; give the same options of the normaliser")
+    share = (load_yaml(Path(words_dir) / DESCRIPTION).get("left_out") or {}).get("share") or 0.0
+    unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
+    return Spelled(Spelled.joined(pieces, words, unknown), pieces.normaliser)
+
+
+def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None) -> Subword:
     """What another toolkit has in the file `path`, saved in `out_dir` with our specials: a SentencePiece model or a word list.
 
     A model keeps its pieces, a list its order (lmtools.subword.wordlists); `vocab_size`, specials counted, cuts a list.
+    `words` is as in `train`.
     """
     content = read_bytes(path)
     if is_word_list(content):
         content, left_out = adopted(content, path, normaliser, vocab_size)
         subword = Word(content, normaliser)
         subword.left_out = left_out
-        subword.save_to(out_dir)
-        return subword
+        return saved(subword, out_dir, words)
     if vocab_size is not None:
         raise UserError(f"{path}: a SentencePiece model has the size it was trained with; leave --vocab-size out")
     try:
         subword = SUBWORDS[scheme_of(content)](content, normaliser)
     except (RuntimeError, ValueError) as error:
         raise UserError(f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or a word list") from None
-    subword.save_to(out_dir)
-    return subword
+    return saved(subword, out_dir, words)
 
 
 def load_subword(directory) -> Subword:
     """The subword model in `directory`; UserError if there is none, it is damaged, or its files do not belong together."""
     path = Path(directory)
     description = load_yaml(path / DESCRIPTION)
-    kind = SUBWORDS.get(description.get("scheme"))
+    kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:
-        raise UserError(f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of {', '.join(SUBWORDS)}")
+        raise UserError(f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of {', '.join(VOCABULARIES)}")
     return assemble(kind, read_bytes(path / kind.file), Normaliser.load(path), description.get("hash"), path)
 
 

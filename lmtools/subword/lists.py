@@ -2,12 +2,55 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.subword import counting
 from lmtools.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 from lmtools.text import MARK, Normaliser
+from lmtools.text.blocks import Block, read_blocks, spread
+
+REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
+WIDEST = 1000  # characters: a longer "word" is noise and not kept
+
+
+class Remembering(dict):
+    """What `found` says of each word of raw text, where a normaliser is concerned with one word at a time as ours are.
+
+    Normalising a text's words one by one gives the words of the normalised text, and most of them have been seen before.
+    """
+
+    def __missing__(self, token: str):
+        made = self.found(token)
+        if len(self) < REMEMBERED and len(token) <= WIDEST:
+            self[token] = made
+        return made
+
+
+class Normalised(Remembering):
+    """The normalised words, mostly one, that a word of raw text becomes."""
+
+    def __init__(self, normaliser: Normaliser):
+        self.whole = normaliser
+
+    def found(self, token: str) -> tuple[str, ...]:
+        return tuple(self.whole(token).split())
+
+    def __reduce__(self):
+        return type(self), (self.whole,)
+
+
+class Numbered(Remembering):
+    """The ids, mostly one, that a word of raw text becomes."""
+
+    def __init__(self, normaliser: Normaliser, ids: Mapping[str, int]):
+        self.whole, self.ids = normaliser, ids
+
+    def found(self, token: str) -> tuple[int, ...]:
+        return tuple(self.ids.get(word, UNK) for word in self.whole(token).split())
 
 
 class Listed(Subword):
@@ -25,12 +68,29 @@ class Listed(Subword):
 
     @classmethod
     def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, LeftOut]:
-        counts: Counter[str] = Counter()
-        for line in lines:
-            counts.update(cls.items(line))
-        chosen = cls.chosen(counts, vocab_size, min_count)
-        missing = counts.keys() - set(chosen)
-        return cls.written(chosen, counts), LeftOut.of(len(missing), sum(counts[item] for item in missing), counts.total())
+        return cls.selected(counting.tally(Counter(cls.items(line)) for line in lines), vocab_size, min_count)
+
+    @classmethod
+    def learnt(cls, paths: Sequence, normaliser: Normaliser, vocab_size: int | None = None, min_count: int = 1, nj: int = 1) -> "Listed":
+        """The vocabulary of texts of one sentence a line, counted by `nj` processes in bounded memory; same bytes for any `nj`."""
+        room(vocab_size, 0)
+        counts = counting.tally(spread(partial(cls.occurrences, normaliser=Normalised(normaliser)), read_blocks(paths), nj))
+        content, left_out = cls.selected(counts, vocab_size, min_count)
+        made = cls(content, normaliser)
+        made.left_out = left_out
+        return made
+
+    @classmethod
+    def selected(cls, counts: counting.Tally, vocab_size: int | None, min_count: int) -> tuple[bytes, LeftOut]:
+        """The content of the list of these counts, and what it leaves out; in memory are only items of `min_count` and more."""
+        kept, distinct = {}, 0
+        for item, count in counts:
+            distinct += 1
+            if count >= min_count or item in cls.always:
+                kept[item] = count
+        chosen = cls.chosen(kept, vocab_size, min_count)
+        inside = [kept[item] for item in chosen if item in kept]
+        return cls.written(chosen, kept), LeftOut.of(distinct - len(inside), counts.total - sum(inside), counts.total)
 
     @classmethod
     def listing(cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1) -> bytes:
@@ -56,6 +116,11 @@ class Listed(Subword):
         """What is counted in a normalised text."""
         raise NotImplementedError
 
+    @classmethod
+    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+        """How often each item occurs in a block of raw text."""
+        raise NotImplementedError
+
     def read(self, content: bytes) -> tuple[str, ...]:
         *fields, rest = content.decode().replace("\n", "\t").split("\t")  # one list: of 800,000 words, a list each takes seconds
         if rest or len(fields) != 2 * content.count(b"\n"):
@@ -77,12 +142,29 @@ class Word(Listed):
     scheme = "word"
     joiner = " "
 
+    def __init__(self, content: bytes, normaliser: Normaliser):
+        super().__init__(content, normaliser)
+        self.known = Numbered(normaliser, self.ids)
+
     def beginnings(self) -> np.ndarray:
         return np.ones(self.size, dtype=bool)
 
     @staticmethod
     def items(text: str) -> Iterable[str]:
         return text.split()
+
+    @classmethod
+    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+        raw = Counter(block.text().split())
+        counts: Counter[str] = Counter()
+        for token, count in raw.items():
+            for word in normaliser[token]:
+                counts[word] += count
+        return counts
+
+    def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        known = self.known
+        return [list(chain.from_iterable(map(known.__getitem__, text.split()))) for text in texts]
 
 
 class Char(Listed):
@@ -94,3 +176,9 @@ class Char(Listed):
     @staticmethod
     def items(text: str) -> Iterable[str]:
         return text.replace(" ", MARK)
+
+    @classmethod
+    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+        counts = Counter("\n".join(map(normaliser.whole, block.lines())).replace(" ", MARK))
+        del counts["\n"]
+        return counts

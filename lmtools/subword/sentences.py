@@ -61,11 +61,11 @@ class SentencePiece(Subword):
         ids = [UNK] * self.processor.get_piece_size()
         for number, i in enumerate(chosen, len(SPECIALS)):
             ids[i] = number
-        self.words = Words(self.processor, ids)
+        self.known = Words(self.processor, ids)
         return (*SPECIALS, *self.processor.id_to_piece(chosen))
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
-        words = self.words
+        words = self.known
         return [[i for word in text.split() for i in words[word]] for text in texts]
 
     def surfaces(self, text: str) -> list[str]:

@@ -16,6 +16,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--order", required=True, type=int, metavar="N", help="words of the longest n-gram, 1 to 6")
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
     parser.add_argument("--subword", metavar="DIR", help="model the pieces of this subword model (and take its normaliser); default words")
+    about = "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one token with a probability of its own"
+    parser.add_argument("--unk", action="store_true", help=about)
     parser.add_argument(
         "--kenlm", default="auto", metavar="DIR|auto|none",
         help="KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed, lmplz for text over 200 MB; none",
@@ -29,7 +31,7 @@ def run(args: argparse.Namespace) -> None:
     tokens = load_subword(args.subword) if args.subword else from_arguments(args)
     if args.kenlm == "auto" and directory.size(args.text) > directory.LARGE and not Programs.find():
         print(f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which sorts on disk", file=sys.stderr)
-    made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory)
+    made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory, args.unk)
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
         print(f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead", file=sys.stderr)

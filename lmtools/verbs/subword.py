@@ -5,6 +5,9 @@ import math
 
 from lmtools.files import read_lines
 from lmtools.subword import SUBWORDS, Subword, adopt, train
+from lmtools.subword.directory import saved
+from lmtools.subword.lists import Listed
+from lmtools.subword.spelled import Spelled
 from lmtools.text import add_arguments, from_arguments
 
 NOUNS = {"word": "words", "char": "characters"}
@@ -24,6 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--vocab-size", type=positive, metavar="N", help="ids in all, five specials included; lists: default all")
     parser.add_argument("--min-count", type=positive, default=1, metavar="N", help="word and char: drop what occurs less often")
     parser.add_argument("--sentences", type=positive, default=1_000_000, metavar="N", help="bpe and unigram: learn from a random sample")
+    about = "word and char: processes that count; the list is the same for any number"
+    parser.add_argument("--nj", type=positive, default=1, metavar="N", help=about)
+    parser.add_argument("--words", metavar="DIR", help="spell words by these pieces and predict those of this list: for two-way models")
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
     add_arguments(parser)
     parser.set_defaults(wrong_usage=parser.error)
@@ -43,8 +49,9 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--type and --min-count are for learning; with --model leave them out")
     if args.text and not args.scheme:
         args.wrong_usage("--text needs --type")
-    subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size) if args.model else learn(args)
-    print(f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids, hash {subword.hash[:12]}")
+    subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words) if args.model else learn(args)
+    spells = f" that spell {subword.words.size} words" if isinstance(subword, Spelled) else ""
+    print(f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids{spells}, hash {subword.hash[:12]}")
     if subword.left_out and subword.left_out.items:
         items, share = subword.left_out
         lacking = f"{items:,} distinct {NOUNS[subword.scheme]} are <unk>" + ("" if share is None else f", {share:.3%} of the text")
@@ -53,5 +60,8 @@ def run(args: argparse.Namespace) -> None:
 
 def learn(args: argparse.Namespace) -> Subword:
     """The subword model learnt from the text, saved."""
+    kind, normaliser = SUBWORDS[args.scheme], from_arguments(args)
+    if issubclass(kind, Listed):
+        return saved(kind.learnt(args.text, normaliser, args.vocab_size, args.min_count, args.nj), args.out, args.words)
     lines = (line for path in args.text for _, line in read_lines(path))
-    return train(args.scheme, lines, args.vocab_size, from_arguments(args), args.out, args.min_count, args.sentences)
+    return train(args.scheme, lines, args.vocab_size, normaliser, args.out, args.min_count, args.sentences, args.words)

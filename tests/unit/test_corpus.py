@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lmtools.corpus
 from lmtools.cli import main
 from lmtools.corpus import ALIGNMENT, MAGIC, Corpus, binarise, read_header
 from lmtools.errors import UserError
 from lmtools.subword import SUBWORDS, UNK, train
-from lmtools.text import NORMALISERS, Normaliser
+from lmtools.text import NORMALISERS, Normaliser, blocks
 
 LINES = ["The blue finch sings.", "", "a", "...", "blue 漢 dawn", "  finch  "]
 
@@ -61,16 +60,23 @@ def test_memory_map_equals_list(subwords, tmp_path, scheme):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.text("abcdefgh ", max_size=20), min_size=1, max_size=30), st.integers(1, 8), st.integers(1, 40))
-def test_chunks_change_nothing(tmp_path_factory, subwords, lines, count, characters):
+@given(st.lists(st.text("abcdefgh ", max_size=20), min_size=1, max_size=30), st.integers(1, 40))
+def test_blocks_change_nothing(tmp_path_factory, subwords, lines, size):
     subword = subwords[0]["char"]
-    folder = tmp_path_factory.mktemp("chunks")
+    folder = tmp_path_factory.mktemp("blocks")
     source = write(folder / "t", [*lines, "a"])
     whole = binarise([source], subword, folder / "whole.bin").path.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lmtools.corpus, "CHUNK_LINES", count)
-        patch.setattr(lmtools.corpus, "CHUNK_CHARACTERS", characters)
+        patch.setattr(blocks, "SIZE", size)
         assert binarise([source], subword, folder / "parts.bin").path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("scheme", SUBWORDS)
+def test_processes_change_no_byte(subwords, tmp_path, monkeypatch, scheme):
+    monkeypatch.setattr(blocks, "SIZE", 1000)
+    source = write(tmp_path / "t", [line for n in range(200) for line in (*LINES, f"id-{n} sings a song")])
+    made = [binarise([source], subwords[0][scheme], tmp_path / "t.bin", kaldi=True, nj=nj).path.read_bytes() for nj in (1, 2)]
+    assert made[0] == made[1]
 
 
 def test_read_by_the_layout_alone(word, tmp_path):
@@ -199,7 +205,7 @@ def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
 
 def test_memory_is_bounded(subwords, tmp_path, monkeypatch):
     """Three times the text needs no more memory at its peak, which is far below the size of the result."""
-    monkeypatch.setattr(lmtools.corpus, "CHUNK_LINES", 100)
+    monkeypatch.setattr(blocks, "SIZE", 4000)
     peaks = []
     for repeats in (20_000, 60_000):
         source = write(tmp_path / "t", ["the blue finch sings at dawn a song"] * repeats)

@@ -1,0 +1,83 @@
+"""Blocks of text hold the lines that read_lines gives; work that is spread comes back in order, and errors with it."""
+
+import gzip
+import io
+import lzma
+import os
+import signal
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.text import blocks
+from lmtools.text.blocks import Block, read_blocks, spread
+
+PIECES = st.lists(st.sampled_from(["a", "bc", "\n", "\r\n", "\r", "é漢", "\ufeff", "\u2028", "\x85", "\x0b", " "]), max_size=30)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PIECES, st.integers(1, 12))
+def test_the_lines_of_read_lines(tmp_path_factory, pieces, size):
+    path = tmp_path_factory.mktemp("text") / "t"
+    path.write_bytes("".join(pieces).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "SIZE", size)
+        found = list(read_blocks([path, path]))
+    lines = [(number, line) for number, line in read_lines(path)]
+    assert [line for block in found for line in block.lines()] == [line for _, line in lines] * 2
+    numbered = [(block.first + i, line) for block in found for i, line in enumerate(block.lines())]
+    assert numbered == lines * 2
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_any_compression(tmp_path, monkeypatch, suffix, pack):
+    text = b"".join(b"line %d\n" % n for n in range(1000))
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(pack(text))
+    monkeypatch.setattr(blocks, "SIZE", 100)
+    assert b"".join(block.content for block in read_blocks([path])) == text
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert b"".join(block.content for block in read_blocks(["-"])) == text
+    if suffix:
+        path.write_bytes(pack(text)[:-20])
+        with pytest.raises(UserError, match=rf"t{suffix}:\d+: damaged archive from there on"):
+            list(read_blocks([path]))
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(UserError, match="nowhere: cannot read: No such file"):
+        list(read_blocks([tmp_path / "nowhere"]))
+    with pytest.raises(UserError, match="t:8: not UTF-8"):
+        Block("t", 7, b"fine\n\xff\n").text()
+    with pytest.raises(UserError, match="t:2: not UTF-8"):
+        Block("t", 1, b"\xef\xbb\xbffine\n\xff\n").text()
+
+
+def double(n: int) -> int:
+    if n == 13:
+        raise UserError("13: unlucky; take another")
+    return 2 * n
+
+
+def die(n: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_results_come_in_order():
+    assert list(spread(double, range(10), 2)) == list(spread(double, iter(range(10)))) == list(range(0, 20, 2))
+    assert list(spread(double, [], 2)) == []
+
+
+@pytest.mark.parametrize("nj", [1, 2])
+def test_a_users_error_passes(nj):
+    with pytest.raises(UserError, match="13: unlucky"):
+        list(spread(double, range(10, 20), nj))
+
+
+def test_a_worker_that_is_killed_is_reported():
+    with pytest.raises(UserError, match="a worker process was killed, perhaps for want of memory; give a lower --nj"):
+        list(spread(die, range(4), 2))
