@@ -103,7 +103,7 @@ def load_model(directory) -> tuple[LanguageModel, object]:
     if subword.hash != vocabulary.get("hash"):
         raise UserError(f"{directory}/subword: not the vocabulary that the model was trained with; copy the whole model directory again")
     path = Path(directory) / WEIGHTS
-    lm = LanguageModel(settings, subword.size)
+    lm = LanguageModel(settings, subword.size, words=subword.words)
     load_state(lm, load_tensors(path), path)
     return lm.eval(), subword
 
@@ -123,6 +123,7 @@ class Progress:
     step: int = 0
     best: float | None = None  # the lowest validation loss so far, nats a token
     worse: int = 0  # validations since then
+    shrunk: int = 0  # how often a plateau has lowered the learning rate
     tokens: int = 0
     seconds: float = 0.0
     done: bool = False

@@ -10,28 +10,36 @@ from torch import Tensor, nn
 
 from lmtools.errors import UserError
 from lmtools.models import MODELS
-from lmtools.objectives import OBJECTIVES, Examples, never
+from lmtools.objectives import OBJECTIVES, Examples, TwoWay, never
 from lmtools.outputs import CRITERIA, Targets
 from lmtools.settings import Settings
+from lmtools.subword.spelled import Targets as Words
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class LanguageModel(nn.Module):
-    """Trunk and output layer of `settings` over a vocabulary of `size` ids.
+    """Trunk and output layer of `settings` over a vocabulary of `size` ids, or of what spelled ones predict (`words`).
 
-    `counts` (size,) says how often each id is a target in training; None: weights are loaded afterwards, or all ids are alike.
+    `counts` (outputs,) says how often each id is a target in training; None: weights are loaded afterwards, or all ids are alike.
     """
 
-    def __init__(self, settings: Settings, size: int, counts: np.ndarray | None = None):
+    def __init__(self, settings: Settings, size: int, counts: np.ndarray | None = None, words: Words | None = None):
         super().__init__()
         self.settings, self.size = settings, size
-        self.objective = OBJECTIVES[settings.objective]()
+        self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
-        targets = Targets(size, never(self.objective), counts)
+        if getattr(self.trunk, "two_way", False) != self.two_way:
+            raise UserError(f"objective: {settings.objective} does not go with model {settings.model}; two-way is elmo's, and only elmo's")
+        targets = Targets(words.size if self.two_way else size, never(self.objective), counts)
         make = CRITERIA[settings.criterion].create
         self.output = make(settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse)
         self.trunk.lookup.sparse = settings.sparse
+
+    @property
+    def two_way(self) -> bool:
+        """Whether it reads spelled words and predicts each from either side."""
+        return isinstance(self.objective, TwoWay)
 
     @property
     def shares(self) -> bool:
@@ -52,8 +60,11 @@ class LanguageModel(nn.Module):
 
     def forward(self, examples: Examples) -> tuple[Tensor, int]:
         """The summed loss of the examples and their number; divide once, at the end."""
-        states = self.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows]  # (N, D)
-        return self.output(self.trunk.head(states), examples.targets)
+        return self.output(self.trunk.head(self.states(examples)), examples.targets)
+
+    def states(self, examples: Examples) -> Tensor:
+        """The states (N, D) that predict the targets."""
+        return self.trunk.hidden(*examples.read).flatten(0, 1)[examples.rows]
 
 
 def autocast(device: torch.device, precision: str):

@@ -2,30 +2,43 @@
 
 An objective turns sentences of token ids (without boundary tokens) into Examples. Training and scoring differ only for the masked
 objective, which scores each token in a pass of its own. `boundary` is the number of boundary tokens in the input, `ends` are those that
-are predicted, one each a sentence.
+are predicted, one each a sentence. An objective is made with what a spelled vocabulary predicts (`words`), which only TwoWay needs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lmtools.errors import UserError
 from lmtools.subword import BOS, EOS, MASK, PAD, SPECIALS
+from lmtools.subword.spelled import END, Targets
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened positions (N,) predict which targets (N,)."""
+    """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened states (N,) predict which targets (N,).
+
+    Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each distinct word of the batch, right-padded.
+    """
 
     inputs: Tensor
     lengths: Tensor
     rows: Tensor
     targets: Tensor
+    spellings: Tensor | None = None
 
     def to(self, device) -> "Examples":
         """The same on another device."""
-        return Examples(*(getattr(self, name).to(device, non_blocking=True) for name in ("inputs", "lengths", "rows", "targets")))
+        tensors = (self.inputs, self.lengths, self.rows, self.targets, self.spellings)
+        return Examples(*(tensor if tensor is None else tensor.to(device, non_blocking=True) for tensor in tensors))
+
+    @property
+    def read(self) -> tuple[Tensor, ...]:
+        """What a trunk's `hidden` reads."""
+        return (self.inputs, self.lengths) if self.spellings is None else (self.inputs, self.lengths, self.spellings)
 
 
 def padded(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +56,19 @@ def examples(inputs: np.ndarray, lengths: np.ndarray, where: np.ndarray, targets
     return Examples(*map(torch.from_numpy, (inputs, lengths, rows, targets.reshape(-1)[rows])))
 
 
-class CausalObjective:
+class Objective:
+    """What all objectives share: batches go by the number of tokens."""
+
+    def __init__(self, words: Targets | None = None):
+        self.words = words
+
+    @staticmethod
+    def widths(corpus) -> np.ndarray:
+        """How long each sentence of a corpus is for a model, without boundary tokens, (sentences,)."""
+        return np.asarray(corpus.lengths)
+
+
+class CausalObjective(Objective):
     """Each token and the end of sentence from what stands left of it."""
 
     name = "causal"
@@ -61,7 +86,7 @@ class CausalObjective:
         return self.training(sentences, None, 0)
 
 
-class Autoencoding:
+class Autoencoding(Objective):
     """Language autoencoding (T-TA): each token, BOS and EOS from all the others; scoring counts the tokens and EOS."""
 
     name = "autoencoding"
@@ -78,7 +103,7 @@ class Autoencoding:
         return examples(inputs, lengths, (position > 0) & (position < lengths[:, None]), inputs)
 
 
-class MaskedObjective:
+class MaskedObjective(Objective):
     """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become MASK, 10% a random token, 10% stay."""
 
     name = "masked"
@@ -102,18 +127,73 @@ class MaskedObjective:
         return Autoencoding().scoring(sentences)
 
 
+class TwoWay(Objective):
+    """Each word and EOS from the words left of it, and each word and BOS from those right of it, by two separate halves of a model.
+
+    The input is spelled words with BOS and EOS around them; of the states (B, 2 T) the first T are those of the left-to-right half. A
+    sentence of n words has n + 1 targets from the left, then n + 1 from the right.
+    """
+
+    name = "two-way"
+    boundary = 2
+    ends = (BOS, EOS)
+    longest = 50  # ids of a spelling, END among them; what is longer is cut before it, as in ELMo
+
+    def __init__(self, words: Targets | None = None):
+        if words is None:
+            raise UserError("a two-way model reads spelled words; make the vocabulary of its corpora with lmtools subword --words")
+        super().__init__(words)
+
+    @staticmethod
+    def widths(corpus) -> np.ndarray:
+        """The number of words of each sentence, (sentences,)."""
+        begins, result = corpus.subword.begins, np.zeros(len(corpus), dtype=np.int64)
+        for first in range(0, len(corpus), 1 << 16):
+            offsets = np.asarray(corpus.offsets[first : first + (1 << 16) + 1])
+            counts = np.concatenate([[0], np.cumsum(begins[corpus.ids[offsets[0] : offsets[-1]]])])
+            result[first : first + len(offsets) - 1] = np.diff(counts[offsets - offsets[0]])
+        return result
+
+    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
+        split = [self.words.split(sentence) for sentence in sentences]
+        place = {(BOS,): 0, (EOS,): 1}
+        places = [[place.setdefault((*word[: self.longest - 1], END), len(place)) for word in words] for words in split]
+        inputs, lengths = padded(places, [0], [1])
+        ids, _ = padded([[self.words.id_of(word) for word in words] for words in split], [BOS], [EOS])
+        here, before = np.arange(ids.shape[1]), lengths[:, None] - 1
+        targets = np.concatenate([np.roll(ids, -1, axis=1), np.roll(ids, 1, axis=1)], axis=1)  # (B, 2 T)
+        where = np.concatenate([here < before, (here > 0) & (here <= before)], axis=1)
+        inputs[here > before] = 0  # the place of BOS; nothing reads it
+        made = examples(inputs, lengths, where, targets)
+        return Examples(made.inputs, made.lengths, made.rows, made.targets, spellings(list(place)))
+
+    def scoring(self, sentences) -> Examples:
+        return self.training(sentences, None, 0)
+
+
+def spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
+    """The ids (U, L) of words, right-padded with PAD."""
+    ids = np.full((len(words), max(map(len, words))), PAD, dtype=np.int64)
+    for row, word in zip(ids, words, strict=True):
+        row[: len(word)] = word
+    return torch.from_numpy(ids)
+
+
 def never(objective) -> tuple[int, ...]:
     """The special ids that an objective never predicts."""
     return tuple(i for i in (PAD, EOS, BOS, MASK) if i not in objective.ends)
 
 
 def target_counts(objective, corpus, size: int) -> np.ndarray:
-    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,)."""
+    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of spelled words, where their list was made."""
     counts = np.zeros(size, dtype=np.int64)
-    for begin in range(0, len(corpus.ids), 1 << 24):  # bincount makes a copy of what it counts
-        counts += np.bincount(corpus.ids[begin : begin + (1 << 24)], minlength=size)
+    if objective.name == TwoWay.name:
+        counts += corpus.subword.words.counts
+    else:
+        for begin in range(0, len(corpus.ids), 1 << 24):  # bincount makes a copy of what it counts
+            counts += np.bincount(corpus.ids[begin : begin + (1 << 24)], minlength=size)
     counts[list(objective.ends)] += len(corpus)
     return counts
 
 
-OBJECTIVES = {kind.name: kind for kind in (CausalObjective, Autoencoding, MaskedObjective)}
+OBJECTIVES = {kind.name: kind for kind in (CausalObjective, Autoencoding, MaskedObjective, TwoWay)}

@@ -11,25 +11,51 @@ from lmtools.outputs import CRITERIA, SAMPLED
 
 @dataclass(frozen=True)
 class Optim:
-    """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay` (linear to 0 at the last step, or none)."""
+    """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay`.
+
+    `linear` goes to 0 at the last step, `none` stays, `plateau` is multiplied by `shrink` after each validation that is not better than
+    the best before.
+    """
 
     name: str = "adam"
     lr: float = 1e-4
-    betas: tuple[float, ...] = (0.9, 0.999)
-    eps: float = 1e-6
+    betas: tuple[float, ...] = (0.9, 0.999)  # of adam
+    eps: float = 1e-6  # of adam
+    momentum: float = 0.99  # of nag
     weight_decay: float = 0.01  # decoupled; not on biases and LayerNorm, nor on matrices with sparse gradients
     sparse: bool | None = None  # update only the rows of embedding and output matrix in use; None: with sampled criteria
     warmup: int = 50_000
     decay: str = "linear"
+    shrink: float = 0.5  # of plateau
+    min_lr: float = 0.0  # of plateau: training ends when the learning rate falls below it
     clip: float = 1.0  # of the gradient's norm; 0: none
+
+    def __post_init__(self):
+        for name in ("momentum", "shrink"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a number")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The size of a batch: a number of sentences, or a budget of tokens (padding counted) that long sentences fill sooner."""
+    """The size of a batch over all processes: sentences, or a budget of tokens (padding counted), or streams of text.
+
+    Of `streams` each step reads the next `unroll` positions, with the state that the step before left: recurrent models only.
+    """
 
     sentences: int | None = None
     tokens: int | None = None
+    streams: int | None = None
+    unroll: int | None = None
+
+    def __post_init__(self):
+        if sum(size is not None for size in (self.sentences, self.tokens, self.streams)) != 1:
+            raise UserError("batch: give either batch.sentences or batch.tokens or batch.streams (set the others to null)")
+        if (self.streams is None) != (self.unroll is None):
+            raise UserError("batch.unroll: is the positions a step of batch.streams; give both or neither")
+        for name in ("sentences", "tokens", "streams", "unroll"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise UserError(f"batch.{name}: {getattr(self, name)} is too small; give at least 1")
 
 
 @dataclass(frozen=True)
@@ -56,8 +82,12 @@ class Settings:
         for name, known in (("model", MODELS), ("objective", OBJECTIVES), ("criterion", CRITERIA)):
             if getattr(self, name) not in known:
                 raise UserError(f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
-        if (self.batch.sentences is None) == (self.batch.tokens is None):
-            raise UserError("batch: give either batch.sentences or batch.tokens (set the other to null)")
+        if self.batch.streams and not (getattr(MODELS[self.model], "carries", False) and self.objective == "causal"):
+            able = ", ".join(name for name, kind in MODELS.items() if getattr(kind, "carries", False))
+            raise UserError(
+                f"batch.streams: {self.model}/{self.objective} carries no state; give batch.sentences or batch.tokens, or a recurrent model"
+                f" with objective causal ({able})"
+            )
         for name in ("epochs", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise UserError(f"{name}: {getattr(self, name)} is too small; give at least 1")
@@ -74,5 +104,5 @@ class Settings:
 
     @property
     def sparse(self) -> bool:
-        """Whether embedding and output matrix have sparse gradients where they can."""
-        return self.criterion in SAMPLED if self.optim.sparse is None else self.optim.sparse
+        """Whether embedding and output matrix have sparse gradients where they can; with momentum (nag) every row moves at every step."""
+        return self.criterion in SAMPLED and self.optim.name != "nag" if self.optim.sparse is None else self.optim.sparse

@@ -23,7 +23,7 @@ def export(directory, tokens: Sequence[str], source, out) -> list[str]:
     """
     settings, _ = read_settings(directory)
     if settings.objective != "causal":
-        raise UserError(f"{directory}: a {settings.model} model reads both sides of a word, and a beam search has one; use causal or lstm")
+        raise UserError(f"{directory}: a {settings.model} model reads both sides of a word, a beam search has one; use causal, lstm, gcnn")
     lm, subword = load_model(directory)
     ids, lacking = match(tokens, subword, source, directory)
     with atomic_directory(out, CONFIG) as temporary:

@@ -1,8 +1,10 @@
 """Neural language models: one family a file. A model turns tokens into states; the output layer (lmtools/outputs) is apart."""
 
 from lmtools.models.causal import Causal
+from lmtools.models.elmo import Elmo
+from lmtools.models.gcnn import Gcnn
 from lmtools.models.lstm import Lstm
 from lmtools.models.masked import Masked
 from lmtools.models.tta import Tta
 
-MODELS = {"causal": Causal, "masked": Masked, "tta": Tta, "lstm": Lstm}
+MODELS = {"causal": Causal, "masked": Masked, "tta": Tta, "lstm": Lstm, "gcnn": Gcnn, "elmo": Elmo}

@@ -1,14 +1,18 @@
 """LSTM language models: embedding, layers of LSTM, output matrix; no limit on a sentence's length."""
 
 import sys
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, levels
+
+warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")  # torch computes it otherwise
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,8 @@ class LstmConfig:
     layers: int = 2
     dim: int = 128  # of the embedding
     units: int = 2048
-    tied: bool = False  # the embedding is the output matrix too, after a linear map from `units` to `dim`
+    projection: int = 0  # width that each layer's output is mapped to (Sak et al. 2014), for the layer itself and the next; 0: none
+    tied: bool = False  # the embedding is the output matrix too, after a linear map from the last layer's output to `dim`
     dropout: float = 0.0
 
     positions = sys.maxsize  # not a setting: an LSTM reads inputs of any length
@@ -28,14 +33,16 @@ class Lstm(nn.Module):
     """State t has seen tokens 0..t and predicts token t+1."""
 
     Config = LstmConfig
+    carries = True  # what follows can be read with the state that was left, see `carried`
 
     def __init__(self, config: LstmConfig, vocabulary: int):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(vocabulary, config.dim)
-        widths = [config.dim, *[config.units] * (config.layers - 1)]
-        self.layers = nn.ModuleList(nn.LSTM(width, config.units, batch_first=True) for width in widths)
-        self.bottleneck = nn.Linear(config.units, config.dim) if config.tied else nn.Identity()
+        self.outputs = config.projection or config.units  # columns of a layer's output
+        widths = [config.dim, *[self.outputs] * (config.layers - 1)]
+        self.layers = nn.ModuleList(nn.LSTM(width, config.units, batch_first=True, proj_size=config.projection) for width in widths)
+        self.bottleneck = nn.Linear(self.outputs, config.dim) if config.tied else nn.Identity()
         self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
@@ -52,17 +59,26 @@ class Lstm(nn.Module):
     @property
     def width(self) -> int:
         """The columns of the output matrix."""
-        return self.config.dim if self.config.tied else self.config.units
+        return self.config.dim if self.config.tied else self.outputs
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last layer's states (B, T, units) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
-        state = self.embedding(tokens)
-        for layer in self.layers:
-            state, _ = layer(self.dropout(state))
-        return state
+        """The last layer's states (B, T, outputs) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
+        return self.carried(tokens)[0]
+
+    def carried(self, tokens: Tensor, before: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
+        """The states (B, T, outputs) of tokens that go on from the state `before` (None: zeros), and the state after the last of them.
+
+        Such a state is each layer's output (B, outputs) and cell (B, units) in turn.
+        """
+        states, after = self.embedding(tokens), []
+        for number, layer in enumerate(self.layers):
+            old = None if before is None else (before[2 * number][None], before[2 * number + 1][None])
+            states, (output, cell) = layer(self.dropout(states), old)
+            after += [output[0], cell[0]]
+        return states, after
 
     def head(self, states: Tensor) -> Tensor:
-        """States (N, units) ready for the output matrix."""
+        """States (N, outputs) ready for the output matrix."""
         return self.bottleneck(self.dropout(states))
 
     def memory(self) -> "Cells":
@@ -71,30 +87,38 @@ class Lstm(nn.Module):
 
 
 class Cells:
-    """The LSTM states of a tree of prefixes: in one row a prefix, output and cell of each layer, 8 x layers x units bytes."""
+    """The LSTM states of a tree of prefixes: in one row a prefix, output and cell of each layer, 4 x layers x (outputs + units) bytes."""
 
     def __init__(self, model: Lstm):
         self.model = model
-        self.width = model.config.units
-        self.rows = Rows(2 * len(model.layers) * self.width, model.embedding.weight.device)
+        self.sizes = [model.outputs, model.config.units] * len(model.layers)
+        self.rows = Rows(sum(self.sizes), model.embedding.weight.device)
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
         """See lmtools.models.memory.Memory; prefixes whose parents are new too come one level after them."""
-        first = self.rows.add(len(tokens))
+        first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])  # where the last layer's output begins
         ids = torch.from_numpy(tokens).to(self.rows.values.device)
-        states = ids.new_empty((len(tokens), self.width), dtype=torch.float32)
+        states = ids.new_empty((len(tokens), self.model.outputs), dtype=torch.float32)
         for some in levels(parents, first):
             before = self.rows.values[np.maximum(parents[some], 0)]
             after = self.step(ids[some], before if parents[some[0]] >= 0 else torch.zeros_like(before))
             self.rows.values[first + some] = after
-            states[some] = after[:, -2 * self.width : -self.width]
+            states[some] = after[:, last : last + self.model.outputs]
         return states
 
     def step(self, ids: Tensor, before: Tensor) -> Tensor:
-        """The rows (B, 2 x layers x units) after one more token; nn.LSTM costs several times more for a single step."""
+        """The rows (B, sum of sizes) after one more token; nn.LSTM costs several times more for a single step."""
         state, after = self.model.embedding(ids), []
-        parts = before.chunk(2 * len(self.model.layers), dim=1)
+        parts = before.split(self.sizes, dim=1)
         for layer, *old in zip(self.model.layers, parts[::2], parts[1::2], strict=True):
-            state, cell = torch.lstm_cell(state, old, *layer.parameters())
+            state, cell = (projected if layer.proj_size else torch.lstm_cell)(state, old, *layer.parameters())
             after += [state.float(), cell.float()]
         return torch.cat(after, dim=1)
+
+
+def projected(x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+    """Output and cell of an LSTM with projection `p` after one more input, which torch.lstm_cell has not."""
+    output, cell = old
+    i, f, g, o = (F.linear(x, w, b) + F.linear(output, u, c)).chunk(4, dim=1)
+    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+    return F.linear(o.sigmoid() * cell.tanh(), p), cell

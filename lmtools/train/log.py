@@ -42,3 +42,19 @@ class Log:
         """Take the bar away."""
         if self.bar is not None:
             self.bar.close()
+
+
+class Silence:
+    """A log that keeps quiet: that of every process but the first."""
+
+    def metrics(self, line: str, **values) -> None:
+        """Nothing."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+    def advance(self) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""

@@ -26,15 +26,18 @@ from lmtools.checkpoint import (
     training_metadata,
 )
 from lmtools.corpus import Corpus
-from lmtools.errors import UserError
 from lmtools.files import sha256
-from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
-from lmtools.objectives import OBJECTIVES, target_counts
+from lmtools.lm import LanguageModel, autocast, resolve_precision
+from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
+from lmtools.outputs import SAMPLED
 from lmtools.settings import Settings
-from lmtools.train.batches import Segments, plan
-from lmtools.train.log import Log
-from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate
+from lmtools.train.batches import Sentences
+from lmtools.train.log import Log, Silence
+from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
+from lmtools.train.parallel import World, joined
+from lmtools.train.streams import Streams
 
+NOTHING, SAME, OTHER = "nothing", "same", "other"  # what a model directory may hold: no training, this one, one of other settings or data
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
 
 
@@ -45,23 +48,37 @@ class Stopped(Exception):
 def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
     """Train into the model directory `out`, going on from what a killed run left there; returns at once when it is complete.
 
-    A directory that holds a training of other settings or data is set aside (`out.1`, `out.2` ...), never overwritten.
+    A directory that holds a training of other settings or data is set aside (`out.1`, `out.2` ...), never overwritten. As one of
+    several processes of torchrun it trains together with the others; how many they are may change when a training goes on.
     """
-    chosen = choose_device(device)
-    settings = dataclasses.replace(settings, precision=resolve_precision(settings.precision, chosen))
+    with joined(device) as world:
+        begun = world.agree(lambda: begin(settings, train_bin, valid_bin, out, world.device(device), world))
+        if isinstance(begun, Progress):
+            return begun
+        training, found = begun
+        world.agree(lambda: make_room(training, found) if world.first else None)
+        return training.run(resume=found == SAME)
+
+
+def begin(settings: Settings, train_bin, valid_bin, out, device: torch.device, world: World) -> "Progress | tuple[Training, str]":
+    """A training that is ready to run and what was found in `out` (SAME, OTHER, NOTHING), or how far it came if it is complete."""
+    settings = dataclasses.replace(settings, precision=resolve_precision(settings.precision, device))
     corpora = [Corpus.open(path) for path in (train_bin, valid_bin)]
     subword = corpora[0].subword
     corpora[1].check(subword)
     fingerprint = identify(settings, subword, train_bin, valid_bin)
     previous = training_metadata(out)
-    same = bool(previous) and previous["fingerprint"] == fingerprint
-    if same and previous["progress"]["done"] and (Path(out) / WEIGHTS).exists():
+    found = NOTHING if not previous else SAME if previous["fingerprint"] == fingerprint else OTHER
+    if found == SAME and previous["progress"]["done"] and (Path(out) / WEIGHTS).exists():
         return Progress(**previous["progress"])
-    training = Training(settings, *corpora, subword.size, out, chosen, fingerprint)  # refuses what does not fit before anything is written
-    if previous and not same:
-        set_aside(out)
-    prepare(out, settings, subword)
-    return training.run(resume=same)
+    return Training(settings, *corpora, out, device, fingerprint, world), found  # refuses what does not fit before anything is written
+
+
+def make_room(training: "Training", found: str) -> None:
+    """Make a model directory; what is in the way is set aside."""
+    if found == OTHER:
+        set_aside(training.out)
+    prepare(training.out, training.settings, training.subword)
 
 
 def identify(settings: Settings, subword, *corpora) -> str:
@@ -80,31 +97,36 @@ def set_aside(out) -> None:
 class Training:
     """The state of one training and the steps that change it."""
 
-    def __init__(self, settings: Settings, train: Corpus, valid: Corpus, size: int, out, device: torch.device, fingerprint: str):
-        self.settings, self.out, self.device, self.fingerprint = settings, out, device, fingerprint
+    def __init__(self, settings: Settings, train: Corpus, valid: Corpus, out, device: torch.device, fingerprint: str, world: World):
+        self.settings, self.out, self.device, self.fingerprint, self.world = settings, out, device, fingerprint, world
+        self.subword, words = train.subword, train.subword.words
         torch.manual_seed(settings.seed)
-        counts = target_counts(OBJECTIVES[settings.objective], train, size)
-        self.lm = LanguageModel(settings, size, counts).to(device)
+        objective = OBJECTIVES[settings.objective](words)
+        counts = target_counts(objective, train, words.size if isinstance(objective, TwoWay) else self.subword.size)
+        self.lm = LanguageModel(settings, self.subword.size, counts, words).to(device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
-        self.train, self.valid = (Segments(corpus, self.lm.longest) for corpus in (train, valid))
-        for part, name in ((self.train, "training"), (self.valid, "validation")):
-            if not len(part):
-                raise UserError(f"{out}: the {name} corpus has no sentences; give text")
-        self.per_epoch = len(self.epoch(0))
+        self.noise = own_noise(self.lm) if world.size > 1 else None
+        self.train, self.valid = self.feed(train, settings.seed), self.feed(valid, None)
+        self.sentences = len(train)
+        self.per_epoch = self.train.per_epoch
         self.total = settings.steps or settings.epochs * self.per_epoch
         self.valid_every = settings.valid_every or self.per_epoch
         self.progress = Progress()
         self.terminated = False
 
-    def epoch(self, number: int) -> list[np.ndarray]:
-        """The batches of epoch `number`."""
-        return plan(self.train.lengths, self.settings.batch, self.lm.objective.boundary, self.settings.seed, number)
+    def feed(self, corpus: Corpus, seed: int | None) -> Sentences | Streams:
+        """What the batches of a corpus come from; `seed` None: those of validation."""
+        if self.settings.batch.streams:
+            return Streams(corpus, self.settings.batch, seed, self.world)
+        return Sentences(corpus, self.settings.batch, VALIDATION_SEED if seed is None else seed, self.world, self.lm)
 
     def run(self, resume: bool) -> Progress:
         """Train to the end, or until patience ends or SIGTERM comes."""
         if resume:
-            self.progress = load_training(self.out, self.lm, self.optimiser)
-        self.log = Log(self.out, self.progress.step, self.total, Path(self.out).name)
+            saved = Saved(self.optimiser)
+            self.progress = load_training(self.out, self.lm, saved)
+            self.train.resume(saved.carried, self.device)
+        self.log = Log(self.out, self.progress.step, self.total, Path(self.out).name) if self.world.first else Silence()
         self.log.say(self.describe(resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
@@ -118,10 +140,13 @@ class Training:
         """One line that says what is trained on what."""
         parameters = sum(p.numel() for p in self.lm.parameters())
         verb = f"resuming at step {self.progress.step}" if resume else "starting"
+        batch, trunk = self.settings.batch, self.lm.trunk
+        told = f", {trunk.describe()}" if hasattr(trunk, "describe") else ""
+        streams = f" in {batch.streams} streams of {batch.unroll} a step" if batch.streams else ""
         return (
-            f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion}, {parameters:,} parameters, "
-            f"{len(self.train):,} sentences, {self.total:,} steps of {self.per_epoch:,} an epoch, "
-            f"{self.settings.precision} on {self.device}"
+            f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion}, {parameters:,} parameters{told}, "
+            f"{self.sentences:,} sentences{streams}, {self.total:,} steps of {self.per_epoch:,} an epoch, "
+            f"{self.settings.precision} on {self.device}{f' by {self.world.size} processes' if self.world.size > 1 else ''}"
         )
 
     def terminate(self, *_) -> None:
@@ -130,30 +155,34 @@ class Training:
 
     def steps(self) -> None:
         """The loop."""
-        progress, order, epoch = self.progress, [], -1
+        progress = self.progress
         losses, count, begin = [], 0, time.perf_counter()
         while not progress.done:
-            if epoch != progress.step // self.per_epoch:
-                epoch = progress.step // self.per_epoch
-                order = self.epoch(epoch)
-            indices = order[progress.step % self.per_epoch]
-            loss, n = self.step(indices)
+            batch = self.train.at(progress.step)
+            loss, n = self.step(batch)
             losses, count = [*losses, loss], count + n
             progress.step += 1
-            progress.tokens += int(self.train.lengths[indices].sum())
+            progress.tokens += self.train.tokens(batch)
             self.log.advance()
+            stopping = self.world.any(self.terminated)  # all stop after the same step
             due = {name: self.due(every) for name, every in self.intervals()}
-            if due["log"] or due["valid"] or due["save"] or self.terminated:
+            if due["log"] or due["valid"] or due["save"] or stopping:
                 values = torch.stack(losses).tolist()  # waits for the device
                 progress.seconds += time.perf_counter() - begin
-                self.report(values, count, epoch)
+                self.report(values, count)
                 if due["valid"]:
                     self.validate()
-                if due["valid"] or due["save"] or self.terminated:
-                    save_training(self.out, self.lm, self.optimiser, progress, self.fingerprint)
+                if due["valid"] or due["save"] or stopping:
+                    self.save()
                 losses, count, begin = [], 0, time.perf_counter()  # time spent is that of training steps
-            if self.terminated and not progress.done:
+            if stopping and not progress.done:
                 raise Stopped(f"{self.out}: stopped by SIGTERM at step {progress.step}, saved; the same command goes on from there")
+
+    def save(self) -> None:
+        """Write all that a continuation needs."""
+        saved = Saved(self.optimiser, self.train.saved())
+        if self.world.first:
+            save_training(self.out, self.lm, saved, self.progress, self.fingerprint)
 
     def intervals(self):
         """What is done every so many steps."""
@@ -163,47 +192,50 @@ class Training:
         """Whether something done every so many steps, and at the end, is due."""
         return self.progress.step % every == 0 or self.progress.step == self.total
 
-    def step(self, indices: np.ndarray) -> tuple[torch.Tensor, int]:
-        """One update; returns the summed loss (on the device) and the number of targets."""
-        step, settings = self.progress.step, self.settings
-        torch.manual_seed(hash_seed(settings.seed, step))  # dropout, as a function of the step alone
+    def step(self, batch) -> tuple[torch.Tensor, int]:
+        """One update; returns the summed loss (on the device) and the number of targets, both over all processes."""
+        step, settings, world = self.progress.step, self.settings, self.world
+        torch.manual_seed(hash_seed(settings.seed, step, *[world.rank] * (world.rank > 0)))  # dropout, as a function of the step alone
+        if self.noise is not None:
+            self.noise.manual_seed(hash_seed(settings.seed, step))
         generator = np.random.default_rng([settings.seed, step, 1])
         self.lm.train()
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(settings.optim, step, self.total)
-        examples = self.lm.objective.training(self.train.batch(indices), generator, self.lm.size).to(self.device)
+            group["lr"] = learning_rate(settings.optim, step, self.total, self.progress.shrunk)
         self.optimiser.zero_grad(set_to_none=True)
         with autocast(self.device, settings.precision):
-            loss, count = self.lm(examples)
-        (loss / count).backward()
+            loss, own = self.train.loss(self.lm, batch, generator, self.device)
+        count = world.sum(own)
+        if own:
+            (loss / count).backward()
+        world.add_gradients(self.lm.parameters(), self.lm.sparse_parameters())
+        loss = world.total(loss.detach())
         if settings.optim.clip:
             clip_gradients(self.lm.parameters(), settings.optim.clip)
         if self.device.type == "cpu" and not math.isfinite(loss.item()):
             self.refuse(step)
         self.optimiser.step()
-        return loss.detach(), count
+        return loss, count
 
     def refuse(self, step: int) -> None:
         """Stop on a loss that is not finite; on a GPU this is noticed when losses are next read, before anything is saved."""
         epoch, index = divmod(step, self.per_epoch)
-        batch = self.epoch(epoch)[index]
-        some = ", ".join(str(int(self.train.sentence[i]) + 1) for i in batch[:8])
-        raise UserError(
-            f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch {epoch + 1}: sentences {some}"
-            f"{' ...' if len(batch) > 8 else ''} of the training corpus); lower optim.lr or optim.clip, or use precision=float32"
+        raise self.world.error(
+            f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch {epoch + 1}: {self.train.place(step)}"
+            f" of the training corpus); lower optim.lr or optim.clip, or use precision=float32"
         )
 
-    def report(self, values: list[float], count: int, epoch: int) -> None:
+    def report(self, values: list[float], count: int) -> None:
         """Log the mean training loss since the last report."""
         for back, value in enumerate(reversed(values)):
             if not math.isfinite(value):
                 self.refuse(self.progress.step - 1 - back)
         progress, loss = self.progress, math.fsum(values) / count
+        epoch, lr = (progress.step - 1) // self.per_epoch + 1, self.optimiser.param_groups[0]["lr"]
         rate = progress.tokens / max(progress.seconds, 1e-9)
         self.log.metrics(
-            f"epoch {epoch + 1} loss {loss:.4f} lr {self.optimiser.param_groups[0]['lr']:.2e} {rate:,.0f} tokens/s",
-            step=progress.step, epoch=epoch + 1, tokens=progress.tokens, seconds=progress.seconds, train_loss=loss,
-            lr=self.optimiser.param_groups[0]["lr"],
+            f"epoch {epoch} loss {loss:.4f} lr {lr:.2e} {rate:,.0f} tokens/s",
+            step=progress.step, epoch=epoch, tokens=progress.tokens, seconds=progress.seconds, train_loss=loss, lr=lr,
         )  # fmt: skip
 
     def validate(self) -> None:
@@ -211,13 +243,17 @@ class Training:
         progress, loss = self.progress, self.validation_loss()
         better = progress.best is None or loss < progress.best
         if better:
-            save_weights(self.out, self.lm, step=progress.step, valid_loss=loss)
             progress.best = loss
+            if self.world.first:
+                save_weights(self.out, self.lm, step=progress.step, valid_loss=loss)
         progress.worse = 0 if better else progress.worse + 1
+        optim = self.settings.optim
+        progress.shrunk += not better and optim.decay == "plateau"
         self.log.metrics(
             f"validation loss {loss:.4f}{' (best)' if better else ''}", step=progress.step, tokens=progress.tokens, valid_loss=loss
         )
-        progress.done = progress.step >= self.total or (self.settings.patience is not None and progress.worse >= self.settings.patience)
+        impatient = self.settings.patience is not None and progress.worse >= self.settings.patience
+        progress.done = progress.step >= self.total or impatient or shrunk_rate(optim, progress.shrunk) < optim.min_lr
 
     @torch.inference_mode()
     def validation_loss(self) -> float:
@@ -225,14 +261,21 @@ class Training:
         self.lm.eval()
         total, count = 0.0, 0
         generator = np.random.default_rng(VALIDATION_SEED)
-        for indices in plan(self.valid.lengths, self.settings.batch, self.lm.objective.boundary, VALIDATION_SEED, 0):
-            examples = self.lm.objective.training(self.valid.batch(indices), generator, self.lm.size).to(self.device)
+        for step in range(self.valid.per_epoch):
             with autocast(self.device, self.settings.precision):
-                loss, n = self.lm(examples)
+                loss, n = self.valid.loss(self.lm, self.valid.at(step), generator, self.device)
             total, count = total + float(loss), count + n
-        return total / count
+        return self.world.sum(total) / self.world.sum(count)
 
 
-def hash_seed(seed: int, step: int) -> int:
-    """A seed for torch from (seed, step)."""
-    return int(np.random.SeedSequence([seed, step]).generate_state(1, np.uint64)[0] >> 1)
+def own_noise(lm: LanguageModel) -> torch.Generator:
+    """What a sampled criterion draws from in place of torch's own generator, so that all processes draw the same noise."""
+    generator = torch.Generator()
+    if lm.settings.criterion in SAMPLED:
+        lm.output.register_forward_pre_hook(lambda output, given, named: (given, {"generator": generator, **named}), with_kwargs=True)
+    return generator
+
+
+def hash_seed(*numbers: int) -> int:
+    """A seed for torch from several numbers: (seed, step) or (seed, step, process)."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)

@@ -1,6 +1,7 @@
 """Optimisers and the learning rate as a function of the step."""
 
 import itertools
+import types
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -10,15 +11,55 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Optim
 
+torch.sparse.check_sparse_tensor_invariants.disable()  # as it is by default; said aloud, torch's Adagrad does not warn of it
+
+
+class Decoupled:
+    """Weight decay of p <- (1 - lr decay) p before the update, for optimisers of torch that would add it to the gradient."""
+
+    def __init__(self, groups: list[dict], **options):
+        groups = [{"params": g["params"], "decay": g.get("weight_decay", 0.0)} if isinstance(g, dict) else {"params": [g]} for g in groups]
+        super().__init__(groups, **options)
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None and group.get("decay"):
+                    parameter.mul_(1 - group["lr"] * group["decay"])
+        return super().step(closure)
+
+
+class Nag(Decoupled, torch.optim.SGD):
+    """Nesterov's accelerated gradient (Sutskever et al. 2013): v <- mu v + g, p <- p - lr (g + mu v); v knows of no learning rate."""
+
+
+class Adagrad(Decoupled, torch.optim.Adagrad):
+    """Adagrad (Duchi et al. 2011): a <- a + g^2, p <- p - lr g / sqrt(a), a from 1 as in bilm, so that nothing is divided by 0."""
+
+
+def nag(groups, optim: Optim) -> Nag:
+    """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after others."""
+    return Nag(groups, lr=optim.lr, momentum=optim.momentum, nesterov=optim.momentum > 0, foreach=True)
+
+
+def adagrad(groups, optim: Optim) -> Adagrad:
+    """Adagrad, of dense and of sparse gradients."""
+    return Adagrad(groups, lr=optim.lr, initial_accumulator_value=1.0, eps=0.0)
+
+
 OPTIMISERS = {
     "adam": lambda groups, optim: torch.optim.AdamW(groups, lr=optim.lr, betas=optim.betas, eps=optim.eps, fused=True),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr, fused=True),
+    "nag": nag,
+    "adagrad": adagrad,
 }
 SPARSE_OPTIMISERS = {  # of matrices with sparse gradients: Adam's moments, too, change only in the rows in use
     "adam": lambda groups, optim: torch.optim.SparseAdam(groups, lr=optim.lr, betas=optim.betas, eps=optim.eps),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr),
+    "adagrad": adagrad,
 }
-DECAYS = {"linear": lambda progress: max(0.0, 1.0 - progress), "none": lambda progress: 1.0}
+DECAYS = {"linear": lambda progress: max(0.0, 1.0 - progress), "none": lambda progress: 1.0, "plateau": lambda progress: 1.0}
 
 
 class Joint:
@@ -59,11 +100,32 @@ class Joint:
             part.load_state_dict({"state": own, "param_groups": part.state_dict()["param_groups"]})
 
 
+class Saved:
+    """What a checkpoint holds besides weights: an optimiser's state and, numbered after its parameters, what goes from batch to batch."""
+
+    def __init__(self, optimiser: torch.optim.Optimizer | Joint, carried: Mapping[str, torch.Tensor] = types.MappingProxyType({})):
+        self.optimiser, self.carried = optimiser, carried
+        self.number = sum(len(group["params"]) for group in optimiser.param_groups)
+
+    def state_dict(self) -> dict:
+        """Both as one."""
+        whole = self.optimiser.state_dict()
+        return {**whole, "state": {**whole["state"], self.number: self.carried}}
+
+    def load_state_dict(self, saved: Mapping) -> None:
+        """Put back the optimiser's; the rest is in `carried` then."""
+        state = dict(saved["state"])
+        self.carried = state.pop(self.number, {})
+        self.optimiser.load_state_dict({**saved, "state": state})
+
+
 def build_optimiser(lm: LanguageModel, optim: Optim) -> torch.optim.Optimizer | Joint:
     """The optimiser over all parameters; weight decay is decoupled and spares vectors (biases, LayerNorm) and sparse matrices."""
     if optim.name not in OPTIMISERS:
         raise UserError(f"optim.name: {optim.name!r} is unknown; known: {', '.join(OPTIMISERS)}")
     sparse = lm.sparse_parameters()
+    if sparse and optim.name not in SPARSE_OPTIMISERS:
+        raise UserError(f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or another optim.name")
     parameters = [p for p in lm.parameters() if p.requires_grad and not any(p is other for other in sparse)]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": optim.weight_decay},
@@ -86,10 +148,16 @@ def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:
     torch._foreach_mul_(gradients, share.clamp(max=1.0))
 
 
-def learning_rate(optim: Optim, step: int, total: int) -> float:
-    """The learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`."""
+def shrunk_rate(optim: Optim, shrunk: int) -> float:
+    """The learning rate after `shrunk` reductions by a plateau, warm-up apart."""
+    return optim.lr * optim.shrink**shrunk if optim.decay == "plateau" else optim.lr
+
+
+def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float:
+    """The learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`, after `shrunk` reductions by a plateau."""
     if optim.decay not in DECAYS:
         raise UserError(f"optim.decay: {optim.decay!r} is unknown; known: {', '.join(DECAYS)}")
+    rate = shrunk_rate(optim, shrunk)
     if step < optim.warmup:
-        return optim.lr * (step + 1) / optim.warmup
-    return optim.lr * DECAYS[optim.decay]((step - optim.warmup) / max(1, total - optim.warmup))
+        return rate * (step + 1) / optim.warmup
+    return rate * DECAYS[optim.decay]((step - optim.warmup) / max(1, total - optim.warmup))

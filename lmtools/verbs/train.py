@@ -1,10 +1,10 @@
-"""lmtools train: from binarised corpora to a model directory."""
+"""lmtools train: from binarised corpora to a model directory; `torchrun --nproc-per-node N -m lmtools train ...` trains by N processes."""
 
 import sys
 
 from lmtools.config import from_yaml
 from lmtools.settings import Settings
-from lmtools.train import Stopped, train
+from lmtools.train import Stopped, Told, first_process, train
 
 
 def arguments(parser):
@@ -21,8 +21,13 @@ def run(args):
     try:
         progress = train(settings, args.train, args.valid, args.out, args.device)
     except Stopped as stopped:
-        print(stopped, file=sys.stderr)
+        if first_process():
+            print(stopped, file=sys.stderr)
         return 128 + 15
+    except Told:
+        return 1
+    if not first_process():
+        return 0
     spent = f"{progress.step} steps, {progress.tokens:,} tokens, {progress.seconds:.0f} s"
     print(f"{args.out}: {spent}, best validation loss {progress.best:.4f} nats")
     return 0

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from lmtools.objectives import OBJECTIVES, MaskedObjective
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.corpus import binarise
+from lmtools.errors import UserError
+from lmtools.objectives import OBJECTIVES, CausalObjective, MaskedObjective, TwoWay, never, target_counts
+from lmtools.subword import BOS, EOS, MASK, PAD, UNK, train
+from lmtools.text import Normaliser
 
 SENTENCES = [np.array([7, 8, 9]), np.array([], dtype=np.int64), np.array([10])]
 
@@ -51,3 +54,51 @@ def test_masked_predicts_at_least_one_token_a_sentence_and_none_of_the_padding()
         examples = MaskedObjective().training(SENTENCES, np.random.default_rng(seed), 20)
         assert {s for s, _, _ in rows(examples)} == {0, 1, 2}
         assert all(position < length for (s, position, _) in rows(examples) for length in [int(examples.lengths[s])])
+
+
+@pytest.fixture(scope="module")
+def spelled(tmp_path_factory):
+    home = tmp_path_factory.mktemp("spelled")
+    lines = ["b a b", "a", "abba b a"]
+    (home / "text").write_text("\n".join([*lines, ""]))
+    train("word", lines, None, Normaliser(), home / "words", min_count=2)
+    made = train("char", lines, None, Normaliser(), home / "chars", words=home / "words")
+    return made, binarise([home / "text"], made, home / "text.bin")
+
+
+def test_two_way_predicts_each_word_from_either_side(spelled):
+    vocabulary, corpus = spelled
+    objective = TwoWay(vocabulary.words)
+    examples = objective.training(corpus.batch(range(3)), None, vocabulary.size)
+    mark, a, b = (vocabulary.vocabulary.index(piece) for piece in "▁ab")
+    spellings = [[i for i in word if i != PAD] for word in examples.spellings.tolist()]
+    assert spellings == [[BOS], [EOS], [mark, b, MASK], [mark, a, MASK], [mark, a, b, b, a, MASK]]
+    assert examples.inputs.tolist() == [[0, 2, 3, 2, 1], [0, 3, 1, 0, 0], [0, 4, 2, 3, 1]]
+    assert examples.lengths.tolist() == [5, 3, 5]
+    ids = dict(zip("ab", vocabulary.words.words.encode("a b"), strict=True))
+    found = [(int(r) // 10, int(r) % 10, int(t)) for r, t in zip(examples.rows, examples.targets, strict=True)]  # 10 = 2 T states
+    from_left = [(0, 0, ids["b"]), (0, 1, ids["a"]), (0, 2, ids["b"]), (0, 3, EOS), (1, 0, ids["a"]), (1, 1, EOS)]
+    from_left += [(2, 0, UNK), (2, 1, ids["b"]), (2, 2, ids["a"]), (2, 3, EOS)]
+    from_right = [(0, 6, BOS), (0, 7, ids["b"]), (0, 8, ids["a"]), (0, 9, ids["b"]), (1, 6, BOS), (1, 7, ids["a"])]
+    from_right += [(2, 6, BOS), (2, 7, UNK), (2, 8, ids["b"]), (2, 9, ids["a"])]
+    assert found == sorted(from_left + from_right)
+
+
+def test_two_way_goes_by_words_and_counts_them(spelled):
+    vocabulary, corpus = spelled
+    assert TwoWay.widths(corpus).tolist() == [3, 1, 3] and CausalObjective.widths(corpus).tolist() == corpus.lengths.tolist()
+    counts = target_counts(TwoWay, corpus, vocabulary.words.size)
+    a, b = vocabulary.words.words.encode("a b")
+    assert {int(i): int(counts[i]) for i in np.flatnonzero(counts)} == {a: 3, b: 3, UNK: 1, BOS: 3, EOS: 3}
+    assert never(TwoWay) == (PAD, MASK)
+
+
+def test_two_way_cuts_a_long_word_and_keeps_its_end(spelled):
+    vocabulary, _ = spelled
+    examples = TwoWay(vocabulary.words).scoring([vocabulary.encode("a" * 80)])
+    assert examples.spellings.shape == (3, 50) and examples.spellings[2, -1] == MASK and (examples.spellings[2, :-1] != PAD).all()
+
+
+def test_two_way_needs_spelled_words():
+    with pytest.raises(UserError, match="make the vocabulary of its corpora with lmtools subword --words"):
+        TwoWay()

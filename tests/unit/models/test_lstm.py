@@ -19,6 +19,8 @@ VOCABULARY = 23
 SIZES = {
     "tied": LstmConfig(layers=2, dim=6, units=9, tied=True),
     "untied": LstmConfig(layers=1, dim=6, units=9),
+    "projected": LstmConfig(layers=2, dim=6, units=9, projection=4),
+    "projected-tied": LstmConfig(layers=2, dim=6, units=9, projection=4, tied=True),
     "causal": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12),
     "causal-pre": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12, norm="pre"),
     "causal-none": TransformerConfig(layers=3, dim=8, heads=2, ffn=16, positions=12, norm="pre", position="none"),
@@ -34,19 +36,20 @@ def model(size: str):
     return module
 
 
-@pytest.mark.parametrize("size", ["tied", "untied"])
+@pytest.mark.parametrize("size", ["tied", "untied", "projected"])
 def test_states_are_those_of_the_equations(size):
     """An independent second computation in numpy: gates i, f, g, o from the input and the last output."""
     module = model(size)
     tokens = torch.randint(5, VOCABULARY, (1, 7))
     inputs = module.embedding.weight.detach()[tokens[0]].double().numpy()
     for layer in module.layers:
-        w, u, b, c = (weight.detach().double().numpy() for weight in layer.parameters())
-        outputs, output, cell = [], np.zeros(9), np.zeros(9)
+        w, u, b, c, *p = (weight.detach().double().numpy() for weight in layer.parameters())
+        outputs, output, cell = [], np.zeros(u.shape[1]), np.zeros(9)
         for x in inputs:
             i, f, g, o = np.split(w @ x + b + u @ output + c, 4)
             cell = cell / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
             output = np.tanh(cell) / (1 + np.exp(-o))
+            output = p[0] @ output if p else output
             outputs.append(output)
         inputs = np.array(outputs)
     with torch.inference_mode():
@@ -110,6 +113,12 @@ def test_stopped_and_resumed_gives_the_same_bytes(tiny, tmp_path, monkeypatch, t
         assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
     lm, _ = load_model(tmp_path / "whole")
     assert (lm.output.weight is lm.trunk.lookup.weight) == tied and len(lm.output.weight[0]) == lm.trunk.width == (16 if tied else 24)
+
+
+def test_a_projection_is_what_layers_hand_on():
+    lm = LanguageModel(settings("lstm", arch={"layers": 2, "dim": 8, "units": 24, "projection": 10}), 50)
+    shapes = [tuple(p.shape) for p in lm.trunk.layers.parameters() if p.dim() == 2]
+    assert shapes == [(96, 8), (96, 10), (10, 24), (96, 10), (96, 10), (10, 24)] and lm.output.weight.shape == (50, 10)
 
 
 def test_any_length_is_one_pass(trained):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_a_trained_model_is_loaded_with_what_its_noise_was(tiny, tmp_path, crite
 
 def test_targets_are_counted_as_the_objective_predicts_them(tiny):
     corpus = Corpus.open(tiny / "train.bin")
-    counts = {name: target_counts(kind, corpus, corpus.subword.size) for name, kind in OBJECTIVES.items()}
+    counts = {name: target_counts(kind, corpus, corpus.subword.size) for name, kind in OBJECTIVES.items() if name in OBJECTIVE.values()}
     assert counts["causal"].sum() == corpus.header.tokens + len(corpus) == counts["autoencoding"].sum() - len(corpus)
     assert counts["causal"][[PAD, EOS, BOS, MASK]].tolist() == [0, len(corpus), 0, 0]
     assert never(OBJECTIVES["causal"]) == (PAD, BOS, MASK) and never(OBJECTIVES["autoencoding"]) == (PAD, MASK)
@@ -106,9 +107,10 @@ def test_full_criteria_start_from_the_frequencies(criterion, options):
 
 
 CONFS = [*Path(__file__).parents[3].glob("conf/*.yaml"), *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml")]
+CONFS = [path for path in CONFS if path.parent.name != "grids"]  # these are lists of runs
 
 
 @pytest.mark.parametrize("path", CONFS, ids=lambda path: f"{path.parts[-3]}-{path.parts[-2]}-{path.stem}")
 def test_every_settings_file_makes_a_model(path):
-    with torch.device("meta"):
-        LanguageModel(from_yaml(Settings, path), 100)
+    with torch.device("meta"):  # of more ids than the highest cut-off
+        LanguageModel(from_yaml(Settings, path), 210_000, words=SimpleNamespace(size=210_000))

@@ -8,9 +8,10 @@ import torch
 from toys import OBJECTIVE, settings
 
 from lmtools.checkpoint import Progress, load_training, save_training
+from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Optim
-from lmtools.train.optim import Joint, build_optimiser, clip_gradients
+from lmtools.train.optim import OPTIMISERS, Joint, build_optimiser, clip_gradients, learning_rate
 
 SIZE = 60
 COUNTS = np.arange(SIZE, 0, -1)
@@ -36,12 +37,12 @@ def step(lm, optimiser, seed, longest=0.0):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("family", OBJECTIVE)
-def test_sgd_with_sparse_gradients_is_sgd(family, tied):
+@pytest.mark.parametrize(("family", "name"), [*((family, "sgd") for family in OBJECTIVE), ("lstm", "adagrad")])
+def test_sparse_gradients_change_nothing(family, name, tied):
     """The same updates with the gradients dense and sparse, clipped, embedding and output matrix shared or not."""
     weights = []
     for sparse in (False, True):
-        lm = model(family, tied=tied, name="sgd", lr=0.5, sparse=sparse)
+        lm = model(family, tied=tied, name=name, lr=0.5, sparse=sparse)
         optimiser = build_optimiser(lm, lm.settings.optim)
         assert isinstance(optimiser, Joint) == sparse and len(lm.sparse_parameters()) == (0 if not sparse else 1 if tied else 2)
         for seed in range(4):
@@ -75,8 +76,8 @@ def test_adam_moves_only_the_rows_in_use():
     assert change.max() == pytest.approx(0.01, rel=1e-3)  # Adam's first step is the learning rate, whatever the gradient
 
 
-@pytest.mark.parametrize("name", ["adam", "sgd"])
-def test_a_sparse_optimiser_goes_on_to_the_bit(tmp_path, name):
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_an_optimiser_goes_on_to_the_bit(tmp_path, name):
     whole = model(name=name, lr=0.01)
     optimiser = build_optimiser(whole, whole.settings.optim)
     for seed in range(3):
@@ -98,3 +99,66 @@ def test_a_full_criterion_with_a_sparse_embedding():
     assert shared.sparse_parameters() == [] and [p is apart.trunk.lookup.weight for p in apart.sparse_parameters()] == [True]
     for lm in (shared, apart):
         step(lm, build_optimiser(lm, lm.settings.optim), 1, longest=1.0)
+
+
+RATES = (0.5, 0.5, 0.2, 0.2, 0.05)  # falls while it runs
+
+
+def moved(name, decay, gradients):
+    """A matrix after each update by an optimiser of ours, starting from ones."""
+    lm = model(name=name, sparse=False)
+    for parameter in lm.parameters():
+        parameter.requires_grad_(False)
+    lm.matrix = torch.nn.Parameter(torch.ones(gradients[0].shape))
+    optimiser, course = build_optimiser(lm, Optim(name=name, weight_decay=decay, momentum=0.9)), []
+    for rate, gradient in zip(RATES, gradients, strict=True):
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        lm.matrix.grad = torch.from_numpy(gradient).float()
+        optimiser.step()
+        course.append(lm.matrix.detach().double().numpy().copy())
+    return course
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_nag_is_the_plain_recursion(decay):
+    """In the form of Sutskever et al. (2013): the model holds the point theta + mu v that looks ahead, and v is rescaled with the rate."""
+    gradients = list(np.random.default_rng(0).normal(size=(len(RATES), 3, 2)))
+    point, velocity, last = np.ones((3, 2)), np.zeros((3, 2)), RATES[0]
+    for found, rate, gradient in zip(moved("nag", decay, gradients), RATES, gradients, strict=True):
+        theta = point * (1 - rate * decay) - 0.9 * velocity * rate / last
+        velocity, last = 0.9 * velocity * rate / last - rate * gradient, rate
+        point = theta + velocity + 0.9 * velocity
+        np.testing.assert_allclose(found, point, rtol=1e-5)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_adagrad_divides_by_the_root_of_one_and_all_squares(decay):
+    gradients = list(np.random.default_rng(0).normal(size=(len(RATES), 3, 2)))
+    point = np.ones((3, 2))
+    for n, (found, rate) in enumerate(zip(moved("adagrad", decay, gradients), RATES, strict=True), 1):
+        point = point * (1 - rate * decay) - rate * gradients[n - 1] / np.sqrt(1 + np.square(gradients[:n]).sum(0))
+        np.testing.assert_allclose(found, point, rtol=1e-5)
+
+
+def test_nag_takes_a_first_gradient_at_any_step():
+    """A rare cluster of an adaptive softmax has no gradient until one of its words comes."""
+    early, late = (torch.nn.Parameter(torch.ones(2)) for _ in range(2))
+    optimiser = OPTIMISERS["nag"]([{"params": [early, late]}], Optim(lr=0.1, momentum=0.9))
+    for count in range(2):
+        early.grad, late.grad = torch.ones(2), torch.ones(2) if count else None
+        optimiser.step()
+    assert late.tolist() == pytest.approx([1 - 0.19] * 2) and early.tolist() == pytest.approx([1 - 0.19 - 0.271] * 2)
+
+
+def test_nag_needs_dense_gradients():
+    assert model(name="nag").sparse_parameters() == []
+    with pytest.raises(UserError, match=r"optim.sparse: nag moves every row .* give optim.sparse=false"):
+        build_optimiser(model(name="nag", sparse=True), Optim(name="nag"))
+
+
+def test_the_learning_rate_of_a_plateau():
+    optim = Optim(lr=0.8, warmup=4, decay="plateau", shrink=0.25)
+    assert [learning_rate(optim, step, 100) for step in (0, 1, 3, 4, 99)] == pytest.approx([0.2, 0.4, 0.8, 0.8, 0.8])
+    assert [learning_rate(optim, step, 100, shrunk=2) for step in (1, 50)] == pytest.approx([0.025, 0.05])
+    assert learning_rate(dataclasses.replace(optim, decay="none"), 50, 100, shrunk=2) == 0.8

@@ -1,0 +1,178 @@
+"""Causal convolution over time as matrix products, by fewer multiplications than the definition has.
+
+Over even and odd times apart, a filter h of even lags h0 and odd lags h1 needs three half-length filters at half the rate instead of
+four (fast FIR algorithm; Mou and Duhamel 1991, Short-length FIR filters and their use in fast nonrecursive filtering), here in the
+form in which no output is a difference of things that lie after it:
+
+    p = (h0 + h1) * even,   q = h1 * (odd one step ago - even),   r = h0 * (odd - even);   even output = p + q,  odd output = p + r
+
+and each of the three again so. Two such halvings of a kernel of 4 leave 9/16 of the multiplications, and no result depends on a later
+input, bit for bit. A filter that is halved no further is one product with the windows of its input (im2col).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+MOST = 2  # halvings: each costs a little precision, and kernels are short
+ADDITIONS = 40  # multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an output
+FILTERS = 48  # and as long as making and reading its filters takes for a weight
+
+
+def causal_convolution(x: Tensor, weight: Tensor, bias: Tensor, halvings: int | None = None) -> Tensor:
+    """y[t] = bias + sum over j of x[t - (k - 1) + j] weight[j], with zeros before the beginning: (B, T, C), (k, C, O), (O,) -> (B, T, O).
+
+    The precision is autocast's where it is on. `halvings` None: as many as are fastest.
+    """
+    kind = precision(x)
+    if halvings is None:
+        halvings = best_halvings(weight.shape, x.shape, kind, x.device)
+    if not torch.is_grad_enabled():
+        return CausalConvolution.compute(x.to(kind), weight.to(kind), bias.to(kind), halvings)
+    return CausalConvolution.apply(x, weight, bias, kind, halvings)
+
+
+def precision(x: Tensor) -> torch.dtype:
+    """The precision of matrix products: autocast's where it is on, else that of `x`."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
+def best_halvings(weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device) -> int:
+    """How many halvings are fastest; none in low precision, where differences of inputs would be rounded once more, nor on a GPU."""
+    if device.type != "cpu" or kind not in (torch.float32, torch.float64):
+        return 0
+    (batch, length, channels), kernel = x, weight[0]
+    costs = []  # in multiply-adds for one of the outputs' channels
+    for halvings in range(MOST + 1):
+        rows = batch * padded(length, halvings)
+        work = rows * (multiplications(kernel, halvings) * channels + ADDITIONS * halvings)
+        costs.append(work + FILTERS * halvings * kernel * channels)
+    return costs.index(min(costs))
+
+
+def multiplications(kernel: int, halvings: int) -> float:
+    """Products with the state of one time that one output takes."""
+    if kernel == 1 or halvings == 0:
+        return kernel
+    return (2 * multiplications(kernel - kernel // 2, halvings - 1) + multiplications(kernel // 2, halvings - 1)) / 2
+
+
+def padded(length: int, halvings: int) -> int:
+    """The length up to which time is filled with zeros, so that it can be halved."""
+    return -(-length >> halvings) << halvings
+
+
+class CausalConvolution(torch.autograd.Function):
+    """The convolution and its gradients; windows are made again for the gradients instead of being kept."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias, kind, halvings):
+        low_x, low_weight = x.to(kind), weight.to(kind)
+        ctx.save_for_backward(low_x, low_weight)
+        ctx.halvings, ctx.kinds = halvings, (x.dtype, weight.dtype, bias.dtype)
+        return CausalConvolution.compute(low_x, low_weight, bias.to(kind), halvings)
+
+    @staticmethod
+    def compute(x, weight, bias, halvings):
+        """The convolution of inputs of any length."""
+        length = x.shape[1]
+        return convolve(fill(x, halvings), weight, bias, halvings)[:, :length]
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        (x, weight), length = ctx.saved_tensors, grad.shape[1]
+        kinds = ctx.kinds
+        grad_x, grad_weight = gradients(fill(x, ctx.halvings), weight, fill(grad.to(x.dtype), ctx.halvings), ctx.halvings)
+        grad_bias = grad.sum((0, 1), dtype=kinds[2])
+        return grad_x[:, :length].to(kinds[0]), grad_weight.to(kinds[1]), grad_bias, None, None
+
+
+def fill(x: Tensor, halvings: int) -> Tensor:
+    """`x` with zeros after its end where its length cannot be halved."""
+    lacking = padded(x.shape[1], halvings) - x.shape[1]
+    return F.pad(x, (0, 0, 0, lacking)) if lacking else x
+
+
+def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> Tensor:
+    """The convolution where the length (B, T, C) can be halved so often; (B, T, O)."""
+    if halvings == 0 or len(weight) == 1:
+        seen = windows(x, len(weight))
+        matrix = weight.reshape(-1, weight.shape[-1])
+        return (seen @ matrix if bias is None else torch.addmm(bias, seen, matrix)).unflatten(0, x.shape[:2])
+    both, odd, even = filters(weight)
+    p = convolve(x[:, ::2], both, bias, halvings - 1)  # is in every output, and the bias with it
+    q, r = (convolve(y, h, None, halvings - 1) for y, h in zip(differences(x), (odd, even), strict=True))
+    result = p.new_empty(*x.shape[:2], weight.shape[-1])
+    torch.add(p, q, out=result[:, ::2])
+    torch.add(p, r, out=result[:, 1::2])
+    return result
+
+
+def gradients(x: Tensor, weight: Tensor, grad: Tensor, halvings: int) -> tuple[Tensor, Tensor]:
+    """The gradients of `convolve` by `x` and `weight`, from that by its result."""
+    if halvings == 0 or len(weight) == 1:
+        return window_gradients(x, weight, grad)
+    both, odd, even = filters(weight)
+    after_q, after_r = differences(x)
+    grad_even, grad_odd = grad[:, ::2], grad[:, 1::2]
+    by_p, by_both = gradients(x[:, ::2], both, grad_even + grad_odd, halvings - 1)
+    by_q, by_odd = gradients(after_q, odd, grad_even, halvings - 1)
+    by_r, by_even = gradients(after_r, even, grad_odd, halvings - 1)
+    grad_x, grad_weight = x.new_empty(x.shape), torch.empty_like(weight)
+    torch.sub(by_p, by_q, out=grad_x[:, ::2]).sub_(by_r)
+    grad_x[:, 1::2] = by_r
+    grad_x[:, 1:-1:2] += by_q[:, 1:]
+    of_even, of_odd = phases(grad_weight)
+    torch.add(by_even, by_both, out=of_even)
+    torch.add(by_odd, by_both[-len(by_odd) :], out=of_odd)
+    return grad_x, grad_weight
+
+
+def phases(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Views of the filter's even lags (k + 1) // 2 and odd lags k // 2; lag 0 is its last row."""
+    kernel = len(weight)
+    return weight[(kernel - 1) % 2 :: 2], weight[kernel % 2 :: 2]
+
+
+def filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The filters of p, q and r."""
+    even, odd = phases(weight)
+    both = even.clone()
+    both[-len(odd) :] += odd
+    return both, odd, even
+
+
+def differences(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The inputs of q and r, (B, T / 2, C) each."""
+    even, odd = x[:, ::2], x[:, 1::2]
+    before = even.neg()
+    before[:, 1:] += odd[:, :-1]
+    return before, odd - even
+
+
+def windows(x: Tensor, kernel: int) -> Tensor:
+    """What each output sees, the oldest first: (B, T, C) -> (B * T, k * C)."""
+    batch, length, channels = x.shape
+    if kernel == 1:
+        return x.reshape(-1, channels)
+    longer = x.new_zeros(batch, kernel - 1 + length, channels)
+    longer[:, kernel - 1 :] = x
+    return longer.as_strided((batch, length, kernel * channels), (longer.stride(0), channels, 1)).reshape(-1, kernel * channels)
+
+
+def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of a product with windows by its input (B, T, C), where they overlap summed, and by the filter."""
+    kernel, length = len(weight), x.shape[1]
+    rows = grad.reshape(-1, grad.shape[-1])
+    grad_weight = (windows(x, kernel).T @ rows).view(weight.shape)
+    apart = (rows @ weight.reshape(-1, weight.shape[-1]).T).view(len(x), length, kernel, -1)
+    if kernel == 1:
+        return apart[:, :, 0], grad_weight
+    grad_x = apart[:, :, -1].float() if x.dtype == torch.bfloat16 else apart[:, :, -1].clone()
+    for lag in range(1, min(kernel, length)):
+        grad_x[:, :-lag] += apart[:, lag:, -1 - lag]
+    return grad_x, grad_weight

@@ -1,0 +1,105 @@
+"""ELMo (Peters et al. 2018) and subword ELMo (Li et al. 2019): words spelled by characters or pieces, read by an LSTM from either side."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lmtools.errors import UserError
+from lmtools.models.dropout import Dropout
+from lmtools.models.projected import Packing, TwoWayLstm
+from lmtools.models.spelling import Speller
+
+PUBLISHED = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+
+
+@dataclass(frozen=True)
+class ElmoConfig:
+    """The size of an ELMo; the defaults are the published ones of both papers."""
+
+    piece_dim: int = 16  # of the embedding of a character or piece
+    filters: tuple[tuple[int, ...], ...] = PUBLISHED  # pairs: how many pieces a filter sees, how many such filters
+    highway: int = 2  # layers
+    dim: int = 512  # of a word's vector and of each direction's states
+    units: int = 4096
+    layers: int = 2
+    dropout: float = 0.1  # on what each LSTM reads, and on the states before the output layer
+    cell_clip: float = 3.0  # cells stay within it; 0: wherever they go
+    projection_clip: float = 3.0  # so do states
+
+    positions = sys.maxsize  # not a setting: an LSTM reads inputs of any length
+
+    def __post_init__(self):
+        if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
+            raise UserError(f"arch.filters: {self.filters} are no pairs of width and count; write them as in [[1, 32], [2, 64]]")
+        for name in ("piece_dim", "dim", "units", "layers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"arch.{name}: {getattr(self, name)} is too small; give at least 1")
+        for name in ("highway", "cell_clip", "projection_clip"):
+            if getattr(self, name) < 0:
+                raise UserError(f"arch.{name}: {getattr(self, name)} is negative; give 0 for none")
+
+
+class Elmo(nn.Module):
+    """The left-to-right state of position t has read words 0..t, the right-to-left one the last word down to t.
+
+    Inputs (B, T) are places in `spellings` (U, L), right-padded piece ids of each distinct word. Padding has no part in any computation.
+    """
+
+    Config = ElmoConfig
+    two_way = True  # it goes with the two-way objective, and only with it
+
+    def __init__(self, config: ElmoConfig, vocabulary: int):
+        super().__init__()
+        self.config = config
+        self.speller = Speller(vocabulary, config.piece_dim, config.filters, config.highway, config.dim)
+        sizes = config.dim, config.units, config.cell_clip, config.projection_clip
+        self.lstms = nn.ModuleList(TwoWayLstm(*sizes) for _ in range(config.layers))
+        self.dropout = Dropout(config.dropout)
+
+    @property
+    def lookup(self) -> nn.Embedding:
+        """The table of input embeddings, (V, piece_dim)."""
+        return self.speller.pieces
+
+    @property
+    def shared(self) -> None:
+        """No matrix is the output layer's too: words come out, pieces go in."""
+        return
+
+    @property
+    def width(self) -> int:
+        """The columns of the output matrix."""
+        return self.config.dim
+
+    def describe(self) -> str:
+        """How far its filters see."""
+        widths = [width for width, _ in self.config.filters]
+        return f"{sum(count for _, count in self.config.filters):,} filters over {min(widths)} to {max(widths)} pieces of a word"
+
+    def hidden(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Tensor:
+        """The last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those of the right-to-left one; 0 at padding."""
+        packing = Packing.of(lengths, inputs.shape[1])
+        *_, last = self.passes(inputs, packing, spellings)
+        return packing.unpacked(last)
+
+    def layers(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> list[Tensor]:
+        """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice, then each LSTM; 0 at padding."""
+        packing = Packing.of(lengths, inputs.shape[1])
+        both = (packing.unpacked(states).unflatten(1, (2, -1)) for states in self.passes(inputs, packing, spellings))  # (B, 2, T, D)
+        return [states.transpose(1, 2).flatten(2) for states in both]
+
+    def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
+        """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's input is added to its output."""
+        state = F.embedding(inputs.flatten()[packing.places], self.speller(spellings))
+        yield state
+        for number, layer in enumerate(self.lstms):
+            read = self.dropout(state)
+            state = layer(read, packing) + (read if number else 0)
+            yield state
+
+    def head(self, states: Tensor) -> Tensor:
+        """States (N, D) ready for the output matrix."""
+        return self.dropout(states)

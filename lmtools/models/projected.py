@@ -1,0 +1,166 @@
+"""Two LSTMs with projections, one from the left and one from the right, over sentences that stand packed without any padding.
+
+nn.LSTM with `proj_size` does not clip, has no fast kernel on a CPU, and adds to the gradients of all weights at every step. Here both
+directions are one product a step, and the gradients of each weight one product in all, which saves the more the larger the weights are.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward  # (gradient, activation), in one pass
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the N positions of a right-padded batch (B, T) stand that hold words: step after step, the longest sentences first.
+
+    `sizes`: how many sentences have a t-th position. `places` (2, N): which flat position of the batch each is, for a reader from the left
+    and one from the right, who begins with each sentence's own last word.
+    """
+
+    sizes: list[int]
+    places: Tensor
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, lengths: Tensor, width: int) -> "Packing":
+        """The packing of sentences of these `lengths` (B,), of at least one word, in a batch of `width` columns."""
+        descending, order = lengths.cpu().sort(descending=True, stable=True)
+        step = torch.arange(int(descending[0]))[:, None]
+        here = step < descending  # (T, B)
+        left, right = order * width + step, order * width + descending - 1 - step
+        places = torch.stack([left[here], right[here]]).to(lengths.device, non_blocking=True)
+        return cls(here.sum(1).tolist(), places, (len(lengths), width))
+
+    def unpacked(self, states: Tensor) -> Tensor:
+        """States (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of the other; 0 where there is no word."""
+        rows, width = self.shape
+        direction = torch.arange(2, device=states.device)[:, None]
+        places = self.places + (self.places // width + direction) * width
+        empty = states.new_zeros(rows * 2 * width, states.shape[-1])
+        return empty.index_copy(0, places.flatten(), states.flatten(0, 1)).view(rows, 2 * width, -1)
+
+    @cached_property
+    def steps(self) -> list[tuple[slice, slice]]:
+        """For each step its rows among the N, and those of the same sentences one step before (none for the first step)."""
+        firsts = [0, *torch.tensor(self.sizes).cumsum(0).tolist()]
+        before = [slice(0, 0), *(slice(first, first + size) for first, size in zip(firsts, self.sizes[1:], strict=False))]
+        return [(slice(first, first + size), old) for first, size, old in zip(firsts, self.sizes, before, strict=False)]
+
+
+class Steps(torch.autograd.Function):
+    """The outputs (2, N, D) of both LSTMs for inputs x (2, N, D); matrix products are in x's precision, cells in float32 at least.
+
+    inputs (2, D, 4 U), bias (2, 1, 4 U), recurrent (2, D, 4 U), projection (2, U, D), for the gates input, forget, cell, output. A clip
+    of 0 is none; what is clipped has no gradient.
+    """
+
+    @staticmethod
+    def forward(ctx, x, inputs, bias, recurrent, projection, steps, cell_clip, clip):
+        gates = torch.baddbmm(bias, x, inputs)
+        cells = x.new_empty(*x.shape[:2], projection.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
+        outputs = torch.empty_like(x)
+        for rows, before in steps:
+            if before.stop:
+                gates[:, rows].baddbmm_(outputs[:, before], recurrent)
+            i, f, g, o = activated(gates[:, rows], cells.dtype)
+            cell = torch.mul(i, g, out=cells[:, rows])
+            if before.stop:
+                cell.addcmul_(f, cells[:, before])
+            read = o * clamped(cell, cell_clip).tanh()
+            outputs[:, rows] = clamped(torch.bmm(read.to(x.dtype), projection), clip)
+        ctx.save_for_backward(x, inputs, recurrent, projection, gates, cells, outputs)
+        ctx.rest = steps, cell_clip, clip
+        return outputs
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad):
+        x, inputs, recurrent, projection, gates, cells, outputs = ctx.saved_tensors
+        steps, cell_clip, clip = ctx.rest
+        d_gates, d_outputs, read = torch.empty_like(gates), grad.clone(), x.new_empty(cells.shape)
+        d_later = cells[:, :0]  # the gradient of the cells (2, rows, U) by way of the step after
+        for rows, before in reversed(steps):
+            d_output = passed(d_outputs[:, rows], outputs[:, rows], clip)
+            d_read = torch.bmm(d_output, projection.mT).to(cells.dtype)
+            now = gates[:, rows].to(cells.dtype), cells[:, rows], cells[:, before]
+            read[:, rows], d_gates[:, rows], d_later = cell_backward(d_read, d_later, *now, cell_clip)
+            if before.stop:
+                d_outputs[:, before].baddbmm_(d_gates[:, rows], recurrent.mT)
+        old = torch.cat([outputs[:, before] for _, before in steps], dim=1)
+        first = steps[0][0].stop  # the first step has no step before
+        return (
+            torch.bmm(d_gates, inputs.mT), torch.bmm(x.mT, d_gates), d_gates.sum(1, keepdim=True),
+            torch.bmm(old.mT, d_gates[:, first:]), torch.bmm(read.mT, d_outputs), None, None, None,
+        )  # fmt: skip
+
+
+def activated(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
+    """A step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU is slow where precisions mix."""
+    values = gates.to(kind)
+    i, f, g, o = values.chunk(4, dim=-1)
+    activations = i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
+    if values is not gates:
+        gates.copy_(values)
+    return activations
+
+
+def cell_backward(d_read, d_later, gates, cell, old_cell, cell_clip) -> tuple[Tensor, Tensor, Tensor]:
+    """Of one step: o tanh(c), which the projection reads; the gradient of the gates before their activation; that of the cells before.
+
+    `d_read` (2, rows, U) is the gradient of o tanh(c), `d_later` (2, fewer rows, U) that of the cells by way of the next step.
+    """
+    (i, f, g, o), d_gates, tanh = gates.chunk(4, dim=-1), torch.empty_like(gates), cell.tanh()
+    d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=-1)
+    d_cell = tanh_backward(d_read * o, tanh)
+    d_cell[:, : d_later.shape[1]] += d_later
+    passed(d_cell, cell, cell_clip)
+    sigmoid_backward.grad_input(d_cell * g, i, grad_input=d_i)
+    tanh_backward.grad_input(d_cell * i, g, grad_input=d_g)
+    sigmoid_backward.grad_input(d_read * tanh, o, grad_input=d_o)
+    if old_cell.shape[1]:
+        sigmoid_backward.grad_input(d_cell * old_cell, f, grad_input=d_f)
+    else:
+        d_f.zero_()
+    return o * tanh, d_gates, d_cell.mul_(f)
+
+
+def clamped(values: Tensor, clip: float) -> Tensor:
+    """The values, in place, within `clip` of 0, or as they are where it is 0."""
+    return values.clamp_(-clip, clip) if clip else values
+
+
+def passed(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
+    """The gradient, in place, 0 where the values were clipped."""
+    return gradient.mul_(values.abs() < clip) if clip else gradient
+
+
+class TwoWayLstm(nn.Module):
+    """One layer of both directions with separate weights: packed inputs (2, N, D) to outputs (2, N, D)."""
+
+    def __init__(self, dim: int, units: int, cell_clip: float, clip: float):
+        super().__init__()
+        self.clips = cell_clip, clip
+        self.inputs = nn.Parameter(torch.empty(2, dim, 4 * units))
+        self.recurrent = nn.Parameter(torch.empty(2, dim, 4 * units))
+        self.bias = nn.Parameter(torch.zeros(2 * 4 * units))  # a vector, so that no weight decay applies to it
+        self.projection = nn.Parameter(torch.empty(2, units, dim))
+        bound = math.sqrt(6 / (2 * dim + 4 * units))  # Glorot's, of input and recurrent matrix as one
+        nn.init.uniform_(self.inputs, -bound, bound)
+        nn.init.uniform_(self.recurrent, -bound, bound)
+        bound = math.sqrt(6 / (units + dim))
+        nn.init.uniform_(self.projection, -bound, bound)
+        with torch.no_grad():
+            self.bias.view(2, 4, units)[:, 1] = 1.0  # remember at first
+
+    def forward(self, x: Tensor, packing: Packing) -> Tensor:
+        device = x.device.type
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+        x, inputs, bias, recurrent, projection = (
+            tensor.to(kind) for tensor in (x, self.inputs, self.bias.view(2, 1, -1), self.recurrent, self.projection)
+        )
+        return Steps.apply(x, inputs, bias, recurrent, projection, packing.steps, *self.clips)

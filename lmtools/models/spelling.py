@@ -1,0 +1,110 @@
+"""Vectors of words out of their spellings: convolutions over pieces, the maximum over a word's windows, highway layers, a projection.
+
+The encoder of Jozefowicz et al. 2016 as ELMo has it (Peters et al. 2018). A filter of width w sees a word of n pieces through the n - w + 1
+windows that lie inside it, or through one, filled up with zeros, where the word is shorter than the filter. Windows that padding would
+make are never computed: all the windows there are stand in one matrix, the first of every word, then the second of those that have one ...
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lmtools.subword import PAD
+
+CARRY = -2.0  # the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried through
+
+
+class Largest(torch.autograd.Function):
+    """The maximum over each word's windows, (U, F), of all windows' values (M, F); the first of equal ones has the gradient.
+
+    `sizes`: how many words have a first window, a second ...; the words with most windows come first.
+    """
+
+    @staticmethod
+    def forward(ctx, values: Tensor, sizes: Sequence[int]) -> Tensor:
+        first, *later = values.split(sizes)
+        best, winner = first.clone(), torch.zeros_like(first, dtype=torch.int16)
+        for number, window in enumerate(later, 1):
+            size = len(window)
+            winner[:size].masked_fill_(window > best[:size], number)
+            torch.maximum(best[:size], window, out=best[:size])
+        ctx.save_for_backward(winner)
+        ctx.sizes = sizes
+        return best
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad: Tensor):
+        (winner,) = ctx.saved_tensors
+        every = grad.new_empty(sum(ctx.sizes), grad.shape[1])
+        for number, window in enumerate(every.split(ctx.sizes)):
+            torch.mul(grad[: len(window)], winner[: len(window)] == number, out=window)
+        return every, None
+
+
+class Convolution(nn.Module):
+    """`count` filters that see `width` pieces at once."""
+
+    def __init__(self, width: int, piece_dim: int, count: int):
+        super().__init__()
+        self.width = width
+        self.filters = nn.Linear(width * piece_dim, count)
+        nn.init.uniform_(self.filters.weight, -0.05, 0.05)
+        nn.init.zeros_(self.filters.bias)
+
+    def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        """The largest value of each filter, (U, count), of `vectors` (U, L, piece_dim) that are 0 after each word's end.
+
+        `lengths` (U,), on the CPU, descend; L is at least the longest word and the width together, less one.
+        """
+        windows = (lengths - self.width).clamp(min=0) + 1
+        here = torch.arange(int(windows[0]))[:, None] < windows  # (windows of the longest word, U)
+        number, word = here.nonzero(as_tuple=True)
+        places = (word * vectors.shape[1] + number)[:, None] + torch.arange(self.width)  # (M, width)
+        seen = F.embedding(places.to(vectors.device, non_blocking=True), vectors.flatten(0, 1)).flatten(1)  # (M, width * piece_dim)
+        return Largest.apply(self.filters(seen), here.sum(1).tolist())
+
+
+class Highway(nn.Module):
+    """g * relu(A x + a) + (1 - g) * x with the gate g = sigmoid(B x + b), (N, D) -> (N, D) (Srivastava et al. 2015)."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.both = nn.Linear(dim, 2 * dim)  # A above B
+        nn.init.normal_(self.both.weight, std=dim**-0.5)
+        with torch.no_grad():
+            self.both.bias.view(2, dim).copy_(torch.tensor([[0.0], [CARRY]]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        changed, gate = self.both(x).chunk(2, dim=-1)
+        return torch.lerp(x.to(changed.dtype), changed.relu(), gate.sigmoid())
+
+
+class Speller(nn.Module):
+    """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim); how much padding follows changes no bit of them."""
+
+    def __init__(self, vocabulary: int, piece_dim: int, filters: Sequence[tuple[int, int]], highways: int, dim: int):
+        super().__init__()
+        self.pieces = nn.Embedding(vocabulary, piece_dim)
+        self.convolutions = nn.ModuleList(Convolution(width, piece_dim, count) for width, count in filters)
+        channels = sum(count for _, count in filters)
+        self.highways = nn.Sequential(*(Highway(channels) for _ in range(highways)))
+        self.projection = nn.Linear(channels, dim)
+        nn.init.uniform_(self.pieces.weight, -1.0, 1.0)
+        nn.init.normal_(self.projection.weight, std=channels**-0.5)
+        nn.init.zeros_(self.projection.bias)
+
+    def forward(self, spellings: Tensor) -> Tensor:
+        lengths, order = (spellings != PAD).sum(1).cpu().sort(descending=True, stable=True)
+        place = order.argsort().to(spellings.device, non_blocking=True)
+        return self.projection(self.highways(self.pooled(spellings[order.to(spellings.device)], lengths)))[place]
+
+    def pooled(self, spellings: Tensor, lengths: Tensor) -> Tensor:
+        """What the filters find in words of descending `lengths`, (U, channels)."""
+        spellings = spellings[:, : max(1, int(lengths[0]))]
+        vectors = self.pieces(spellings) * (spellings != PAD).unsqueeze(-1)  # (U, L, piece_dim): zeros after the end
+        widest = max(convolution.width for convolution in self.convolutions)
+        vectors = F.pad(vectors, (0, 0, 0, widest - 1))
+        return torch.cat([convolution(vectors, lengths) for convolution in self.convolutions], dim=1).relu()

@@ -1,0 +1,213 @@
+"""Several processes that train one model, as torchrun starts them: each takes its share of every batch, and gradients are summed.
+
+What is drawn for a batch (masks, noise) is drawn for the whole of it in every process alike, so that the number of processes changes
+nothing but the order of sums; dropout differs between processes. The first process alone writes and prints.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from lmtools.errors import UserError
+from lmtools.lm import choose_device
+from lmtools.objectives import Examples
+
+BUCKET = 1 << 26  # bytes of gradients that are summed at a time
+TIMEOUT = timedelta(minutes=30)  # without an answer of another process; the first of them hashes corpora and writes checkpoints
+
+
+class Told(UserError):
+    """A user's mistake that the first process tells of, so that the others need not."""
+
+
+class World:
+    """All processes of a training: this one alone. `rank` is its number of `size`; `Several` does what has to be done among more."""
+
+    rank, size = 0, 1
+
+    @property
+    def first(self) -> bool:
+        """Whether this process is the one that writes and prints."""
+        return self.rank == 0
+
+    def device(self, name: str) -> torch.device:
+        """The device of this process; `auto` is the GPU where there is one."""
+        return choose_device(name)
+
+    def agree(self, work: Callable):
+        """What `work` returns here, after all processes have done theirs; a UserError of one is a UserError of all."""
+        return work()
+
+    def error(self, message: str) -> UserError:
+        """What to raise for a mistake that all processes have seen."""
+        return UserError(message)
+
+    def sum(self, number: float) -> float:
+        """The sum of a number over all processes."""
+        return number
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is set in one of the processes."""
+        return flag
+
+    def total(self, value: Tensor) -> Tensor:
+        """The sum of a tensor over all processes."""
+        return value
+
+    def share(self, examples: Examples) -> Examples:
+        """Every `size`-th sentence of a batch, those of this process."""
+        return examples
+
+    def interleaved(self, tensor: Tensor) -> Tensor:
+        """Rows of which this process has every `size`-th, all of them in order."""
+        return tensor
+
+    def add_gradients(self, parameters: Iterable[nn.Parameter], sparse: Iterable[nn.Parameter]) -> None:
+        """Make every gradient the sum over all processes."""
+
+
+class Several(World):
+    """More than one process, each on a device of its own; host values go by gloo, those of GPUs by NCCL."""
+
+    def __init__(self):
+        self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+    def device(self, name):
+        if name in ("auto", "cuda") and torch.cuda.is_available():
+            name = f"cuda:{os.environ.get('LOCAL_RANK', self.rank)}"
+        device = choose_device(name)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        return device
+
+    def agree(self, work):
+        result, error = None, None
+        try:
+            result = work()
+        except (UserError, OSError) as wrong:
+            error = str(wrong)
+        errors = [None] * self.size
+        with answered():
+            dist.all_gather_object(errors, error)
+        if any(errors):
+            raise self.error(next(filter(None, errors)))
+        return result
+
+    def error(self, message):
+        return UserError(message) if self.first else Told(message)
+
+    def sum(self, number):
+        return type(number)(self.total(torch.tensor(float(number), dtype=torch.float64)).item())
+
+    def any(self, flag):
+        return bool(self.sum(int(flag)))
+
+    def total(self, value):
+        with answered():
+            dist.all_reduce(value)
+        return value
+
+    def share(self, examples):
+        count, width = examples.inputs.shape
+        states = width * (1 if examples.spellings is None else 2)  # of a sentence; two-way models have one a direction
+        sentence, place = examples.rows // states, examples.rows % states
+        own = sentence % self.size == self.rank
+        rows = sentence[own] // self.size * states + place[own]
+        mine = slice(self.rank, count, self.size)
+        inputs, spellings = examples.inputs[mine], examples.spellings
+        if spellings is not None:
+            words, inputs = inputs.unique(return_inverse=True)
+            spellings = spellings[words]
+        return Examples(inputs, examples.lengths[mine], rows, examples.targets[own], spellings)
+
+    def interleaved(self, tensor):
+        return torch.stack(self.gathered(tensor), dim=1).flatten(0, 1)
+
+    def gathered(self, tensor: Tensor) -> list[Tensor]:
+        """A tensor of equal shape from each process."""
+        parts = [torch.empty_like(tensor) for _ in range(self.size)]
+        with answered():
+            dist.all_gather(parts, tensor.contiguous())
+        return parts
+
+    def add_gradients(self, parameters, sparse):
+        """See World; a parameter that no process used keeps no gradient, one that only others used gets theirs."""
+        parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
+        used = self.total(torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)).tolist()
+        parameters = [p for p, count in zip(parameters, used, strict=True) if count]
+        for parameter in parameters:
+            if id(parameter) in rowwise:
+                parameter.grad = self.add_rows(parameter)
+            elif parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        for bucket in buckets([p.grad for p in parameters if id(p) not in rowwise]):
+            flat = self.total(torch.cat([gradient.flatten() for gradient in bucket]))
+            for gradient, summed in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
+                gradient.copy_(summed.view_as(gradient))
+
+    def add_rows(self, parameter: nn.Parameter) -> Tensor:
+        """The sum of a sparse gradient: the rows of all processes, each once."""
+        rows, values = torch.zeros(0, dtype=torch.long, device=parameter.device), parameter.detach()[:0]
+        if parameter.grad is not None:
+            own = parameter.grad.coalesce()
+            rows, values = own.indices()[0], own.values()
+        counts = [int(count) for count in self.gathered(torch.tensor(len(rows)))]
+        missing = max(counts) - len(rows)  # all processes send as many rows as the one that has most
+        rows = self.gathered(torch.cat([rows, rows.new_zeros(missing)]))
+        values = self.gathered(torch.cat([values, values.new_zeros(missing, *values.shape[1:])]))
+        cut = (torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)]) for parts in (rows, values))
+        return torch.sparse_coo_tensor(next(cut)[None], next(cut), parameter.shape, check_invariants=False).coalesce()
+
+
+def buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+    """Gradients in groups of one type and about BUCKET bytes."""
+    group, size = [], 0
+    for gradient in gradients:
+        if group and (size + gradient.nbytes > BUCKET or gradient.dtype != group[0].dtype):
+            yield group
+            group, size = [], 0
+        group.append(gradient)
+        size += gradient.nbytes
+    if group:
+        yield group
+
+
+@contextlib.contextmanager
+def answered() -> Iterator[None]:
+    """A context in which others are waited for; UserError where one of them has ended or does not answer."""
+    try:
+        yield
+    except RuntimeError as error:
+        cause = str(error).strip().splitlines()[0][:100]
+        raise UserError(f"another process of this training has ended or does not answer ({cause}); see what it says") from None
+
+
+def first_process() -> bool:
+    """Whether this process is the first, or the only one, that torchrun started."""
+    return int(os.environ.get("WORLD_SIZE", 1)) == 1 or int(os.environ["RANK"]) == 0
+
+
+@contextlib.contextmanager
+def joined(device: str) -> Iterator[World]:
+    """The world of this process, which torchrun's environment variables describe; without them a world of one.
+
+    Whoever trains more than once in a process opens torch's process group before: a second one in its place may never come about.
+    """
+    if int(os.environ.get("WORLD_SIZE", 1)) == 1:
+        yield World()
+        return
+    if dist.is_initialized():
+        yield Several()
+        return
+    gpu = device != "cpu" and torch.cuda.is_available()
+    with answered():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", timeout=TIMEOUT)
+    try:
+        yield Several()
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,97 @@
+"""A corpus as streams of text that are read side by side, each step with the state that the step before left."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lmtools.corpus import Corpus
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
+from lmtools.objectives import examples
+from lmtools.settings import Batch
+from lmtools.subword import BOS, EOS, PAD
+from lmtools.train.parallel import World
+
+
+class Streams:
+    """Truncated back-propagation through time: S streams, T positions a step, gradients within a step only (Williams and Peng 1990).
+
+    The text is one line of positions: sentence by sentence, in the corpus's order, BOS and its tokens are read and its tokens and EOS
+    predicted. An epoch cuts it into S pieces as equal as can be, from a starting point that is drawn for each epoch (`seed` None: the
+    beginning), and starts from a state of zeros. Every position is predicted once. A process has every `world.size`-th stream.
+    """
+
+    def __init__(self, corpus: Corpus, batch: Batch, seed: int | None, world: World):
+        if batch.streams % world.size:
+            raise UserError(f"batch.streams: {batch.streams} cannot be shared by {world.size} processes; give a multiple of that")
+        self.corpus, self.batch, self.seed, self.world = corpus, batch, seed, world
+        self.positions = corpus.tokens + len(corpus)
+        self.length = -(-self.positions // batch.streams)  # of a stream; the last ones may be shorter
+        self.per_epoch = -(-self.length // batch.unroll)
+        self.state: list[Tensor] | None = None
+
+    def at(self, step: int) -> tuple[int, int]:
+        """The epoch and the place in it of a step."""
+        return divmod(step, self.per_epoch)
+
+    def span(self, batch: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """First position and end (S,) of each stream's part in a step; positions from `self.positions` on are those from 0 again."""
+        epoch, place = batch
+        start = 0 if self.seed is None else int(np.random.default_rng([self.seed, epoch]).integers(self.positions))
+        stream = np.arange(self.batch.streams) * self.length
+        first = np.minimum(stream + place * self.batch.unroll, self.positions)
+        end = np.minimum(np.minimum(first + self.batch.unroll, stream + self.length), self.positions)
+        return start + first, start + np.maximum(first, end)
+
+    def sentence(self, positions: np.ndarray) -> np.ndarray:
+        """The sentence of each position, by bisection: that of position offsets[i] + i and after is i."""
+        low, high = np.zeros_like(positions), np.full_like(positions, len(self.corpus))
+        while (high - low).max(initial=0) > 1:
+            middle = (low + high) // 2
+            right = self.corpus.offsets[middle] + middle <= positions
+            low, high = np.where(right, middle, low), np.where(right, high, middle)
+        return low
+
+    def read(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is read and what is predicted at each position, int64 of the shape of `positions`."""
+        sentence, ids = self.sentence(positions), self.corpus.ids
+        token = positions - sentence  # that is predicted; EOS where the sentence has no more
+        begins, ends = token == self.corpus.offsets[sentence], token == self.corpus.offsets[sentence + 1]
+        inputs = np.where(begins, BOS, ids[np.maximum(token - 1, 0)])
+        return inputs.astype(np.int64), np.where(ends, EOS, ids[np.minimum(token, len(ids) - 1)]).astype(np.int64)
+
+    def tokens(self, batch: tuple[int, int]) -> int:
+        """How many tokens (EOS not counted) are predicted in a step."""
+        turns, rest = np.divmod(np.stack(self.span(batch)), self.positions)
+        before = turns * self.corpus.tokens + rest - self.sentence(rest)  # tokens before each position
+        return int((before[1] - before[0]).sum())
+
+    def loss(self, lm: LanguageModel, batch: tuple[int, int], generator: np.random.Generator, device: torch.device) -> tuple[Tensor, int]:
+        """The summed loss of this process's streams and the number of their targets; the state goes on to the next call."""
+        first, end = (bound[self.world.rank :: self.world.size, None] for bound in self.span(batch))
+        places = first + np.arange(self.batch.unroll)  # (streams, T)
+        inputs, targets = self.read(places % self.positions)
+        within = places < end
+        some = examples(np.where(within, inputs, PAD), (end - first)[:, 0], within, targets).to(device)
+        states, after = lm.trunk.carried(some.inputs, self.state if batch[1] else None)
+        self.state = [state.detach().float() for state in after]
+        if not len(some.targets):
+            return torch.zeros((), device=device), 0
+        return lm.output(lm.trunk.head(states.flatten(0, 1)[some.rows]), some.targets)
+
+    def saved(self) -> dict[str, Tensor]:
+        """The state of all streams for a checkpoint; every process has to ask for it."""
+        return {str(number): self.world.interleaved(state) for number, state in enumerate(self.state or [])}
+
+    def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
+        """Go on from a saved state."""
+        own = slice(self.world.rank, None, self.world.size)
+        self.state = [saved[str(number)][own].to(device) for number in range(len(saved))] or None
+
+    def place(self, step: int) -> str:
+        """Where a step is in the corpus, for people."""
+        first, _ = self.span(self.at(step))
+        lines = ", ".join(str(line + 1) for line in self.sentence(first % self.positions)[:8])
+        return f"streams at sentences {lines}{' ...' if len(first) > 8 else ''}"
