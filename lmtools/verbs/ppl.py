@@ -15,6 +15,7 @@ def arguments(parser):
     parser.set_defaults(normalise="full")
     parser.add_argument("--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped")
     parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
+    parser.add_argument("--carry", action="store_true", help="the lines follow each other: an LSTM keeps its state from line to line")
     parser.add_argument("--out", metavar="F.json", help="write the figures as JSON too")
 
 
@@ -23,7 +24,7 @@ def run(args):
     texts = [line for line in lines if line.strip()]
     if not texts:
         raise UserError(f"{args.text}:1: no sentences; give text")
-    figures = perplexity(texts, options_of(args)) | {"text": args.text}
+    figures = perplexity(texts, options_of(args), args.carry) | {"text": args.text}
     if args.out:
         with atomic_text(args.out) as stream:
             stream.write(json.dumps(figures, indent=1) + "\n")

@@ -1,0 +1,65 @@
+"""Perplexity of consecutive text with the state carried: against one long pass by hand, piece sizes, refusal."""
+
+import numpy as np
+import pytest
+import torch
+from toys import sentences, settings
+
+from lmtools.checkpoint import load_model, prepare, save_weights
+from lmtools.cli import main
+from lmtools.lm import LanguageModel
+from lmtools.score import Options, carried, perplexity
+from lmtools.subword import BOS, EOS, train
+from lmtools.text import Normaliser
+
+LINES = sentences(30, 7)
+
+
+@pytest.fixture(scope="module", params=[0, 8])
+def directory(request, tmp_path_factory):
+    home = tmp_path_factory.mktemp("carried")
+    vocabulary = train("word", LINES[:20], None, Normaliser(), home / "words", min_count=2)
+    how = settings("lstm", arch={"layers": 2, "dim": 8, "units": 12, "projection": request.param})
+    torch.manual_seed(6)
+    lm = LanguageModel(how, vocabulary.size)
+    prepare(home / "lm", how, vocabulary)
+    save_weights(home / "lm", lm)
+    return home / "lm"
+
+
+@torch.no_grad()
+def by_hand(directory) -> np.ndarray:
+    """log p of each line, of one pass over all lines in a row."""
+    lm, vocabulary = load_model(directory)
+    coded = [vocabulary.encode(line) for line in LINES]
+    read = torch.tensor([token for ids in coded for token in (BOS, *ids)])
+    gold = torch.tensor([token for ids in coded for token in (*ids, EOS)])
+    scores = lm.output.log_prob(lm.trunk.head(lm.trunk.hidden(read[None], torch.tensor([len(read)]))[0]), gold)
+    return np.array([part.sum().item() for part in scores.split([len(ids) + 1 for ids in coded])])
+
+
+@pytest.mark.parametrize("positions", [4096, 7])
+def test_carried_scores_are_those_of_one_pass(directory, monkeypatch, positions):
+    monkeypatch.setattr(carried, "POSITIONS", positions)
+    scorer = Options(str(directory), device="cpu").load()
+    found = carried.carried_texts(LINES, scorer, str(directory))
+    np.testing.assert_allclose(found.log_prob, by_hand(directory), rtol=1e-5)
+    assert found.tokens.tolist() == [len(line.split()) + 1 for line in LINES]
+
+
+def test_perplexity_says_that_the_state_was_carried(directory):
+    options = Options(str(directory), device="cpu", cache="none")
+    figures, plain = perplexity(LINES, options, carry=True), perplexity(LINES, options)
+    count = sum(len(line.split()) + 1 for line in LINES)
+    assert figures["word_ppl"] == pytest.approx(np.exp(-by_hand(directory).sum() / count), rel=1e-5)
+    assert "the state that the lines before it left" in figures["rules"] and "lines before" not in plain["rules"]
+    assert figures["word_ppl"] != plain["word_ppl"] and figures["oov"] == plain["oov"]
+    penalised = perplexity(LINES, Options(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True)
+    assert figures["log_prob"] - penalised["log_prob"] == pytest.approx(2.0 * figures["oov"]) and figures["oov"]
+
+
+def test_a_model_without_state_is_refused(tmp_path, capsys):
+    (tmp_path / "text").write_text("\n".join(LINES) + "\n")
+    assert main(["ngram", "--text", str(tmp_path / "text"), "--order", "2", "--out", str(tmp_path / "lm"), "--kenlm", "none"]) == 0
+    assert main(["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "text"), "--carry"]) == 1
+    assert "has no state to carry from line to line" in capsys.readouterr().err

@@ -1,0 +1,157 @@
+"""Contextual word vectors: whose they are, in which order, and the files that hold them."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+import torch
+from spelled import random_causal, random_elmo
+from toys import sentences
+
+from lmtools.checkpoint import load_model
+from lmtools.embed import STORES, word_vectors, writing
+from lmtools.embed import words as module
+from lmtools.embed.words import Embedded, batches
+from lmtools.errors import UserError
+from lmtools.objectives import END
+from lmtools.subword import BOS, EOS
+
+TEXTS = ["The king", "", "a  Queen unheard-of", "ζ", "  ", *sentences(30, 5), "the king"]
+
+
+@pytest.fixture(scope="module", params=[("char", None), ("bpe", 45)], ids=["char", "bpe"])
+def lm(request, tmp_path_factory):
+    return random_elmo(tmp_path_factory.mktemp("elmo"), *request.param)
+
+
+@pytest.fixture
+def lines():
+    """Vectors of three lines of 2, 0 and 3 words, two layers, six values."""
+    rng = np.random.default_rng(1)
+    words = (["a", "b"], [], ["c", "d", "é"])
+    return [Embedded(" ".join(some) + " ", some, rng.random((len(some), 2, 6), dtype=np.float32)) for some in words]
+
+
+def by_hand(lm, text: str) -> np.ndarray:
+    """The vectors (words, layers, 2 D) of one text alone, spelled out here."""
+    model, vocabulary = load_model(lm)
+    words = [(BOS, END), *((*word, END) for word in vocabulary.words.split(vocabulary.encode(text))), (EOS, END)]
+    longest = max(map(len, words))
+    spellings = torch.tensor([[*word, *[0] * (longest - len(word))] for word in words])
+    spellings[[0, -1], 1] = 0  # the boundaries have no end mark
+    with torch.no_grad():
+        layers = model.trunk.layers(torch.arange(len(words))[None], torch.tensor([len(words)]), spellings)
+    return np.stack([layer[0, 1:-1].numpy() for layer in layers], axis=1)
+
+
+def test_each_word_has_the_vectors_of_its_own_sentence(lm):
+    for text, line in zip(TEXTS, word_vectors(lm, TEXTS, device="cpu"), strict=True):
+        assert line.text == text
+        assert line.words == text.lower().split()
+        assert line.vectors.shape == (len(line.words), 3, 16) and line.vectors.dtype == np.float32
+        if line.words:
+            np.testing.assert_allclose(line.vectors, by_hand(lm, text), atol=1e-5)
+
+
+def test_vectors_are_of_the_context_and_the_input_layer_is_not(lm):
+    one, other = word_vectors(lm, ["the king came", "the king went"], device="cpu")
+    same = np.abs(one.vectors - other.vectors) < 1e-5  # (3, 3, 16)
+    assert same[:2, 0].all() and not same[2, 0].all()
+    assert same[:2, 1:, :8].all() and not same[:2, 1:, 8:].all((1, 2)).any()
+    assert np.array_equal(one.vectors[:, 0, :8], one.vectors[:, 0, 8:])
+
+
+@pytest.mark.parametrize("rows", [1, 9, 100])
+def test_batches_and_what_is_held_change_nothing(lm, rows, monkeypatch):
+    expected = list(word_vectors(lm, TEXTS, device="cpu"))
+    monkeypatch.setattr(module, "TOGETHER", 7)
+    for line, same in zip(word_vectors(lm, TEXTS, device="cpu", rows=rows), expected, strict=True):
+        assert line.words == same.words
+        np.testing.assert_allclose(line.vectors, same.vectors, atol=1e-5)
+
+
+def test_texts_are_read_as_vectors_are_asked_for(lm, monkeypatch):
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    read = []
+    endless = (read.append(n) or "the king" for n in iter(int, 1))
+    vectors = word_vectors(lm, endless, device="cpu")
+    for _ in range(3):
+        assert next(vectors).words == ["the", "king"]
+    assert len(read) == 4
+
+
+def test_layers_are_chosen(lm):
+    for every, some in zip(word_vectors(lm, TEXTS, device="cpu"), word_vectors(lm, TEXTS, [2, 0], "cpu"), strict=True):
+        np.testing.assert_allclose(some.vectors, every.vectors[:, [2, 0]], atol=1e-6)
+    for wrong in ([3], [-1], []):
+        with pytest.raises(UserError, match=r"layers 0 \(input\) to 2"):
+            next(word_vectors(lm, TEXTS, wrong, "cpu"))
+
+
+def test_bfloat16_is_near(lm):
+    exact, rough = (
+        np.concatenate([line.vectors for line in word_vectors(lm, TEXTS, None, "cpu", kind)]) for kind in ("float32", "bfloat16")
+    )
+    assert rough.dtype == np.float32
+    assert 0 < np.linalg.norm(rough - exact) < 0.05 * np.linalg.norm(exact)
+
+
+def test_other_models_have_no_vectors(tmp_path):
+    with pytest.raises(UserError, match=r"lm: a causal model has no word vectors; give a two-way one"):
+        next(word_vectors(random_causal(tmp_path), TEXTS, device="cpu"))
+
+
+def test_batches_hold_every_text_with_words_once():
+    lengths = [4, 0, 9, 1, 1, 30, 4, 0]
+    plan = batches(lengths, 18)
+    assert sorted(i for batch in plan for i in batch) == [0, 2, 3, 4, 5, 6]
+    for batch in plan:
+        assert len(batch) == 1 or len(batch) * (max(lengths[i] for i in batch) + 2) <= 18
+
+
+def test_npz(lines, tmp_path):
+    with writing(tmp_path / "v.npz", [0, 2], 6) as add:
+        for line in lines:
+            add(line)
+    with np.load(tmp_path / "v.npz") as file:
+        assert sorted(file.files) == ["layers", "offsets", "vectors", "words"]
+        assert file["offsets"].tolist() == [0, 2, 2, 5] and file["layers"].tolist() == [0, 2]
+        assert file["words"].tolist() == ["a", "b", "c", "d", "é"]
+        assert file["vectors"].dtype == np.float32 and np.array_equal(file["vectors"], np.concatenate([line.vectors for line in lines]))
+
+
+@pytest.mark.parametrize("name", ["v.h5", "v.hdf5"])
+def test_hdf5_is_as_elmos_tools_have_it(lines, tmp_path, name):
+    with writing(tmp_path / name, [0, 2], 6) as add:
+        for line in lines:
+            add(line)
+    with h5py.File(tmp_path / name) as file:
+        assert sorted(file) == ["0", "1", "2", "sentence_to_index"]
+        for number, line in enumerate(lines):
+            assert file[str(number)].shape == (2, len(line.words), 6) and file[str(number)].dtype == np.float32
+            assert np.array_equal(file[str(number)][:].transpose(1, 0, 2), line.vectors)
+        index = file["sentence_to_index"]
+        assert index.shape == (1,) and json.loads(index[0]) == {"a b": "0", "": "1", "c d é": "2"}
+        assert file.attrs["layers"].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("suffix", STORES)
+def test_a_file_is_whole_or_the_old_one(lines, tmp_path, suffix):
+    path = tmp_path / f"v{suffix}"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), writing(path, [0, 2], 6) as add:
+        add(lines[0])
+        raise RuntimeError
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    with writing(path, [0, 2], 6):
+        pass  # a text without a line
+    assert path.read_bytes() != b"old"
+
+
+def test_other_kinds_of_file_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"ends in one of \.npz, \.h5, \.hdf5"):
+        writing(tmp_path / "v.txt", [0], 6)
+    monkeypatch.setitem(__import__("sys").modules, "h5py", None)
+    with pytest.raises(UserError, match=r"needs h5py; pip install 'lmtools\[hdf5\]', or write \.npz"):
+        writing(tmp_path / "v.h5", [0], 6)
