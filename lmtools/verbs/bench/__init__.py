@@ -2,9 +2,9 @@
 
 import argparse
 
-from lmtools.verbs.bench import criteria, lattice, score
+from lmtools.verbs.bench import criteria, lattice, lm, score
 
-KINDS = {"score": score, "lattice": lattice, "criteria": criteria}
+KINDS = {"score": score, "lm": lm, "lattice": lattice, "criteria": criteria}
 
 
 def arguments(parser):

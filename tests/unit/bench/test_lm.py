@@ -1,0 +1,179 @@
+"""What `lmtools bench lm` counts, reads and writes (never how fast it was)."""
+
+import json
+import statistics
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from lmtools.bench.lm import HIDDEN, PUBLISHED, TASKS, Reader, Sizes, lines, multiply_adds, published, random_scorer, words_of, zipf
+from lmtools.cli import main
+from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.ngram import build
+from lmtools.subword import SPECIALS
+from lmtools.text import Normaliser
+
+SMALL = ["--batch", "3", "--length", "4", "--contiguous", "9", "--repeats", "3", "--seconds", "0"]
+SIZES = Sizes(batch=6, length=5, contiguous=11)
+LSTM = {"model": "lstm", "objective": "causal", "arch": {"layers": 2, "dim": 6, "units": 10}}
+CAUSAL = {"model": "causal", "objective": "causal", "arch": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16}}
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """Writes settings to a file."""
+
+    def write(settings: dict, name: str = "m.yaml") -> str:
+        (tmp_path / name).write_text(yaml.safe_dump(settings))
+        return str(tmp_path / name)
+
+    return write
+
+
+def lstm_layers(inputs: int, units: int, layers: int) -> int:
+    """Multiply-adds a token: four gates of input and former output."""
+    return 4 * units * (inputs + units) + (layers - 1) * 8 * units * units
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("tied", "output"), [(False, 10 * 300), (True, 10 * 6 + 6 * 300)])
+def test_multiply_adds_and_parameters_of_an_lstm(conf, tied, output, precision):
+    settings = {**LSTM, "arch": {**LSTM["arch"], "tied": tied}}
+    reader = Reader("m", random_scorer(conf(settings), 300, "cpu", precision), SIZES, None)
+    figures, hidden = reader.size(), lstm_layers(6, 10, 2)
+    biases = 2 * 2 * 4 * 10 + 300
+    assert figures["parameters"] == 300 * 6 + hidden + biases + (6 * 11 if tied else 3000)
+    assert figures["flops"] == hidden + output
+    assert figures["flops_hidden"] == hidden + (10 * 6 if tied else 0)  # the state that goes into the output matrix
+
+
+def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in(conf):
+    settings = {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [20, 100], "divide": 2.0}}
+    scorer = random_scorer(conf(settings), 300, "cpu", "float32")
+    reader = Reader("m", scorer, SIZES, None)
+    ids = np.array([[*sentence, 1] for sentence in reader.calls["throughput"][0]]).ravel()
+    assert len(ids) == reader.tokens["throughput"] == 30
+    work = [10 * 22 + (10 * 5 + 5 * 80) * (20 <= i < 100) + (10 * 2 + 2 * 200) * (i >= 100) for i in ids.tolist()]
+    assert len(set(work)) == 3
+    assert reader.size()["flops"] == pytest.approx(lstm_layers(6, 10, 2) + statistics.mean(work))
+
+
+def test_multiply_adds_of_a_transformer(conf):
+    reader = Reader("m", random_scorer(conf(CAUSAL), 300, "cpu", "float32"), SIZES, None)
+    config = TransformerConfig(**CAUSAL["arch"])
+    assert reader.size()["flops"] == pytest.approx(matrix_flops(config, 5, 5, 300, 5) / 2 / 5)
+
+
+def test_multiply_adds_of_gated_convolutions(conf):
+    """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of a convolution's outputs are gates.
+
+    Layers so wide are computed by fewer multiplications than they are defined by, which count.
+    """
+    settings = {"model": "gcnn", "objective": "causal", "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]}}
+    scorer = random_scorer(conf(settings), 300, "cpu", "float32")
+    reader = Reader("m", scorer, Sizes(batch=80, length=10, contiguous=11), None)
+    figures, hidden = reader.size(), (4 * 64 * 160 + 64 * 80) + (80 * 6 + 5 * 3 * 6 + 3 * 160)
+    assert (figures["flops_hidden"], figures["flops"]) == (hidden, hidden + 80 * 300)
+    carried_out = multiply_adds(lambda: reader.read("throughput", *reader.calls["throughput"]))
+    assert scorer.precision == "float32" and carried_out < 800 * figures["flops"]
+
+
+def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
+    build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
+    out = tmp_path / "bench" / "lm.json"
+    models = ["--lm", f"ngram={tmp_path / 'ngram'}", "--lm", f"lstm={trained['lstm']}", "--lm", f"causal={trained['causal']}"]
+    random = ["--conf", f"random={conf(LSTM)}", "--conf", f"lstm={tmp_path / 'none.yaml'}", "--size", "60"]
+    assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
+    figures = json.loads(out.read_text())
+    kinds = [("random", "lstm"), ("lstm", "lstm"), ("ngram", "ngram"), ("causal", "causal")]
+    assert [(row["name"], row["model"]) for row in figures["rows"]] == kinds
+    for row in figures["rows"]:
+        for task in (task + kind for kind in ("", HIDDEN) for task in TASKS):
+            speed = row[task]
+            if row["name"] == "ngram" and task.endswith(HIDDEN):
+                assert speed is None
+                continue
+            assert len(speed["values"]) == 3 and min(speed["values"]) > 0 and statistics.median(speed["values"]) == speed["median"]
+        assert (row["batch"], row["length"], row["contiguous_length"]) == (3, 4, 9)
+        assert row["model"] == "ngram" or (0 < row["flops_hidden"] < row["flops"] and row["parameters"] > 0)
+    own = {"tokens": 12, "contiguous": 9, "threads": 1, "precision": "float32", "device": "cpu", "size": 60, "repeats": 3, "text": None}
+    assert figures.items() >= own.items() and figures["versions"]["torch"] == torch.__version__ and figures["machine"]
+    printed = capsys.readouterr().out
+    assert printed.splitlines() == list(lines(figures)) and "x: times random" in printed
+    names = [line.split()[0] for line in printed.splitlines()[3:]]
+    assert names == ["random", "hidden", "lstm", "hidden", "ngram", "causal", "hidden"]
+
+
+def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
+    def row(name, model, speed):
+        speeds = {task + kind: {"median": speed, "values": [speed]} for task in TASKS for kind in ("", HIDDEN)}
+        return {"name": name, "model": model, "parameters": 5, "flops": 7e6, "flops_hidden": 3e6, **speeds}
+
+    common = {"machine": "m", "threads": 1, "precision": "float32", "repeats": 1, "batch": 2, "length": 3, "contiguous": 4}
+    rows = [row("g", "gcnn", 30.0), row("a", "lstm", 20.0), row("b", "lstm", 10.0)]
+    table = list(lines({"rows": rows, **common}))
+    assert table[1].endswith("times a") and table[3].split() == ["g", "5", "7.0", *["30.0", "1.5"] * 3]
+    assert table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3] and table[7].split()[-1] == "0.5"
+    assert list(lines({"rows": rows[:1], **common}))[1].endswith("times g")
+
+
+def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
+    """In order and from the beginning again at the end; a sequence is so many words less one, for its end."""
+    from lmtools.score.scorers import load_scorer
+
+    (tmp_path / "t").write_text("the king came to the\n\nhouse of stone\n")
+    words = words_of(tmp_path / "t", 100)
+    assert words == ["the", "king", "came", "to", "the", "house", "of", "stone"] and words_of(tmp_path / "t", 3) == words[:3]
+    scorer = load_scorer(str(trained["lstm"]), "cpu")
+    reader = Reader("m", scorer, Sizes(batch=2, length=4, contiguous=6), words)
+    (batch,), (long,) = reader.calls["throughput"], reader.calls["contiguous"]
+    assert [*batch, *long] == scorer.prepare(["the king came", "to the house", "of stone the king came"])
+    assert reader.calls["responsiveness"] == [[sentence] for sentence in batch]
+
+
+def test_drawn_words_are_zipfian_and_known(conf, trained):
+    from lmtools.score.scorers import load_scorer
+
+    ranks = zipf(1_000, 20_000)
+    assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000  # half of the mass is below the root of the number
+    for scorer in (random_scorer(conf(LSTM), 60, "cpu", "float32"), load_scorer(str(trained["causal"]), "cpu")):
+        reader = Reader("m", scorer, SIZES, None)
+        sentences = [*reader.calls["throughput"][0], *reader.calls["contiguous"][0]]
+        assert [len(s) for s in sentences] == [4] * 6 + [10]
+        assert all(len(SPECIALS) <= i < scorer.lm.size for sentence in sentences for i in sentence)
+
+
+def test_sizes_are_the_papers_on_a_gpu_and_less_on_a_cpu():
+    assert Sizes.usual(torch.device("cuda")) == Sizes(750, 20, 15_000)
+    usual = Sizes.usual(torch.device("cpu"))
+    assert usual.batch < 750 and usual.contiguous < 15_000 and usual.length == 20
+    assert Sizes.usual(torch.device("cuda"), 3, 4, 5) == Sizes(3, 4, 5)
+
+
+def test_published_models_are_files_of_conf(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lmtools.bench.lm.CONF", tmp_path)
+    assert main(["bench", "lm"]) == 1
+    assert "lstm-2048.yaml: no such file; give settings by --conf" in capsys.readouterr().err
+    for name in PUBLISHED:
+        (tmp_path / f"{name}.yaml").touch()
+    assert published() == {name: tmp_path / f"{name}.yaml" for name in ("lstm-2048", "gcnn-9", "gcnn-8b")}
+
+
+def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
+    build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
+    (tmp_path / "empty").write_text("\n\n")
+    some = ["--conf", f"m={conf(LSTM)}", "--size", "60"]
+    two_way = conf({**LSTM, "objective": "two-way"}, "two.yaml")
+    for words, message in (
+        (["--conf", "m.yaml"], "--conf m.yaml: not NAME=F.yaml"),
+        (["--lm", "exp"], "--lm exp: not NAME=DIR"),
+        (["--lm", f"bare={tmp_path}/ngram/lm.arpa"], "--lm bare: lists no words to draw from; give a text by --text"),
+        ([*some, "--text", f"{tmp_path}/empty"], "empty:1: no words in the text"),
+        ([*some, "--length", "1"], "a sequence is a word and its end at least"),
+        (["--conf", f"two={two_way}"], "two.yaml: a two-way model is measured with its vocabulary"),
+    ):
+        assert main(["bench", "lm", *words]) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1
