@@ -125,12 +125,21 @@ def default_title(home: Path, stages: Sequence[Mapping]) -> str:
 
 
 def found(home: Path) -> list[Path]:
+    """The N-best files beside the experiment, by name of their sets; UserError if there are none."""
+    if not (paths := lists_beside(home)):
+        raise UserError(f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with --nbest")
+    return paths
+
+
+def lists_beside(home: Path) -> list[Path]:
     """The N-best files beside the experiment, by name of their sets."""
-    data = home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
-    paths = [path for suffix in SUFFIXES for path in data.glob(f"*/nbest.jsonl{suffix}")]
-    if not paths:
-        raise UserError(f"{data}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with --nbest")
-    return sorted(paths)
+    data = data_beside(home)
+    return sorted(path for suffix in SUFFIXES for path in data.glob(f"*/nbest.jsonl{suffix}"))
+
+
+def data_beside(home: Path) -> Path:
+    """Where a recipe has its data."""
+    return home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
 
 
 def set_name(path: Path) -> str:

@@ -25,6 +25,8 @@ class Report:
     sets: Sequence[Measured]
     command: str
 
+    contents = "these tables and figures, and every utterance"
+
     @property
     def judged(self) -> list[Measured]:
         """The sets that weights were not tuned on."""

@@ -1,6 +1,6 @@
 """Tables of time: run time by sentence length, batched scoring, training, the recipe's stages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmtools.report.context import NONE, Report, decimal, provenance
 from lmtools.report.names import label, ordered, unnormalised
@@ -82,7 +82,12 @@ def training_tables(report: Report) -> Iterator[Table]:
 
 def stage_tables(report: Report) -> Iterator[Table]:
     """How the time divides over the recipe's stages."""
-    stages = [stage for stage in report.experiment.stages if stage.get("seconds") is not None]
+    yield from divided(report.experiment.stages, provenance(report))
+
+
+def divided(every: Sequence[Mapping], sources: Iterable[str]) -> Iterator[Table]:
+    """The table of the manifests `every`, if any of their stages ended; its last notes are `sources`."""
+    stages = [stage for stage in every if stage.get("seconds") is not None]
     if not stages:
         return
     total = sum(stage["seconds"] for stage in stages)
@@ -95,7 +100,7 @@ def stage_tables(report: Report) -> Iterator[Table]:
         )
         for stage in stages
     ]
-    open_stages = [f"{stage.get('stage')} ({stage.get('title')})" for stage in report.experiment.stages if stage not in stages]
+    open_stages = [f"{stage.get('stage')} ({stage.get('title')})" for stage in every if stage not in stages]
     notes = [f"Not finished when this was written: stage {', '.join(open_stages)}."] if open_stages else []
     header = ("stage", "title", "seconds", "share")
-    yield Table("How the time divides", header, (*rows, ("", "all", decimal(total, 1), "100.0%")), (*notes, *provenance(report)), left=2)
+    yield Table("How the time divides", header, (*rows, ("", "all", decimal(total, 1), "100.0%")), (*notes, *sources), left=2)

@@ -115,11 +115,6 @@ def perplexity(report: Report, one: Entry | None, name: str) -> float | None:
     return report.experiment.ppl.get((one.name, name), {}).get("word_ppl") if one else None
 
 
-def places(value: float) -> int:
-    """How many decimals a perplexity is printed with."""
-    return 2 if value < 100 else 1 if value < 1000 else 0
-
-
 def kind(report: Report, trunk: Trunk, name: str) -> str:
     """Whether a trunk's models have perplexities or pseudo-perplexities."""
     kinds = {report.experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}

@@ -1,22 +1,18 @@
 """Figures of training criteria: perplexity over the time of training, and against the time of a step; every line says whose it is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from lmtools.report.context import Report, decimal
-from lmtools.report.criteria import Entry, Trunk, kind, perplexity, places, trunks
+from lmtools.report.context import Report
+from lmtools.report.criteria import Entry, Trunk, kind, perplexity, trunks
 from lmtools.report.drawing import Picture, Theme
+from lmtools.report.ends import EDGE, UNITS, beside_ends, curve, logarithmic, plain_ticks, printed
 from lmtools.report.names import FULL
 
 PANEL = 6  # lines that one panel can hold
-HUGE = 700.0  # a loss whose perplexity is no number any more
-FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
-UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))  # from so many seconds on, seconds a unit
-EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
 
 
 def criteria_pictures(report: Report) -> Iterator[Picture]:
@@ -68,19 +64,6 @@ def named(trunk: Trunk) -> dict[Entry, str]:
     return dict(zip(trunk.entries, trunk.titles(), strict=True))
 
 
-def curve(lines: Sequence[dict]) -> np.ndarray:
-    """Seconds of training and validation perplexity (validations, 2), as far as it is finite.
-
-    The time of a step is interpolated between the training's lines.
-    """
-    steps = [(line["step"], line["seconds"]) for line in lines if "train_loss" in line and "seconds" in line]
-    held_out = [(line["step"], line["valid_loss"]) for line in lines if "valid_loss" in line and line["valid_loss"] < HUGE]
-    if not held_out or not steps or not steps[-1][1]:
-        return np.empty((0, 2))
-    (at, losses), (step, seconds) = np.array(held_out).T, np.array([(0, 0), *steps]).T
-    return np.stack([np.interp(at, step, seconds), np.exp(losses)], axis=1)
-
-
 def draw_curves(theme: Theme, trunk: Trunk, curves) -> Figure:
     """One panel, or of many criteria one a family, each with the full softmax to compare with."""
     families: dict[str, list[Entry]] = {}
@@ -109,7 +92,7 @@ def draw_family(axes, theme: Theme, trunk: Trunk, curves, top: float) -> None:
     for one, points in curves.items():
         x, y = points.T if points[-1, 1] <= top else (points[-1:, 0], [edge])
         draw_line(axes, theme, one, trunk, x, y)
-        labels.append((one, x[-1], y[-1], f"{titles[one]}  {printed(points[-1, 1])}"))
+        labels.append((one.shown.look, x[-1], y[-1], f"{titles[one]}  {printed(points[-1, 1])}"))
     beside_ends(axes, theme, labels, 1.04)
 
 
@@ -127,7 +110,7 @@ def draw_price(theme: Theme, trunk: Trunk, points, what: str) -> Figure:
     for one, (time, ppl) in points.items():
         height = ppl if ppl <= top else edge
         draw_line(axes, theme, one, trunk, [time], [height])
-        labels.append((one, time, height, f"{titles[one]}  {printed(ppl)}"))
+        labels.append((one.shown.look, time, height, f"{titles[one]}  {printed(ppl)}"))
     gap, slow = max((after - before, after) for before, after in pairwise(times))
     wide = gap > 0.45 * times[-1]  # room for the labels of the faster ones between them and the slower ones
     fast = [one for one in labels if wide and one[1] < slow]
@@ -138,11 +121,6 @@ def draw_price(theme: Theme, trunk: Trunk, points, what: str) -> Figure:
     return figure
 
 
-def printed(value: float) -> str:
-    """A perplexity, however high."""
-    return decimal(value, places(value)) if value < 1e6 else f"{value:.1e}"
-
-
 def draw_line(axes, theme: Theme, one: Entry, trunk: Trunk, x, y) -> None:
     """A criterion's line in its own look with a mark at its end; that of the second and further models of a criterion is hollow."""
     look = one.shown.look
@@ -151,59 +129,3 @@ def draw_line(axes, theme: Theme, one: Entry, trunk: Trunk, x, y) -> None:
     hollow = {"markerfacecolor": theme.paper} if twins.index(one) else {}
     style |= {"linewidth": 2.2 if one.shown.panel == FULL else 1.5, "markevery": [-1], "clip_on": len(x) > 1}
     axes.plot(x, y, color=theme.color(look), label=one.name, **style, **hollow)
-
-
-def logarithmic(axes, ends: Sequence[float], above: float) -> float:
-    """Gives the axes a logarithmic scale for perplexities `ends` and `above` times as much; the highest perplexity that it shows.
-
-    Ends far beyond most of the others do not count, or the others would all look alike.
-    """
-    low, usual = min(ends), FAR * np.median(ends)
-    top = above * max([1.05 * low, *(one for one in ends if one <= usual)])
-    margin = (top / low) ** 0.06
-    axes.set_yscale("log")
-    axes.set_ylim(low / margin, top * margin)
-    plain_ticks(axes.yaxis, top / low)
-    return top
-
-
-def plain_ticks(axis, ratio: float = 100) -> None:
-    """Ticks of a logarithmic axis at plain numbers, enough of them where it spans no decade."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)) if ratio > 20 else MaxNLocator(7))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-
-
-def beside_ends(axes, theme: Theme, labels, x: float) -> None:
-    """Writes each label (entry, x, y, text) at `x`, in parts of the axes' width, as near to the height of its end as the others let it."""
-    if not labels:
-        return
-    low, high = np.log(axes.get_ylim())
-    lift = 0.03  # the lowest label stands above the axis
-    heights = spread([(np.log(y) - low) / (high - low) - lift for _, _, y, _ in labels], 0.056)
-    for (one, end, y, text), height in zip(labels, heights, strict=True):
-        color = theme.color(one.shown.look)
-        thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
-        style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color, "arrowprops": thread}
-        style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
-        axes.annotate(text, (end, y), (x, height + lift), annotation_clip=False, **style)
-
-
-def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Places in 0..1 in the order of `places`, at least `gap` apart and else as near to them as can be (least squares).
-
-    Where 1 has no room for all, they are as far apart as can be.
-    """
-    gap = min(gap, 1 / max(len(places) - 1, 1))
-    order = np.argsort(places, kind="stable")
-    blocks: list[list[float]] = []  # sum and number of shifted places that want to go past each other: they share their mean
-    for rank, place in enumerate(np.asarray(places)[order]):
-        blocks.append([place - gap * rank, 1])
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
-            total, count = blocks.pop()
-            blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + count]
-    shifted = np.concatenate([np.full(int(count), total / count) for total, count in blocks])
-    room = 1 - gap * (len(places) - 1)
-    found = np.empty(len(places))
-    found[order] = np.clip(shifted, 0, room) + gap * np.arange(len(places))
-    return found.tolist()

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap
+from lmtools.report.columns import Column, figures, places
 from lmtools.report.context import NONE, Report, decimal, interval, probability, provenance
-from lmtools.report.criteria import Entry, Trunk, kind, perplexity, places, ratio, trunks
+from lmtools.report.criteria import Entry, Trunk, kind, perplexity, ratio, trunks
 from lmtools.report.measure import SEED, Measured, Result
 from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
 from lmtools.report.render import Table
@@ -23,15 +23,6 @@ LOG_Z = (
     "log Z is what scoring without normalisation leaves out: its mean and standard deviation over the tokens of up to 300 texts, in nats. "
     "A mean alone does no harm, for it is so much a word; what harms is the deviation."
 )
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: printed cells, and which of them are to be stressed."""
-
-    header: str
-    cells: Sequence[str]
-    best: frozenset[int] = frozenset()
 
 
 def criteria_tables(report: Report) -> Iterator[Table]:
@@ -169,14 +160,6 @@ def cost_notes(report: Report, trunk: Trunk, measured: Measured) -> Iterator[str
     others = [name for name in (FIRST, "ngram", f"{LATTICE}ngram") if name in measured.results]
     known = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in others)
     yield f"{report.metric} on {measured.sample.name} to compare with: {known}. Intervals are bootstrapped; bold is the best of a column."
-
-
-def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
-    """A column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
-    cells = [decimal(value, digits) for value in values]
-    known = [(sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE]
-    best = min(known)[1] if known and sign else None
-    return Column(header, cells, frozenset(i for i, cell in enumerate(cells) if cell == best))
 
 
 def scored(header: str, measured: Measured, results: Sequence[Result | None]) -> Column:

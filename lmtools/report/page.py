@@ -12,45 +12,55 @@ from lmtools import __version__
 from lmtools.report.browse import browser_data
 from lmtools.report.context import Report
 from lmtools.report.drawing import DARK, Picture
+from lmtools.report.lm_context import LmReport
 from lmtools.report.render import Table, code, html
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
-LINK = '<a href="#criteria">Criteria</a>'
-SECTION = """<section id="criteria" aria-labelledby="criteria-title">
-<h2 id="criteria-title">Output layers and training criteria</h2>
-<div class="figures">
-$figures
-</div>
-<div class="tables">
-$tables
-</div>
-</section>
-"""
+BROWSER = '<a href="#utterances">Utterances</a>'
+SECTIONS = {  # by the part that tables and figures stand in: name in the navigation, title
+    "criteria": ("Criteria", "Output layers and training criteria"),
+    "grids": ("Comparisons", "One thing varied"),
+    "figures": ("Figures", "Figures"),
+    "tables": ("Tables", "Tables"),
+}
+ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
 
 
-def page(report: Report, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
-    """The page: each table and each figure (`light` holds their PNG for light paper) in its part, and the utterance browser."""
-    printed = {part: "".join(html(table) for table in tables if table.part == part) for part in ("results", "criteria", "tables")}
-    drawn = {"criteria": "", "figures": ""}
+def page(report: Report | LmReport, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
+    """The page: each table and each figure (`light` holds their PNG for light paper) in its part, and of lists the utterance browser."""
+    printed = {place: "".join(html(table) for table in tables if table.part == place) for place in ("results", *SECTIONS)}
+    drawn = dict.fromkeys(SECTIONS, "")
     for picture, png in zip(pictures, light, strict=True):
         drawn[picture.part] += figure(picture, png)
-    compared = any((printed["criteria"], drawn["criteria"]))
+    shown = [place for place in SECTIONS if place in ALWAYS or printed[place] or drawn[place]]
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
+    browsed = bool(report.sets)
     return Template(part("page.html")).substitute(
         title=escape(report.experiment.title),
-        policy=f"{POLICY}; style-src {digest(style)}; script-src {digest(script)}",
+        policy=f"{POLICY}; style-src {digest(style)}" + (f"; script-src {digest(script)}" if browsed else ""),
         style=style,
-        script=script,
         notes="".join(f"<li>{code(line)}</li>" for line in report.experiment.absent),
         first=printed["results"],
-        link=LINK if compared else "",
-        criteria=Template(SECTION).substitute(tables=printed["criteria"], figures=drawn["criteria"]) if compared else "",
-        figures=drawn["figures"],
-        others=printed["tables"],
-        data=embedded(browser_data(report.sets)),
+        links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown) + (BROWSER if browsed else ""),
+        sections="".join(section(place, drawn[place], printed[place]) for place in shown),
+        browser=part("browser.html") if browsed else "",
+        scripts=scripts(browser_data(report.sets), script) if browsed else "",
         version=escape(__version__),
         command=escape(report.command),
     )
+
+
+def section(place: str, drawn: str, printed: str) -> str:
+    """A part of the page: its figures, then its tables; a part that always stands there has only what it is called after."""
+    parts = {"figures": drawn, "tables": printed}
+    kept = {name: content for name, content in parts.items() if place == name or place not in ALWAYS}
+    inside = "".join(f'<div class="{name}">\n{content}\n</div>\n' for name, content in kept.items())
+    return f'<section id="{place}" aria-labelledby="{place}-title">\n<h2 id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
+
+
+def scripts(data, script: str) -> str:
+    """The utterance browser's data and its program."""
+    return f'<script type="application/json" id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
 
 
 def part(name: str) -> str:

@@ -1,30 +1,43 @@
 """Writes the report: RESULTS.md, the figures, index.html."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+from lmtools.errors import UserError
 from lmtools.files import atomic_path, atomic_text
-from lmtools.report.collect import collect
+from lmtools.report.collect import collect, lists_beside
 from lmtools.report.context import Report
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.figures import PICTURES, pictures
+from lmtools.report.lm_collect import collect_lms, is_language_modelling
+from lmtools.report.lm_context import LmReport
+from lmtools.report.lm_figures import LM_PICTURES, lm_pictures
+from lmtools.report.lm_tables import lm_tables
 from lmtools.report.measure import measure
 from lmtools.report.page import page
 from lmtools.report.render import Table, guarded, markdown, plain
 from lmtools.report.tables import deviations, tables
 
 
+class Parts(NamedTuple):
+    """What a report is made of; `warnings` are lines for what does not fit."""
+
+    report: Report | LmReport
+    tables: Sequence[Table]
+    pictures: Sequence[Picture]
+    warnings: Sequence[str] = ()
+
+
 def write_report(
-    home, nbests: Sequence[str] = (), title: str | None = None, command: str = "lmtools report"
+    home, nbests: Sequence[str] = (), title: str | None = None, command: str = "lmtools report", what: str | None = None
 ) -> tuple[str, tuple[str, ...]]:
     """The main tables as text, and a line for each thing that is absent or does not fit; writes RESULTS.md, *.png and index.html.
 
-    They go to `home`/report; `command` is what the tables say made them.
+    They go to `home`/report; `command` is what the tables say made them; `what` is a name of REPORTS (default: by what there is).
     """
     home = Path(home)
-    experiment = collect(home, nbests, title)
-    report = Report(experiment, measure(experiment), command)
-    every, drawn = tables(report), pictures(report)
+    report, every, drawn, warnings = REPORTS[what or recognised(home, nbests)](home, nbests, title, command)
     first = [table for table in every if table.part == "results"]
     light = [picture.png(LIGHT) for picture in drawn]
     out = home / "report"
@@ -36,21 +49,43 @@ def write_report(
         stream.write(results(report, every, drawn))
     with atomic_text(out / "index.html") as stream:
         stream.write(page(report, every, drawn, light))
-    return "\n".join(map(plain, first)), (*experiment.absent, *deviations(report))
+    return "\n".join(map(plain, first)), (*report.experiment.absent, *warnings)
+
+
+def recognised(home: Path, nbests: Sequence[str]) -> str:
+    """What the experiment in directory `home` is: without lists and rescored texts but with language models, it is of those."""
+    rescored = nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home)
+    return "lm" if not rescored and is_language_modelling(home) else "rescoring"
+
+
+def rescoring(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:
+    """The report of rescored lists and lattices."""
+    experiment = collect(home, nbests, title)
+    report = Report(experiment, measure(experiment), command)
+    return Parts(report, tables(report), pictures(report), tuple(deviations(report)))
+
+
+def language_models(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:
+    """The report of language models by themselves."""
+    if nbests:
+        raise UserError(f"{nbests[0]}: a report of language models has no N-best lists; leave out --nbest, or --what lm")
+    report = LmReport(collect_lms(home, title), command)
+    return Parts(report, lm_tables(report), lm_pictures(report))
+
+
+REPORTS: dict[str, Callable[[Path, Sequence[str], str | None, str], Parts]] = {"rescoring": rescoring, "lm": language_models}
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
     """Remove figures that an earlier report drew and this one did not, so that no page mixes two experiments."""
     for path in folder.glob("*.png"):
-        if path.stem not in names and path.stem.partition("-")[0] in PICTURES:
+        if path.stem not in names and path.stem.partition("-")[0] in PICTURES.keys() | LM_PICTURES.keys():
             path.unlink()
 
 
-def results(report: Report, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
+def results(report: Report | LmReport, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
     """RESULTS.md: tables, figures, and what is absent."""
-    title = (
-        f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has these tables and figures, and every utterance.\n"
-    )
+    title = f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has {report.contents}.\n"
     parts = [title, *map(markdown, every)]
     if drawn:
         parts.append("## Figures\n\n" + "\n".join(f"![{picture.caption}]({picture.name}.png)\n" for picture in drawn))

@@ -4,7 +4,7 @@ import argparse
 import shlex
 import sys
 
-from lmtools.report import write_report
+from lmtools.report import REPORTS, write_report
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,6 +12,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("exp", metavar="EXP_DIR", help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report")
     parser.add_argument(
         "--nbest", nargs="+", action="extend", default=[], metavar="F", help="N-best lists (default: data/*/nbest.jsonl beside it)"
+    )
+    parser.add_argument(
+        "--what", choices=REPORTS, help="what EXP_DIR holds: rescored lists, or language models by themselves (default: by what is there)"
     )
     parser.add_argument("--title", help="name of the corpus (default: the recipe's name and its option corpus)")
 
@@ -23,9 +26,10 @@ def run(args: argparse.Namespace) -> None:
         "report",
         args.exp,
         *(["--nbest", *args.nbest] if args.nbest else []),
+        *(["--what", args.what] if args.what else []),
         *(["--title", args.title] if args.title else []),
     ]
-    text, notes = write_report(args.exp, args.nbest, args.title, shlex.join(words))
+    text, notes = write_report(args.exp, args.nbest, args.title, shlex.join(words), args.what)
     print(text)
     for line in notes:
         print(line, file=sys.stderr)

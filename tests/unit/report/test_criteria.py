@@ -17,9 +17,10 @@ from lmtools.report.browse import browser_data
 from lmtools.report.collect import collect
 from lmtools.report.context import NONE, Report
 from lmtools.report.criteria import entry, pace, trunks
-from lmtools.report.criteria_figures import curve, draw_curves, draw_price, spread
+from lmtools.report.criteria_figures import draw_curves, draw_price
 from lmtools.report.criteria_tables import criteria_tables
 from lmtools.report.drawing import DARK, LIGHT
+from lmtools.report.ends import curve, spread
 from lmtools.report.figures import pictures
 from lmtools.report.measure import measure
 from lmtools.report.names import label, ordered
