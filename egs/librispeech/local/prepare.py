@@ -4,13 +4,14 @@
 Words stay as they are: the normaliser that goes with each language model adapts them.
 """
 
-import contextlib
 import gzip
 import json
-import os
-import shutil
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
+
+from texts import copy, written
 
 VALID_EVERY = 20_000  # full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
 
@@ -47,22 +48,6 @@ def swbd(raw: Path, data: Path):
         copy(raw / f"{part}.txt", data / part / "text")
     for path in sorted(raw.glob("*.text")):
         copy(path, data / path.stem / "text")
-
-
-def copy(path: Path, out: Path):
-    """The file as it is, whole or not at all."""
-    with written(out) as text, open(path, "rb") as lines:
-        shutil.copyfileobj(lines, text)
-
-
-@contextlib.contextmanager
-def written(path: Path):
-    """A binary stream that becomes `path` when the block ends well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.tmp")
-    with open(temporary, "wb") as stream:
-        yield stream
-    os.replace(temporary, path)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""prepare.py mini|gbw|wikitext103|wikitext2 RAW DATA: from what stage 0 got to DATA/{train,valid,test}/text, a sequence a line.
+
+A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, and a paragraph or a heading of WikiText. Text stays as
+published; archives are read as they stream, and nothing of them is unpacked but the three texts.
+"""
+
+import contextlib
+import gzip
+import itertools
+import re
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
+
+from texts import copy, written
+
+PARTS = ("train", "valid", "test")
+TEST_SHARE = 80  # mini: the last line in so many of the training text is for testing (of the Bible: Revelation and the end of Jude)
+RUN = 8  # words in a row that a test line of mini may not share with training or validation text, as in egs/librispeech/local/mini_text.py
+SHARDS = range(1, 100)  # gbw: training shards; shard 0 is what the held-out shards were cut from
+MEMBERS = {"train": (r"news\.en-(\d{5})-of-00100", SHARDS), "held-out": (r"news\.en\.heldout-(\d{5})-of-00050", (0, 1))}
+VALID_LINES = 3_000  # gbw: of the second held-out shard; the first is the test set, as in the papers
+BLOCK = 1 << 20
+
+
+def mini(raw: Path, data: Path) -> None:
+    """The embedded corpus: its validation text as it is, the end of its training text for testing, without parallel passages."""
+    lines = (raw / "train.txt").read_bytes().splitlines(keepends=True)
+    cut = len(lines) - len(lines) // TEST_SHARE
+    wanted = {run for line in lines[cut:] for run in runs(line)}
+    with open(raw / "valid.txt", "rb") as valid:
+        seen = {run for line in itertools.chain(lines[:cut], valid) for run in runs(line) if run in wanted}
+    test = [line for line in lines[cut:] if seen.isdisjoint(runs(line))]
+    if not test:
+        sys.exit(f"{raw / 'train.txt'}: too short to keep a part of it for testing; give {TEST_SHARE} lines or more")
+    with written(data / "train/text") as text:
+        text.writelines(lines[:cut])
+    copy(raw / "valid.txt", data / "valid/text")
+    with written(data / "test/text") as text:
+        text.writelines(test)
+
+
+def runs(line: bytes) -> Iterator[bytes]:
+    """Every run of RUN words; and the line itself between ends, so that a shorter one matches only its equal."""
+    words = line.split()
+    for start in range(len(words) - RUN + 1):
+        yield b" ".join(words[start : start + RUN])
+    yield b"<" + b" ".join(words) + b">"
+
+
+def gbw(raw: Path, data: Path) -> None:
+    """One Billion Word: all training shards in the archive's order; held-out shard 0 tests, the beginning of shard 1 validates."""
+    archive = only(raw, "*.tar.gz")
+    found = set()
+    with streams(data) as (train, valid, test), readable(archive), tarfile.open(archive, "r|gz") as members:
+        for member in members:
+            kind, shard = place(member.name)
+            if not member.isfile() or kind is None:
+                continue
+            stream = members.extractfile(member)
+            found.add((kind, shard))
+            if kind == "train":
+                append(blocks(stream), train)
+            else:
+                append(stream if shard == 0 else itertools.islice(stream, VALID_LINES), (test, valid)[shard])
+        if missing := {*(("train", shard) for shard in SHARDS), ("held-out", 0), ("held-out", 1)} - found:
+            kind, shard = min(missing)
+            sys.exit(f"{archive}: lacks {len(missing)} shards, such as {kind} shard {shard}; fetch it again")
+
+
+def place(name: str) -> tuple[str | None, int]:
+    """Whether a member of the archive is a training or a held-out shard that is used, and its number."""
+    for kind, (pattern, used) in MEMBERS.items():
+        matched = re.fullmatch(pattern, name.rpartition("/")[2])
+        if matched and int(matched[1]) in used:
+            return kind, int(matched[1])
+    return None, 0
+
+
+def wikitext(raw: Path, data: Path) -> None:
+    """WikiText: its three texts without blank lines; headings are sequences like paragraphs, `<unk>` stays."""
+    archive = only(raw, "*.zip")
+    with streams(data) as texts, readable(archive), zipfile.ZipFile(archive) as members:
+        names = {name.rpartition("/")[2]: name for name in members.namelist()}
+        for part, text in zip(PARTS, texts, strict=True):
+            if f"wiki.{part}.tokens" not in names:
+                sys.exit(f"{archive}: lacks wiki.{part}.tokens; fetch the tokenised corpus, not the raw one")
+            with members.open(names[f"wiki.{part}.tokens"]) as lines:
+                text.writelines(words + b"\n" for line in lines if (words := line.strip()))
+
+
+def only(raw: Path, pattern: str) -> Path:
+    """The one file in `raw` of that name."""
+    found = sorted(raw.glob(pattern))
+    if len(found) != 1:
+        sys.exit(f"{raw}: expected one {pattern}, found {len(found)}; run stage 0")
+    return found[0]
+
+
+@contextlib.contextmanager
+def streams(data: Path):
+    """The texts of PARTS, which appear together when all are written."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(written(data / part / "text")) for part in PARTS]
+
+
+@contextlib.contextmanager
+def readable(archive: Path):
+    """SystemExit where the archive is damaged."""
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
+        sys.exit(f"{archive}: damaged archive ({error}); remove it and run again")
+
+
+def blocks(stream) -> Iterator[bytes]:
+    """What is in `stream`, piece by piece."""
+    return iter(lambda: stream.read(BLOCK), b"")
+
+
+def append(pieces: Iterable[bytes], text) -> None:
+    """Write `pieces` to `text`, with a line feed at the end where they have none."""
+    last = b"\n"
+    for last in pieces:
+        text.write(last)
+    if not last.endswith(b"\n"):
+        text.write(b"\n")
+
+
+CORPORA = {"mini": mini, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikitext}
+
+if __name__ == "__main__":
+    corpus, raw, data = sys.argv[1:]
+    CORPORA[corpus](Path(raw), Path(data))
