@@ -295,8 +295,8 @@ def test_a_base_that_is_a_run_too_stays_in_the_main_table_and_what_was_set_aside
         (tmp_path / "lm" / name / "config.yaml").write_text("model: gcnn\narch: {}\n")
     (tmp_path / "grids").mkdir()
     (tmp_path / "grids/gates.yaml").write_text("title: Gates\nfigure: curves\nruns: {GLU: gcnn, tanh: gates-tanh}\n")
-    (tmp_path / "grids/pieces.yaml").write_text("title: Pieces\nfigure: line\nx: ids\nruns: {bpe-500: esulmo-bpe-500}\nat: {bpe-500: 500}\n")
+    (tmp_path / "grids/pieces.yaml").write_text("title: Pieces\nfigure: line\nx: ids\nruns: {5: esulmo-bpe-500}\n")
     experiment = collect_lms(tmp_path)
     assert {model.name for model in experiment.main} == {"gcnn", "esulmo-bpe-500"}
-    assert {label for grid in experiment.grids for label in grid.runs} == {"GLU", "tanh", "bpe-500"}
+    assert {label for grid in experiment.grids for label in grid.runs} == {"GLU", "tanh", "5"}
     assert "gcnn.1" not in experiment.models
