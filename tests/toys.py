@@ -2,6 +2,8 @@
 
 import random
 
+import torch
+
 from lmtools.settings import Batch, Optim, Settings
 
 VOCABULARY = "the a king queen city went came to of and great river stone house they he she said unto him"
@@ -33,3 +35,16 @@ def settings(model: str, **changes):
         "epochs": 2, "precision": "float32", "log_every": 5, "checkpoint_every": 7, "valid_every": 10,
     }  # fmt: skip
     return Settings(**{**base, **changes})
+
+
+def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Assert that no state of a left-to-right trunk changes by a bit with a later token, and each with its own; the tokens and states."""
+    tokens, lengths = torch.randint(5, vocabulary, (2, 8)), torch.tensor([8, 3])
+    before = module.hidden(tokens, lengths)
+    for position in range(8):
+        changed = tokens.clone()
+        changed[:, position:] = (changed[:, position:] + 7) % vocabulary
+        after = module.hidden(changed, lengths)
+        assert torch.equal(before[:, :position], after[:, :position])
+        assert not torch.equal(before[:, position], after[:, position])
+    return tokens, before

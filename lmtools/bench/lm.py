@@ -4,7 +4,7 @@ Throughput is of many sequences in one batch: the paper's 750 of 20 tokens, 15,0
 one sentence at a time. `contiguous` is the paper's responsiveness: as many tokens as one sequence. All of them end with the
 log-probability of each given word, as scoring a text does; `..._hidden` is without head and output layer. The models take turns.
 
-The target (issue 5): the published GCNN-8 Bottleneck is at least 20 times as responsive as LSTM-2048 where the hardware allows (a GPU).
+The target: the published GCNN-8 Bottleneck is at least 20 times as responsive as LSTM-2048 where the hardware allows (a GPU).
 """
 
 import itertools
