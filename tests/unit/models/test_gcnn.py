@@ -28,7 +28,6 @@ from lmtools.score.scorers import load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import BOS, load_subword
 from lmtools.train import train
-from lmtools.train.loop import Training
 
 VOCABULARY = 23
 CONF = Path(__file__).parents[3] / "conf"
@@ -292,25 +291,6 @@ def test_espnet_searches_with_it(tiny, folder, tmp_path):
     text = " ".join(tokens[i] for i in ys[0, 1:-1].tolist())
     ours = load_scorer(str(folder), "cpu")
     assert scores[0, -1].item() == pytest.approx(ours.log_probs(ours.prepare([text]))[0][-1], abs=1e-4)
-
-
-def test_stopped_and_resumed_gives_the_same_bytes(tiny, folder, tmp_path, monkeypatch):
-    step, stops = Training.step, [3, 9]  # before and after the first checkpoint
-
-    def interrupted(self, indices):
-        if stops and self.progress.step == stops[0]:
-            raise KeyboardInterrupt(stops.pop(0))
-        return step(self, indices)
-
-    monkeypatch.setattr(Training, "step", interrupted)
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
-    for _ in stops[:]:
-        with pytest.raises(KeyboardInterrupt):
-            train(toy(), *corpora, tmp_path / "parts", "cpu")
-    train(toy(), *corpora, tmp_path / "parts", "cpu")
-    for file in ("model.safetensors", "checkpoint.safetensors"):
-        whole, parts = (load_tensors(path / file) for path in (folder, tmp_path / "parts"))
-        assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
 
 
 GBW, WIKITEXT = 793_471 + 2, 267_735 + 3  # ids: words, and the specials that the list does not have

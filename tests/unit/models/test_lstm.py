@@ -5,15 +5,12 @@ import pytest
 import torch
 from toys import look_for_the_future, settings
 
-from lmtools.checkpoint import load_model, load_tensors
 from lmtools.lm import LanguageModel
 from lmtools.models.causal import Causal
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
 from lmtools.score import Options, score_texts
 from lmtools.subword import BOS
-from lmtools.train import train
-from lmtools.train.loop import Training
 
 VOCABULARY = 23
 SIZES = {
@@ -81,30 +78,6 @@ def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(size):
         expected = [module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1] for prefix in prefixes]
     assert max(map(len, prefixes)) > 5
     torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_stopped_and_resumed_gives_the_same_bytes(tiny, tmp_path, monkeypatch, tied):
-    some = settings("lstm", epochs=1, arch={"layers": 2, "dim": 16, "units": 24, "tied": tied, "dropout": 0.1})
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
-    train(some, *corpora, tmp_path / "whole", "cpu")
-    step, stops = Training.step, [3, 9]  # before and after the first checkpoint
-
-    def interrupted(self, indices):
-        if stops and self.progress.step == stops[0]:
-            raise KeyboardInterrupt(stops.pop(0))
-        return step(self, indices)
-
-    monkeypatch.setattr(Training, "step", interrupted)
-    for _ in stops[:]:
-        with pytest.raises(KeyboardInterrupt):
-            train(some, *corpora, tmp_path / "parts", "cpu")
-    train(some, *corpora, tmp_path / "parts", "cpu")
-    for file in ("model.safetensors", "checkpoint.safetensors"):
-        whole, parts = (load_tensors(tmp_path / name / file) for name in ("whole", "parts"))
-        assert whole.keys() == parts.keys() and all(torch.equal(whole[name], parts[name]) for name in whole)
-    lm, _ = load_model(tmp_path / "whole")
-    assert (lm.output.weight is lm.trunk.lookup.weight) == tied and len(lm.output.weight[0]) == lm.trunk.width == (16 if tied else 24)
 
 
 def test_a_projection_is_what_layers_hand_on():

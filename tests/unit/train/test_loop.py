@@ -87,6 +87,7 @@ FAMILIES = {
         "arch": {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12, "layers": 2, "dropout": 0.1},
     },
     "lstm": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12, "projection": 6, "dropout": 0.1}},
+    "tied": {"model": "lstm", "arch": {"layers": 2, "dim": 16, "units": 24, "tied": True, "dropout": 0.1}},
     "streams": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12}, "batch": Batch(streams=30, unroll=5), **RARE},
     "sampled": {
         "model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}, "criterion": "bce-nce", "output": {"samples": 12},
