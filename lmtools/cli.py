@@ -21,6 +21,7 @@ VERBS = {
     "ngram": "estimate an n-gram language model",
     "ppl": "perplexity of a text",
     "score": "score N-best lists with a language model",
+    "mbr": "expected BLEU (or another metric) of each hypothesis under its list's own posterior: minimum Bayes risk",
     "embed": "contextual vectors of the words of a text",
     "tune": "find the weights of first-pass and language-model scores on a development set",
     "rescore": "choose the best hypotheses with tuned weights",

@@ -1,6 +1,6 @@
 """What would go wrong with N-best lists, references, language-model text and a language model, found before anything is scored."""
 
-from lmtools.doctor import lists, scores, texts
+from lmtools.doctor import lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
 from lmtools.doctor.patient import Patient, admit
 
@@ -11,7 +11,9 @@ CHECKS = {
     "ids": lists.ids,
     "first word": texts.first_word,
     "references": lists.references,
+    "tokenisation": tokenisation.tokenisation,
     "case": texts.case,
+    "truecasing": tokenisation.truecasing,
     "punctuation": texts.punctuation,
     "characters": texts.characters,
     "marks": texts.marks,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lmtools.doctor.signs import SIGNS, undone
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, read
@@ -21,13 +22,17 @@ APOSTROPHES = "'’‘"
 
 @dataclass
 class Profile:
-    """What a collection of texts is made of; `first` says in which line each character came first, `whole` which of `wanted` texts came."""
+    """What a collection of texts is made of; `first`: in which line each character or sign came first; `whole`: which `wanted` texts came.
+
+    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand as they are.
+    """
 
     name: str
     path: str
     lines: int = 0
     words: Counter = field(default_factory=Counter)
     characters: Counter = field(default_factory=Counter)
+    signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
     first: dict[str, str] = field(default_factory=dict)
     starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
     whole: set[str] = field(default_factory=set)
@@ -36,6 +41,11 @@ class Profile:
         """Count one text; of its words only those that are `wanted`."""
         words = text.split()
         self.lines += 1
+        for name, sign in SIGNS.items():
+            if count := len(sign.found.findall(text)):
+                self.signs[name] += count
+                self.first.setdefault(name, place)
+        text = undone(text) if self.signs else text
         for character in set(text).difference(self.first):
             self.first[character] = place
         self.characters.update(text)

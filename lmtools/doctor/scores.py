@@ -38,7 +38,7 @@ def signs(patient: Patient) -> Iterator[Finding]:
 
 
 def base(patient: Patient) -> Iterator[Finding]:
-    """Language-model scores too small a word for natural logarithms, and scores that do not grow with length."""
+    """Language-model scores too small a word for natural logarithms, and total scores that do not grow with length."""
     lengths = np.concatenate([[len(hyp.text.split()) + 1 for hyp in one.hyps] for one in patient.nbests if len(one.hyps) > 1] or [[]])
     first = np.array([len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1])
     for name, lists in columns(patient).items():
@@ -47,13 +47,14 @@ def base(patient: Patient) -> Iterator[Finding]:
             cause = f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of {np.exp(a_word):.1f}"
             yield Finding(HINT, patient.nbest, cause, "if it is in log10, scaled, or divided by length, undo that")
         best = np.abs([row[0] for row in lists])
-        if len(first) >= ENOUGH and first.std() > 0.3 * first.mean() and best.std() > 0 and np.corrcoef(first, best)[0, 1] < 0.2:
+        grows = is_lm(name) or name in ("am", "score", "total")
+        if grows and len(first) >= ENOUGH and first.std() > 0.3 * first.mean() and best.std() > 0 and np.corrcoef(first, best)[0, 1] < 0.2:
             cause = f"{name!r} does not grow with the number of words: divided by length?"
             yield Finding(HINT, patient.nbest, cause, "multiply by the length again; sums of log-probabilities are what weights combine")
 
 
 def order(patient: Patient) -> Iterator[Finding]:
-    """Lists not sorted by the first pass: by its single or total score, or by any positive combination of its first two."""
+    """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive combination of its first two."""
     parts = columns(patient)
     total = next((name for name in ("total", "score") if name in parts), None)
     if not parts:
@@ -62,6 +63,8 @@ def order(patient: Patient) -> Iterator[Finding]:
     steps = [np.concatenate([np.diff(row) for row in lists]) for lists in chosen]
     slack = 1e-6 * max(np.abs(step).max(initial=0) for step in steps)
     combined = [steps[0]] if len(steps) == 1 else [steps[0] + scale * steps[1] for scale in SCALES]
+    if "am" in list(parts)[2:]:  # a translator's total, after its features
+        combined.append(np.concatenate([np.diff(row) for row in parts["am"]]))
     wrong = min((step > slack).sum() for step in combined)
     if wrong > 0.05 * len(steps[0]):
         what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))

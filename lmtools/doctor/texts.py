@@ -11,7 +11,7 @@ from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, 
 from lmtools.doctor.patient import APOSTROPHES, Patient, Profile, is_huggingface, most
 from lmtools.files import OPENERS
 
-MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\([^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
+MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
 BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
 ENOUGH = 20  # lines from which it means something that they lack a character
@@ -106,8 +106,9 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
 
 
 def marks(patient: Patient) -> Iterator[Finding]:
-    """Words that are marks of noise, silence or unknown words."""
-    found = Counter({word: count for word, count in patient.hyps.words.items() if MARK.fullmatch(word)})
+    """Words that are marks of noise, silence or unknown words; where references have such brackets, they are punctuation."""
+    odd = (word for word in patient.hyps.words if MARK.fullmatch(word) and word[0] not in patient.references.characters)
+    found = Counter({word: patient.hyps.words[word] for word in odd})
     if found:
         place = next(patient.places[n.utt] for n in patient.nbests for hyp in n.hyps if set(hyp.text.split()) & found.keys())
         cause = f"{plural(found.total(), 'word')} of the hypotheses are marks: {some(most(found, found))}"

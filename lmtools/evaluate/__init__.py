@@ -3,8 +3,9 @@
 from lmtools.evaluate.corpus import Evaluation, evaluate
 from lmtools.evaluate.edits import Counts, align, errors
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import nbest_errors, nbest_statistics, oracle, reference
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs, confidence, matched_pairs, paired_bootstrap
+from lmtools.evaluate.nbest import filled, nbest_errors, nbest_statistics, oracle, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.pairs import pair_gains, sentence_signature
+from lmtools.evaluate.significance import Bootstrap, MatchedPairs, SacrePaired, confidence, matched_pairs, paired_bootstrap, sacre_paired
 
 __all__ = [
     "METRICS",
@@ -12,14 +13,21 @@ __all__ = [
     "Counts",
     "Evaluation",
     "MatchedPairs",
+    "SacrePaired",
     "align",
     "confidence",
     "errors",
     "evaluate",
+    "filled",
     "matched_pairs",
     "nbest_errors",
     "nbest_statistics",
     "oracle",
+    "oracle_curve",
+    "oracle_texts",
+    "pair_gains",
     "paired_bootstrap",
     "reference",
+    "sacre_paired",
+    "sentence_signature",
 ]

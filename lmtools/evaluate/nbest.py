@@ -6,7 +6,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate.metrics import METRICS, ErrorRate
-from lmtools.types import NBest
+from lmtools.types import Hypothesis, NBest
 
 
 def reference(nbest: NBest) -> str:
@@ -33,20 +33,36 @@ def nbest_errors(nbests: Sequence[NBest], metric: str = "wer") -> tuple[list[np.
     return counts, np.array([len(rate.split(reference(nbest))) for nbest in nbests], dtype=np.int64)
 
 
+def filled(nbest: NBest) -> NBest:
+    """The list; an empty one counts as one empty hypothesis."""
+    return nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref)
+
+
 def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
     """The corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of each list is chosen.
 
     `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score,
     which need not be best for the corpus. An empty list counts as an empty hypothesis.
     """
+    shortened = [filled(NBest(nbest.utt, nbest.hyps[:depth], nbest.ref)) for nbest in nbests]
+    return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
+
+
+def oracle_curve(statistics: Sequence[np.ndarray], metric: str, depth: int | None = None) -> np.ndarray:
+    """The same from the statistics of filled lists, one array (hypotheses, width) each."""
     measure = METRICS[metric]
-    depth = depth or max([1, *(len(nbest.hyps) for nbest in nbests)])
+    depth = depth or max([1, *map(len, statistics)])
     totals = np.zeros((depth, measure.width))
-    for nbest in nbests:
-        rows = measure.statistics(reference(nbest), [hyp.text for hyp in nbest.hyps[:depth]] or [""])
+    for rows in statistics:
         best = running_argmax(measure.gain(rows))
         totals += rows[np.pad(best, (0, depth - len(best)), mode="edge")]
     return measure.score(totals)
+
+
+def oracle_texts(nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str) -> dict[str, str]:
+    """The oracle's choice from whole lists by utterance: the first of those hypotheses that are best by themselves."""
+    gain = METRICS[metric].gain
+    return {nbest.utt: filled(nbest).hyps[int(gain(rows).argmax())].text for nbest, rows in zip(nbests, statistics, strict=True)}
 
 
 def running_argmax(gains: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs
+from lmtools.evaluate.significance import Bootstrap, MatchedPairs, SacrePaired
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
@@ -36,6 +36,13 @@ def bootstrap_line(result: Bootstrap) -> str:
     low, high = result.difference_interval
     share = f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap resamples (seed {result.seed})"
     return f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p = {result.p:.2g}"
+
+
+def sacre_line(result: SacrePaired) -> str:
+    """sacrebleu's paired bootstrap in one line."""
+    seed = f"seed {result.seed}" if result.seed is not None else "no seed"
+    how = f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean {result.mean:.2f} +- {result.half_width:.2f}"
+    return f"difference {result.difference:+.2f}; {how}, p = {result.p:.2g} {result.signature}"
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:

@@ -1,5 +1,6 @@
-"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for every metric."""
+"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for every metric, sacrebleu's for its own."""
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,24 @@ class Bootstrap:
     p: float
     resamples: int
     seed: int
+
+
+@dataclass(frozen=True)
+class SacrePaired:
+    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and how to compute them again.
+
+    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is score mean +- half_width).
+    """
+
+    score: float
+    against: float
+    difference: float
+    mean: float
+    half_width: float
+    p: float
+    resamples: int
+    seed: int | None
+    signature: str
 
 
 def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[str]) -> MatchedPairs:
@@ -132,3 +151,22 @@ def paired_bootstrap(first: np.ndarray, second: np.ndarray, metric: str, seed: i
     score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
     intervals = interval(one), interval(two), interval(one - two)
     return Bootstrap(score, against, score - against, *intervals, float(better.mean()), float(min(1, 2 * tail)), resamples, seed)
+
+
+def sacre_paired(first: np.ndarray, second: np.ndarray, metric: str) -> SacrePaired:
+    """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances, width); the second is its baseline.
+
+    As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and resamples (1,000). Only systems of the same
+    statistics get p = 1 here: there sacrebleu gives its smallest p.
+    """
+    from sacrebleu.significance import PairedTest
+
+    known = copy.copy(METRICS[metric].corpus)
+    known._extract_corpus_statistics = lambda statistics, references: statistics  # they are given in place of texts
+    test = PairedTest([("second", second), ("first", first)], {metric: known}, None, test_type="bs")
+    signatures, results = test()
+    ((name, signature),) = signatures.items()
+    against, result = results[name]
+    p = 1.0 if np.array_equal(first, second) else float(result.p_value)
+    figures = float(result.score), float(against.score), float(result.score - against.score), float(result.mean), float(result.ci)
+    return SacrePaired(*figures, p, test.n_samples, test._seed, METRICS[metric].signed(signature))

@@ -32,9 +32,20 @@ def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
     return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]
 
 
-def recased(nbests: Sequence[NBest], case: Callable[[str], str]) -> list[NBest]:
-    """Lists with `case` applied to the hypotheses; references stay."""
-    return [replace(nbest, hyps=tuple(replace(hyp, text=case(hyp.text)) for hyp in nbest.hyps)) for nbest in nbests]
+def rewritten(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
+    """Lists with `change` applied to the hypotheses; references stay."""
+    return [replace(nbest, hyps=tuple(replace(hyp, text=change(hyp.text)) for hyp in nbest.hyps)) for nbest in nbests]
+
+
+def rewritten_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
+    """Lists with `change` applied to the references that are there; hypotheses stay."""
+    return [nbest if nbest.ref is None else replace(nbest, ref=change(nbest.ref)) for nbest in nbests]
+
+
+def capitalised(text: str) -> str:
+    """`text` with its first letter in upper case, unless a digit comes before: what truecasing took from the head of a sentence."""
+    first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
+    return text[:first] + text[first : first + 1].upper() + text[first + 1 :]
 
 
 def dedup(nbests: Sequence[NBest]) -> list[NBest]:

@@ -13,6 +13,7 @@ from lmtools.formats import jsonl, kaldi_text, lists, scores
 from lmtools.report.artifacts import by_name, numbered, read_configs, read_json, read_lattices, read_metrics, read_models, read_ppl
 from lmtools.report.names import ordered
 from lmtools.rescore import Weights, load, set_hash
+from lmtools.rescore.features import column_of, summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
@@ -70,10 +71,18 @@ class Experiment:
         """The seed of each neural model's training."""
         return {name: tree["seed"] for name, tree in self.configs.items() if "seed" in tree}
 
+    @property
+    def features(self) -> list[str]:
+        """The features that any system has a weight for, in the order of the systems."""
+        weights = [system.weights for system in self.systems.values() if system.weights]
+        return list(dict.fromkeys(name for one in weights for name in one.features))
+
     def columns(self, sample: Sample) -> dict[str, list[np.ndarray]]:
-        """Each language model's log-probabilities (hypotheses,) of the lists of `sample`."""
+        """The columns (hypotheses,) a list of `sample` that weights name, of language models whose scores are there: sums and means."""
         paths = {path.parent.name: path for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))}
-        return {name: scores.columns(scores.read(path), sample.nbests, path) for name, path in paths.items()}
+        lms = {name: summed(name) for name in self.features if summed(name) in paths}
+        tables = {lm: scores.read(paths[lm]) for lm in dict.fromkeys(lms.values())}
+        return {name: column_of(name, tables[lm], sample.nbests, paths[lm]) for name, lm in lms.items()}
 
 
 def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) -> Experiment:

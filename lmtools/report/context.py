@@ -11,7 +11,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report.collect import Experiment, Sample
 from lmtools.report.measure import SEED, Measured, Result
-from lmtools.report.names import CE, LATTICE
+from lmtools.report.names import CE, LATTICE, summed
 
 NONE = "-"  # in cells without a value
 LINES, ROWS = 12, 30  # that one figure can hold
@@ -41,19 +41,19 @@ class Report:
     def legible(self, names: Iterable[str], most: int = LINES) -> list[str]:
         """Those of the systems or language models `names` that a figure shows: all, unless they are more than `most`.
 
-        Then it lacks those of language models trained by other criteria than the softmax, which have figures of their own.
+        Then it lacks those of language models trained by other criteria than the softmax, which have figures of their own, and means.
         """
         names = list(names)
-        return names if len(names) <= most else [name for name in names if not self.other_criterion(name)]
+        return names if len(names) <= most else [name for name in names if not self.other_criterion(name) and summed(name) == name]
 
     def other_criterion(self, name: str) -> bool:
         """Whether a language model of a system was trained by another criterion than the softmax."""
         configs = self.experiment.configs
-        return any(configs.get(part, {}).get("criterion", CE) != CE for part in name.removeprefix(LATTICE).split("+"))
+        return any(configs.get(part, {}).get("criterion", CE) != CE for part in summed(name.removeprefix(LATTICE)).split("+"))
 
 
 def provenance(report: Report, *samples: Sample) -> Iterator[str]:
-    """Corpus and sizes, then the commands and the signature."""
+    """Corpus and sizes, the metric's signature, and the commands."""
     experiment = report.experiment
     tuned = [sample for sample in experiment.samples if sample.tuned and sample not in samples]
     sizes = [size(sample) for sample in samples] + [f"weights tuned on {size(sample)}" for sample in tuned]
@@ -62,6 +62,7 @@ def provenance(report: Report, *samples: Sample) -> Iterator[str]:
             f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,} {experiment.training.scheme} tokens"
         )
     yield f"Corpus {experiment.title}; " + "; ".join(sizes) + "."
+    yield f"Metric: `{METRICS[experiment.metric].signature}`."
     commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
     models = ", ".join(f"{name} {value[:8]}" for name, value in experiment.models.items())
     seeds = ", ".join(f"{name} {seed}" for name, seed in experiment.seeds.items())
@@ -72,8 +73,15 @@ def provenance(report: Report, *samples: Sample) -> Iterator[str]:
         seeds and f"training seeds {seeds}",
         tuned,
         f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}",
+        *sacre_test(report),
     ]
     yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(filter(None, parts))}; lmtools {__version__}."
+
+
+def sacre_test(report: Report) -> list[str]:
+    """What sacrebleu's paired bootstrap drew, where it was asked."""
+    tests = [result.sacre for measured in report.judged for result in measured.results.values() if result.sacre]
+    return [f"p (sacreBLEU) by sacreBLEU's paired bootstrap of {test.resamples:,} resamples, seed {test.seed}" for test in tests[:1]]
 
 
 def size(sample: Sample) -> str:

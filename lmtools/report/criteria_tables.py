@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap
+from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap, sacre_paired
+from lmtools.evaluate.sacre import Sacre
 from lmtools.report.columns import Column, figures, places
 from lmtools.report.context import NONE, Report, decimal, interval, probability, provenance
 from lmtools.report.criteria import Entry, Trunk, kind, perplexity, ratio, trunks
@@ -131,6 +132,8 @@ def comparison(report: Report, trunk: Trunk, measured: Measured, form: str, text
 
 def chance(measured: Measured, plain: Result, rough: Result) -> float:
     """The probability that two systems differ so much by chance."""
+    if isinstance(METRICS[measured.metric], Sacre):
+        return sacre_paired(rough.statistics, plain.statistics, measured.metric).p
     if measured.metric != "wer":
         return paired_bootstrap(rough.statistics, plain.statistics, measured.metric, SEED).p
     refs = measured.sample.refs

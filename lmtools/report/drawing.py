@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from lmtools.report.names import Look, label
 
 DPI = 160
+STARS = ("*", (4, 1, 0))
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,15 @@ class Picture:
 
 def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
     """A system's line in its own look, under its own name."""
-    size = 9 if look.marker == "*" else None
-    marker = look.marker if marker is None else marker
-    axes.plot(x, y, color=theme.color(look), marker=marker, markersize=size, linestyle=look.line, label=label(name))
+    marks = marked(theme, look, None, 9) | ({} if marker is None else {"marker": marker})
+    axes.plot(x, y, linestyle=look.line, label=label(name), **marks)
+
+
+def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:
+    """matplotlib's settings of colour and marker, `star` being the size of markers that look smaller than they are."""
+    color = theme.color(look)
+    inside = {"markerfacecolor": theme.paper if look.hollow else color}
+    return {"color": color, "marker": look.marker, "markersize": star if look.marker in STARS else size, **inside}
 
 
 def beside(axes) -> None:

@@ -1,24 +1,33 @@
 """The figures of an experiment, for light and for dark paper; every system has one colour, marker and line in all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from lmtools.evaluate import METRICS
 from lmtools.report.context import LINES, ROWS, Report
 from lmtools.report.costs import TASKS
 from lmtools.report.criteria_figures import criteria_pictures
-from lmtools.report.drawing import Picture, Theme, beside, line
+from lmtools.report.drawing import Picture, Theme, beside, line, marked
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import FIRST, ORACLE, label, looks, ordered, unnormalised
+from lmtools.report.names import FIRST, ORACLE, feature, label, looks, ordered, summed, unnormalised
 from lmtools.report.tables import span
 from lmtools.rescore.tuning import FLAT
 
 
 def pictures(report: Report) -> list[Picture]:
     """All figures that the experiment has data for, in printing order."""
-    return [picture for make in PICTURES.values() for picture in make(report)]
+    return [signed(report, picture) for make in PICTURES.values() for picture in make(report)]
+
+
+def signed(report: Report, picture: Picture) -> Picture:
+    """The figure; where it is of scores, its caption ends in the metric's signature."""
+    if report.metric not in picture.caption:
+        return picture
+    return replace(picture, caption=f"{picture.caption} Metric: {METRICS[report.experiment.metric].signature}.")
 
 
 def system_pictures(report: Report) -> Iterator[Picture]:
@@ -44,7 +53,7 @@ def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric:
         low, high = result.bootstrap.score_interval
         color = theme.color(styles[name])
         axes.plot([low, high], [y, y], color=color, linewidth=3, alpha=0.45, solid_capstyle="butt")
-        axes.plot([result.score], [y], color=color, marker=styles[name].marker, markersize=8, linestyle="none")
+        axes.plot([result.score], [y], linestyle="none", **marked(theme, styles[name], 8, 8))
         axes.annotate(f"{result.score:.2f}", (high, y), (6, 0), textcoords="offset points", va="center", fontsize=9)
     axes.axvline(measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
     axes.set_yticks(range(len(names)), [label(name) for name in names])
@@ -72,9 +81,13 @@ def depth_pictures(report: Report) -> Iterator[Picture]:
 def left_out(report: Report, names: Iterable[str], most: int = LINES) -> str:
     """A caption's last sentence where a figure does not show all of `names`."""
     names = list(names)
-    count = len(names) - len(report.legible(names, most))
-    said = "language models trained by other criteria than the softmax have tables and figures of their own"
-    return f" {count} are left out: {said}." if count else ""
+    missing = set(names) - set(report.legible(names, most))
+    reasons = {
+        "language models trained by other criteria than the softmax have tables and figures of their own": report.other_criterion,
+        "means over tokens are in the tables": lambda name: summed(name) != name,
+    }
+    said = "; ".join(reason for reason, holds in reasons.items() if any(map(holds, missing)))
+    return f" {len(missing)} are left out: {said}." if missing else ""
 
 
 def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
@@ -131,7 +144,7 @@ def scale_pictures(report: Report) -> Iterator[Picture]:
     for name in report.legible(names):
         system = report.experiment.systems[name]
         found = (system.weights.search.get("curves") or {}) if system.weights else {}
-        if curve := found.get(name) or (next(iter(found.values())) if len(found) == 1 else None):
+        if curve := found.get(feature(name)) or (next(iter(found.values())) if len(found) == 1 else None):
             curves[name], tuned[name] = curve, system.weights
     if curves:
         flat = "; ".join(f"{label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}" for name, curve in curves.items())
@@ -154,13 +167,13 @@ def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
     for place, (name, curve) in enumerate(curves.items()):
         scales, scores = np.array(curve["points"]).T
         look, chosen, (low, high) = styles[name], curve["chosen"], curve["flat"]
-        axes.step(scales, scores, where="post", color=theme.color(look), linewidth=1.3)
+        axes.step(scales, scores, where="post", color=theme.color(look), linestyle=look.line if look.hollow else "-", linewidth=1.3)
         below = axes.get_xaxis_transform()  # x in scales, y in parts of the axes' height
         height = 0.03 + 0.04 * place
         bar = {"linewidth": 5, "solid_capstyle": "butt", "marker": "|", "markersize": 9}
         axes.plot([low, high], [height, height], transform=below, color=theme.color(look), **bar)
-        mark = {"marker": look.marker, "markersize": 11 if look.marker == "*" else 8, "markeredgecolor": theme.paper}
-        axes.plot([chosen], held(scales, scores, [chosen]), color=theme.color(look), label=label(name), **mark)
+        edge = theme.color(look) if look.hollow else theme.paper
+        axes.plot([chosen], held(scales, scores, [chosen]), label=label(name), markeredgecolor=edge, **marked(theme, look, 8, 11))
     frame(axes, curves, first)
     form = next(iter(tuned.values())).search.get("form")
     axes.set_xlabel("lambda, the language model's share" if form == "interpolation" else "scale of the language model (first pass: 1)")

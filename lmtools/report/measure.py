@@ -1,19 +1,34 @@
 """Scores every system of an experiment on every set: corpus level, by utterance length, by list depth, against the first pass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.evaluate import METRICS, Bootstrap, MatchedPairs, evaluate, matched_pairs, nbest_statistics, oracle, paired_bootstrap
+from lmtools.evaluate import (
+    METRICS,
+    Bootstrap,
+    MatchedPairs,
+    SacrePaired,
+    evaluate,
+    filled,
+    matched_pairs,
+    nbest_statistics,
+    oracle_curve,
+    oracle_texts,
+    paired_bootstrap,
+    sacre_paired,
+)
+from lmtools.evaluate.sacre import Sacre
 from lmtools.report.collect import Experiment, Sample
 from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
+from lmtools.rescore import LENGTHS as LENGTH_FEATURES
 from lmtools.rescore import gather
 from lmtools.rescore.features import best, combine
-from lmtools.types import Hypothesis, NBest
 
 SEED = 1  # of the bootstrap
-LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, None))  # words of the reference, both ends included
+# Words of the reference, both ends included.
+LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
@@ -27,6 +42,7 @@ class Result:
     missing: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
     pairs: MatchedPairs | None = None
+    sacre: SacrePaired | None = None
 
 
 @dataclass(frozen=True)
@@ -81,32 +97,21 @@ def measure_set(experiment: Experiment, sample: Sample) -> Measured:
     """All systems that chose texts for `sample`; significance and depths only where the weights were not tuned."""
     metric = experiment.metric
     rows = nbest_statistics([filled(nbest) for nbest in sample.nbests], metric)
-    texts = {FIRST: first_texts(sample), ORACLE: best_texts(sample, rows, metric)}
+    texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
     texts |= {name: system.texts[sample.name] for name, system in experiment.systems.items() if sample.name in system.texts}
     source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
     every = {name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()}
     results = {name: one for name, one in every.items() if not unnormalised(name)}
-    curve, by_depth = oracle(sample.nbests, metric), {}
+    curve, by_depth = oracle_curve(rows, metric), {}
     if sample in experiment.judged:
         results = {name: compared(sample, one, results[FIRST], metric) for name, one in results.items()}
         by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
     return Measured(sample, metric, results, curve, by_depth, {name: one for name, one in every.items() if unnormalised(name)})
 
 
-def filled(nbest: NBest) -> NBest:
-    """The list; an empty one counts as one empty hypothesis."""
-    return nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref)
-
-
 def first_texts(sample: Sample) -> dict[str, str]:
     """What the decoder itself chose."""
     return {nbest.utt: filled(nbest).hyps[0].text for nbest in sample.nbests}
-
-
-def best_texts(sample: Sample, rows: Sequence[np.ndarray], metric: str) -> dict[str, str]:
-    """The oracle's choice: in each list the first of those hypotheses that are best by themselves."""
-    gain = METRICS[metric].gain
-    return {nbest.utt: filled(nbest).hyps[int(gain(one).argmax())].text for nbest, one in zip(sample.nbests, rows, strict=True)}
 
 
 def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]) -> dict[str, list[float]]:
@@ -115,7 +120,7 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which choose from lists of their own.
     """
     columns = experiment.columns(sample)
-    features = gather(sample.nbests, columns, sample.path)
+    features = gather(sample.nbests, columns, sample.path, [name for name in LENGTH_FEATURES if name in experiment.features])
     longest = features.valid.shape[1]
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
@@ -143,4 +148,5 @@ def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
     if metric == "wer":
         pairs = matched_pairs(list(refs.values()), *([texts.get(utt, "") for utt in refs] for texts in (one.texts, first.texts)))
     bootstrap = paired_bootstrap(one.statistics, first.statistics, metric, SEED)
-    return Result(one.texts, one.statistics, one.score, one.missing, bootstrap, pairs)
+    sacre = sacre_paired(one.statistics, first.statistics, metric) if isinstance(METRICS[metric], Sacre) else None
+    return replace(one, bootstrap=bootstrap, pairs=pairs, sacre=sacre)

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FIRST, ORACLE = "@first", "@oracle"  # the decoder's own choice and the best of each list; no directory is called so
 LATTICE = "lattice-"  # before the name of a system that rescored lattices
+MEAN = "-mean"  # after the name of a language model whose scores were divided by their tokens
 UNNORMALISED = "-unnormalised"  # after the name of a language model whose scores were not normalised over the vocabulary
 LABELS = {
     FIRST: "first pass",
     ORACLE: "oracle",
     "first-pass": "first pass, tuned",
+    "mbr": "MBR (no LM)",
     "ngram": "n-gram",
     "causal": "uniLM (causal)",
     "lstm": "LSTM",
@@ -23,12 +25,13 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a system is drawn: colour on light and on dark paper, marker and line, so that colour never stands alone."""
+    """How a system is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so that colour never stands alone."""
 
     light: str
     dark: str
-    marker: str
+    marker: str | tuple[int, int, int]
     line: str = "-"
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ def label(name: str) -> str:
         return f"{short(name.removeprefix(LATTICE))}, lattice"
     if "+" in name:
         return " + ".join(map(short, name.split("+")))
+    if name.endswith(MEAN):
+        return f"{label(name.removesuffix(MEAN))}, mean over tokens"
     if name.endswith(UNNORMALISED):
         return f"{label(name.removesuffix(UNNORMALISED))}, unnormalised"
     if name in LABELS or not (found := TRAINED.fullmatch(name)):
@@ -82,30 +87,40 @@ def label(name: str) -> str:
 
 
 def short(name: str) -> str:
-    """The printed name without what it says in parentheses."""
-    return re.sub(r" \(.*?\)", "", label(name))
+    """The printed name without what it says in parentheses, and means in one word."""
+    return re.sub(r" \(.*?\)|(?<=, mean) over tokens$", "", label(name))
+
+
+def summed(name: str) -> str:
+    """The system that takes the same language models by the sum over tokens; itself if it takes none by the mean."""
+    return "+".join(part.removesuffix(MEAN) for part in name.split("+"))
+
+
+def feature(name: str) -> str:
+    """The feature that the language model of a system of one is: `tta/token` of `tta-mean`, else its name."""
+    return f"{name.removesuffix(MEAN)}/token" if name.endswith(MEAN) else name
 
 
 def unnormalised(name: str) -> bool:
     """Whether a system or language model takes scores that were not normalised over the vocabulary."""
-    return any(part.endswith(UNNORMALISED) for part in name.split("+"))
+    return any(part.endswith(UNNORMALISED) for part in summed(name).split("+"))
 
 
 def ordered(names: Iterable[str]) -> list[str]:
     """Names in the order of LABELS, then single ones of the user, then combinations, then `all`; lattices after the lists.
 
-    Models that differ by criterion alone stand after the model that is called so, in the order of CRITERIA.
+    Models that differ by criterion alone stand after the model that is called so, in the order of CRITERIA; means after their sums.
     """
     known, keys = list(LABELS), list(KEYS)
 
-    def place(name):
-        lattice, name = name.startswith(LATTICE), name.removeprefix(LATTICE)
+    def place(own):
+        lattice, name = own.startswith(LATTICE), summed(own.removeprefix(LATTICE))
         combined = 2 if name == "all" else "+" in name
         first, plus, others = name.partition("+")
         found = None if first in LABELS else TRAINED.fullmatch(first)
         trunk = (found["trunk"] or "" if found else first) + plus + others
         criterion = keys.index(found["criterion"]) if found else -1
-        return lattice, combined, known.index(trunk) if trunk in known else len(known), name.count("+"), trunk, criterion, name
+        return lattice, combined, known.index(trunk) if trunk in known else len(known), name.count("+"), trunk, criterion, name, own
 
     return sorted(names, key=place)
 
@@ -116,6 +131,7 @@ LOOKS = {
     FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
     ORACLE: Look("#111111", "#f2f2f2", "x", ":"),
     "first-pass": Look("#8c6d46", "#c9a97e", "D", "--"),
+    "mbr": Look("#b0124f", "#ff7fae", (4, 1, 0), "--"),
     "ngram": Look("#d98c00", "#f0b23c", "^"),
     "causal": Look("#0072b2", "#5ab4f0", "o"),
     "lstm": Look("#9c4a3c", "#e3a195", "p", "-."),
@@ -136,7 +152,16 @@ SPARE = (
 )
 
 
+DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by that of the sum
+
+
 def looks(names: Iterable[str]) -> Mapping[str, Look]:
-    """The look of each name; those that LOOKS lacks take the spare ones in alphabetical order."""
-    unknown = sorted(set(names) - LOOKS.keys())
-    return LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}
+    """The look of each name; those that LOOKS lacks take the spare ones in alphabetical order.
+
+    A mean has the colour of the sum, whether that is there or not, a hollow marker and another line.
+    """
+    names = set(names)
+    unknown = sorted({summed(name) for name in names} - LOOKS.keys())
+    own = LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}
+    means = {name: own[summed(name)] for name in names if summed(name) != name}
+    return own | {name: replace(look, line=DASHED[look.line], hollow=True) for name, look in means.items()}

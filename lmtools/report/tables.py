@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.sacre import Sacre
 from lmtools.report.context import NONE, Report, decimal, interval, probability, provenance
 from lmtools.report.costs import lattice_tables, speed_tables, stage_tables, training_tables
 from lmtools.report.criteria_tables import criteria_tables
@@ -11,6 +12,15 @@ from lmtools.report.measure import LENGTHS, Measured, Result, length_classes
 from lmtools.report.names import FIRST, ORACLE, label, ordered, unnormalised
 from lmtools.report.render import Table
 from lmtools.rescore import set_hash
+from lmtools.rescore.features import summed
+
+MEANINGS = {  # of lengths, and of what the names of means end in
+    "words": "`words` is its number of words",
+    "characters": "`characters` its number of characters",
+    "log-words": "`log-words` log(1 + its number of words)",
+    "/token": "`LM/token` the LM's mean over tokens",
+    "/word": "`LM/word` the LM's score divided by the number of words",
+}
 
 
 def tables(report: Report) -> list[Table]:
@@ -30,7 +40,7 @@ def main_table(report: Report, measured: Measured) -> Table:
     name = measured.sample.name
     header = ["system", *(f"{one.sample.name} {report.metric}" for one in tuned), f"{name} {report.metric}", "95% CI"]
     header += ["sub", "del", "ins"] if rate else []
-    header += ["change", "relative"] + (["p (MAPSSWE)"] if measured.metric == "wer" else []) + ["p (bootstrap)"]
+    header += ["change", "relative", *tests_of(measured.metric)]
     first = measured.results[FIRST].score
     rows = []
     for system, result in measured.results.items():
@@ -38,7 +48,7 @@ def main_table(report: Report, measured: Measured) -> Table:
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
         rows.append((label(system), *scores, decimal(result.score), interval(result), *counts, *change(result, first, system, measured)))
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
-    notes = [*missing(measured), *provenance(report, measured.sample), f"Metric: `{METRICS[measured.metric].signature}`."]
+    notes = [*missing(measured), *provenance(report, measured.sample)]
     title = f"{METRICS[measured.metric].title} after rescoring: {name}"
     return Table(title, tuple(header), tuple(rows), tuple(notes), best=best, part="results")
 
@@ -51,9 +61,16 @@ def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]
     return names.index(min(usable, key=lambda name: sign * measured.results[name].score)), column
 
 
+def tests_of(metric: str) -> dict[str, str]:
+    """The headers of the probabilities that a metric has, and what a Result calls their tests."""
+    if isinstance(METRICS[metric], Sacre):
+        return {"p (sacreBLEU)": "sacre"}
+    return ({"p (MAPSSWE)": "pairs"} if metric == "wer" else {}) | {"p (bootstrap)": "bootstrap"}
+
+
 def change(result: Result, first: float, system: str, measured: Measured) -> list[str]:
     """Absolute and relative change to the first pass and the probabilities that it is chance; the oracle has no probabilities."""
-    tests = ([result.pairs] if measured.metric == "wer" else []) + [result.bootstrap]
+    tests = [getattr(result, test) for test in tests_of(measured.metric).values()]
     if system == FIRST:
         return [NONE] * (2 + len(tests))
     absolute, relative = f"{result.score - first:+.2f}", f"{100 * (result.score / first - 1):+.1f}%" if first else NONE
@@ -75,9 +92,13 @@ def weight_tables(report: Report) -> Iterator[Table]:
         return
     features = dict.fromkeys(feature for one in weights.values() for feature in one)
     lms = set(report.experiment.models)
-    order = [name for name in features if name not in lms] + ordered(name for name in features if name in lms)
+    places = ordered({summed(name) for name in features} & lms)
+    mine = sorted((name for name in features if summed(name) in lms), key=lambda name: (places.index(summed(name)), name))
+    order = [name for name in features if summed(name) not in lms] + mine
     rows = [(label(name), *(weight(one.get(feature)) for feature in order)) for name, one in weights.items()]
-    note = "A hypothesis scores the sum of weight times value over the features (natural logs); `words` is its number of words."
+    kinds = {name.removeprefix(summed(name)) or name for name in order}
+    said = "; ".join(meaning for kind, meaning in MEANINGS.items() if kind in kinds)
+    note = f"A hypothesis scores the sum of weight times value over the features (natural logs){said and '; '}{said}."
     yield Table("Weights", ("system", *order), tuple(rows), (note, *deviations(report), *provenance(report)))
 
 

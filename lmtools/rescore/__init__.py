@@ -1,19 +1,22 @@
 """Weights of first-pass and language-model scores, tuned on a development set, and hypotheses chosen with them."""
 
 from lmtools.rescore.apply import rescore
-from lmtools.rescore.features import Features, gather, read_columns, set_hash
-from lmtools.rescore.tuning import FORMS, TUNABLE, Options, tune
+from lmtools.rescore.features import LENGTHS, Features, gather, read_columns, set_hash
+from lmtools.rescore.risk import Risk, minimum_risk
+from lmtools.rescore.tuning import FORMS, Options, tune
 from lmtools.rescore.weights import Dev, Weights, load, save
 
 __all__ = [
     "FORMS",
-    "TUNABLE",
+    "LENGTHS",
     "Dev",
     "Features",
     "Options",
+    "Risk",
     "Weights",
     "gather",
     "load",
+    "minimum_risk",
     "read_columns",
     "rescore",
     "save",

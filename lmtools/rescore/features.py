@@ -1,19 +1,32 @@
 """The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the columns of score files.
 
-`words` (the number of words: its weight is the word insertion bonus) and, for lists without any scores, `rank` are computed here.
+LENGTHS (the weight of `words` is the word insertion bonus) and, for lists without any scores, `rank` are computed here.
 """
 
+import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import Hypothesis, NBest, ScoreTable
 
+# The lengths of a hypothesis that may be features; characters as the metric CER counts them, one space between words.
+LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
+    "words": lambda hyp: len(hyp.text.split()),
+    "characters": lambda hyp: len(words(hyp)),
+    "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
+}
+# What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a list are divided then.
+MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
+    "/token": lambda nbest, table: table.tokens.get(nbest.utt, ()),
+    "/word": lambda nbest, table: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
+}
 # Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
 
@@ -48,36 +61,51 @@ def rank_score(rank: int) -> float:
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
-    """Log-probabilities (hypotheses,) a list for each `NAME=FILE`, joined by utterance and rank."""
-    columns = {}
+    """Log-probabilities (hypotheses,) a list for each `NAME=FILE`, joined by utterance and rank; `NAME/token` and `NAME/word` are means."""
+    columns, read = {}, functools.cache(scores.read)  # a file may stand there twice, for its sum and its mean
     for spec in specs:
         name, sign, path = spec.partition("=")
-        if not (name and sign and path):
+        if not (summed(name) and sign and path):
             raise UserError(f"--scores {spec}: not NAME=FILE; write for instance --scores tta=exp/score/tta/dev.scores")
         if name in columns:
             raise UserError(f"--scores {spec}: the name {name!r} is taken; give each file its own name")
-        columns[name] = scores.columns(scores.read(path), nbests, path)
+        columns[name] = column_of(name, read(path), nbests, path)
     return columns
 
 
-def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]], source, words: bool = True) -> Features:
-    """The features of `nbests`: their components (or `rank`), `columns`, and `words` if asked for, in this order.
+def summed(name: str) -> str:
+    """The column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is none."""
+    return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
 
-    A component called `words` or `rank` takes the place of the built-in. UserError about `source` where a name clashes, a component is
-    missing from some hypotheses, or a value is not finite.
+
+def column_of(name: str, table: ScoreTable, nbests: Sequence[NBest], path) -> list[np.ndarray]:
+    """The log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for `name`.
+
+    No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about `path` as in `scores.columns`.
+    """
+    values, counts = scores.columns(table, nbests, path), MEANS.get(name.removeprefix(summed(name)))
+    if counts is None:
+        return values
+    return [value / np.maximum(counts(nbest, table), 1) for nbest, value in zip(nbests, values, strict=True)]
+
+
+def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]], source, lengths: Collection[str] = ("words",)) -> Features:
+    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of LENGTHS, in this order.
+
+    A component that is called like a length or `rank` takes the place of the built-in. UserError about `source` where a name clashes, a
+    component is missing from some hypotheses, or a value is not finite.
     """
     if not nbests:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
     own = components(nbests, source)
     for name in columns:
-        if name in own or name in ("words", "rank"):
+        if name in own or name in LENGTHS or name == "rank":
             raise UserError(f"--scores {name}=...: {source} has a feature of this name already; choose another")
     table = {name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own}
     if not own:
         table["rank"] = [[rank_score(rank) for rank in range(len(nbest.hyps))] for nbest in nbests]
     table |= columns
-    if words and "words" not in table:
-        table["words"] = [[len(hyp.text.split()) for hyp in nbest.hyps] for nbest in nbests]
+    table |= {name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests] for name in lengths if name not in table}
     return assemble(nbests, table, source)
 
 

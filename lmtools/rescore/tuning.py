@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, nbest_statistics
+from lmtools.evaluate import METRICS, filled, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
 from lmtools.rescore.features import Features, best, combine, set_hash
 from lmtools.rescore.search import Problem, search
 from lmtools.rescore.weights import Dev, Weights
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import NBest
 
-TUNABLE = ("wer", "cer", "bleu")  # metrics whose score of many sums is one array operation
 FORMS = ("linear", "interpolation")
 FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
 POINTS = 400  # at most, of a stored curve
@@ -84,9 +83,8 @@ def check(features: Features, options: Options, path) -> None:
 
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
     """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty hypothesis."""
-    filled = [nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref) for nbest in nbests]
     try:
-        rows = nbest_statistics(filled, metric)
+        rows = nbest_statistics([filled(nbest) for nbest in nbests], metric)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     padded = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), rows[0].dtype)

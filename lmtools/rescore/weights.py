@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lmtools import __version__
 from lmtools.errors import UserError
+from lmtools.evaluate import METRICS
 from lmtools.files import atomic_text, read_bytes
 
 KEYS = {"metric": str, "features": dict, "reference": str, "dev": dict, "search": dict, "version": str}
@@ -59,6 +60,8 @@ def load(path) -> Weights:
         raise UserError(f"{path}: not JSON ({error}); {remedy}") from None
     shaped(tree, KEYS, path, "the file", remedy)
     metric = tree["metric"]
+    if metric not in METRICS:
+        raise UserError(f"{path}: 'metric' is {metric!r}, not one of {', '.join(METRICS)}; {remedy}")
     shaped(tree["dev"], DEV | {metric: float}, path, "'dev'", remedy)
     features = {name: number(value, f"{path}: weight of {name!r}", remedy) for name, value in tree["features"].items()}
     if tree["reference"] not in features:

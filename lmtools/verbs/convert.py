@@ -1,4 +1,4 @@
-"""lmtools convert: N-best lists or lattices from one format to another; lists with references attached, cut or merged on the way."""
+"""lmtools convert: N-best lists or lattices from one format to another; lists detokenised, with references, cut or merged on the way."""
 
 import argparse
 import sys
@@ -9,9 +9,10 @@ from lmtools.errors import UserError
 from lmtools.formats import FORMATS, form, kaldi_text, lists, plain
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
+from lmtools.text.detokenise import detokeniser
 from lmtools.types import Lattice
 
-CASES = {"upper": str.upper, "lower": str.lower}
+CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 
@@ -23,10 +24,13 @@ def arguments(parser):
     parser.add_argument("output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output")
     parser.add_argument("--from", dest="source", metavar="FMT", help="format of IN, NAME or NAME:option=value,... (default: recognised)")
     parser.add_argument("--to", dest="target", metavar="FMT", help="format of OUT (default: jsonl, or slf for lattices)")
-    parser.add_argument("--case", choices=CASES, help="of all words; metrics tell cases apart")
+    parser.add_argument("--case", choices=CASES, help="of hypotheses; `sentence`: only the first letter, upper, for truecased output")
     refs = parser.add_mutually_exclusive_group()
     refs.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
     refs.add_argument("--ref-lines", metavar="FILE", help="plain text with the references, one a line, in the order of the lists")
+    about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
+    parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
+    parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
     parser.add_argument("--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list")
     parser.add_argument("--dedup", action="store_true", help="merge hypotheses of the same words, keeping the best rank")
 
@@ -57,11 +61,18 @@ def run(args):
         remedy = "take lists from lattices with `lmtools lattice nbest`" if kind == "lattices" else "choose a format of N-best lists"
         raise UserError(f"{args.input}: format {source} holds {kind}, {target} does not; {remedy}")
     if kind == "lattices":
-        if args.ref or args.ref_lines or args.depth or args.dedup:
-            raise UserError(f"{args.input}: references, --depth and --dedup are for N-best lists, not for lattices; leave them out")
+        refuse_for_lattices(args)
         print(convert_lattices(args, source, target), file=sys.stderr)
     else:
         print(convert_lists(args, source, target), file=sys.stderr)
+
+
+def refuse_for_lattices(args) -> None:
+    """UserError for options that lattices do not have."""
+    given = [args.ref, args.ref_lines, args.depth, args.dedup, args.detokenise, args.detokenise_ref, args.case == "sentence"]
+    if any(given):
+        options = "references, --depth, --dedup, --detokenise and --case sentence"
+        raise UserError(f"{args.input}: {options} are for N-best lists, not for lattices; leave them out")
 
 
 def convert_lists(args, source: str, target: str) -> str:
@@ -73,8 +84,12 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
         nbests = lists.attach_lines(nbests, plain.read(args.ref_lines), args.input, args.ref_lines)
+    if args.detokenise_ref:
+        nbests = lists.rewritten_refs(nbests, detokeniser(args.detokenise_ref))
+    if args.detokenise:
+        nbests = lists.rewritten(nbests, detokeniser(args.detokenise))
     if args.case:
-        nbests = lists.recased(nbests, CASES[args.case])
+        nbests = lists.rewritten(nbests, CASES[args.case])
     if args.dedup:
         nbests = lists.dedup(nbests)
     if args.depth:

@@ -4,9 +4,23 @@ import dataclasses
 import json
 
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, confidence, evaluate, matched_pairs, oracle, paired_bootstrap, show
+from lmtools.evaluate import (
+    METRICS,
+    confidence,
+    evaluate,
+    filled,
+    matched_pairs,
+    nbest_statistics,
+    oracle_curve,
+    oracle_texts,
+    paired_bootstrap,
+    sacre_paired,
+    show,
+)
 from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.evaluate.sacre import Sacre
 from lmtools.files import atomic_text
+from lmtools.formats import kaldi_text
 
 
 def arguments(parser):
@@ -17,6 +31,7 @@ def arguments(parser):
     parser.add_argument("--metric", choices=METRICS, default="wer", help="(default: %(default)s)")
     parser.add_argument("--against", metavar="F", help="hypotheses of another system: is the difference significant?")
     parser.add_argument("--oracle", action="store_true", help="also the best that N-best lists hold, by depth")
+    parser.add_argument("--oracle-out", metavar="F", help="implies it: write the best hypothesis of each list by itself as Kaldi text")
     parser.add_argument("--plain", action="store_true", help="files without ids, one sentence a line, joined by line number")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
     parser.add_argument("--json", metavar="OUT", help="also write everything as JSON")
@@ -27,10 +42,8 @@ def run(args):
     hyp, ref, against = inputs(args)
     refs = references(ref)
     tree, first = one(refs, hyp, args, prefix="")
-    if args.oracle:
-        curve = oracle(lists_of(ref, hyp, refs), args.metric)
-        tree["oracle"] = curve.tolist()
-        print(show.oracle_line(args.metric, curve))
+    if args.oracle or args.oracle_out:
+        tree["oracle"] = best(lists_of(ref, hyp, refs), args)
     if against:
         tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
         tree |= compare(refs, hyp, against, first, second, args)
@@ -65,8 +78,22 @@ def one(refs, hyp: Texts, args, prefix: str):
     return show.tree(evaluation, interval), evaluation
 
 
+def best(nbests, args) -> list[float]:
+    """The oracle by depth, printed on the way; its choices from whole lists are written if asked for."""
+    statistics = nbest_statistics([filled(nbest) for nbest in nbests], args.metric)
+    curve = oracle_curve(statistics, args.metric)
+    print(show.oracle_line(args.metric, curve))
+    if args.oracle_out:
+        kaldi_text.write(oracle_texts(nbests, statistics, args.metric), args.oracle_out)
+    return curve.tolist()
+
+
 def compare(refs, hyp: Texts, against: Texts, first, second, args) -> dict:
     """The significance tests of two systems, printed on the way."""
+    if isinstance(METRICS[args.metric], Sacre):
+        result = sacre_paired(first.statistics, second.statistics, args.metric)
+        print(show.sacre_line(result))
+        return {"sacre": dataclasses.asdict(result)}
     result = paired_bootstrap(first.statistics, second.statistics, args.metric, args.seed)
     print(show.bootstrap_line(result))
     trees = {"bootstrap": dataclasses.asdict(result)}

@@ -2,8 +2,9 @@
 
 import sys
 
+from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescore import gather, load, read_columns, rescore, set_hash
+from lmtools.rescore import LENGTHS, gather, load, read_columns, rescore, set_hash
 from lmtools.verbs.tune import add_inputs
 
 
@@ -20,7 +21,8 @@ def run(args):
     """Read, rescore, write, and say with which weights."""
     weights = load(args.weights)
     nbests = read(args.nbest, args.format)
-    features = gather(nbests, read_columns(args.scores, nbests), args.nbest, words="words" in weights.features)
+    lengths = [name for name in LENGTHS if name in weights.features]
+    features = gather(nbests, read_columns(args.scores, nbests), args.nbest, lengths)
     lists = rescore(nbests, features, weights, args.nbest)
     if args.nbest_out:
         write(lists, args.nbest_out, args.to)
@@ -32,7 +34,9 @@ def run(args):
 def notes(nbests, lists, weights, args):
     """What to tell of the result, line by line."""
     dev = weights.dev
-    yield f"weights tuned on {dev.path} ({dev.utterances} utterances, {weights.metric} {dev.first_pass:.2f} -> {dev.score:.2f})"
+    metric = METRICS[weights.metric]
+    yield f"weights tuned on {dev.path} ({dev.utterances} utterances, {metric.title} {dev.first_pass:.2f} -> {dev.score:.2f})"
+    yield metric.signature
     if set_hash(nbests) == dev.sha256:
         yield f"warning: {args.nbest} is the set that the weights were tuned on; its figures flatter, report those of another set"
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]

@@ -3,23 +3,27 @@
 import argparse
 import sys
 
+from lmtools.evaluate import METRICS
 from lmtools.formats import read
-from lmtools.rescore import FORMS, TUNABLE, Options, gather, read_columns, save, tune
+from lmtools.rescore import FORMS, LENGTHS, Options, gather, read_columns, save, tune
 
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Features are the lists' own scores (`rank` if they have none), each --scores column, and `words`, the number of words. `am` "
+        "Features are the lists' own scores (`rank` if they have none), each --scores column, and --lengths, counted in the text. `am` "
         "(else `score`, `rank`, or the first) has weight 1. Tune on a development set, never on the set that you report."
     )
     add_inputs(parser)
-    parser.add_argument("--metric", choices=TUNABLE, default="wer", help="over the whole set (default: %(default)s)")
+    parser.add_argument("--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)")
     parser.add_argument("--out", required=True, metavar="F.json", help="weights; - is standard output")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
-    parser.add_argument("--no-words", action="store_true", help="do not tune a word insertion bonus")
+    lengths = parser.add_mutually_exclusive_group()
+    about = "lengths of the hypothesis that are features: words (the word insertion bonus), characters, log-words: log(1 + words) "
+    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)")
+    lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help="none of them")
     parser.add_argument("--fix", type=fixed, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
-    parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no words")
+    parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no lengths")
     parser.add_argument("--allow-negative", action="store_true", help="let language models have negative weights")
 
 
@@ -27,7 +31,7 @@ def add_inputs(parser):
     """The options that say where features come from, shared with `lmtools rescore`."""
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
-    about = "a column from `lmtools score`, under a name of your choice"
+    about = "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over tokens, NAME/word: over words"
     parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
 
 
@@ -43,7 +47,8 @@ def run(args):
     """Read, tune, write, and say what was gained."""
     nbests = read(args.nbest, args.format)
     columns = read_columns(args.scores, nbests)
-    features = gather(nbests, columns, args.nbest, words=not args.no_words and args.form == "linear")
+    default = ["words"] if args.form == "linear" else []
+    features = gather(nbests, columns, args.nbest, default if args.lengths is None else args.lengths)
     lms = tuple(columns) + ("lm",) * ("lm" in features.names)
     options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative)
     weights = tune(nbests, features, args.nbest, options)
@@ -58,7 +63,8 @@ def notes(nbests, weights):
     if empty:
         yield f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each counts as an empty hypothesis"
     dev, found = weights.dev, ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
-    yield f"{weights.metric.upper()} {dev.first_pass:.2f} -> {dev.score:.2f} on {dev.utterances} utterances of {dev.path}: {found}"
+    yield f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on {dev.utterances} utterances of {dev.path}: {found}"
+    yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
     for name, curve in weights.search["curves"].items():

@@ -11,7 +11,7 @@ from lmtools import cli
 from lmtools.cli import VERBS, main
 from lmtools.errors import UserError
 
-TABLE_WING = ["doctor", "convert", "subword", "corpus", "ngram", "tune", "rescore", "evaluate", "report"]
+TABLE_WING = ["doctor", "convert", "subword", "corpus", "ngram", "mbr", "tune", "rescore", "evaluate", "report"]
 
 
 def lmtools_command(*words, **options):

@@ -228,6 +228,87 @@ def test_case_and_rare_latin_letters_are_no_odd_characters(here):
     assert found() == {}
 
 
+TOYS = {"vocabulary", "base"}  # the lists' scores are those of fewer words, the text is small
+
+
+def written(text):
+    """`text` with punctuation, escapes and a capital, as people write it."""
+    return f'{text[0].upper()}{text[1:]}, & so "it\'s", he well-said.'
+
+
+def tokenised(text):
+    """What Moses's tokeniser makes of what `written` gives."""
+    escapes = (("&", "&amp;"), ('"', " &quot; "), ("'", " &apos;"), ("-", " @-@ "), (",", " ,"), (".", " ."))
+    for mark, token in escapes:
+        text = text.replace(mark, token)
+    return " ".join(text.split())
+
+
+SIDES = {"hypotheses": "n.jsonl:1", "references": "n.jsonl:1", "text": "text:1"}
+FIXES = {"hypotheses": "convert --detokenise LANG", "references": "convert --detokenise-ref LANG", "text": "utils/detokenise.py"}
+
+
+def translations(cut, sides, base=written):
+    """Hypotheses, references and text as `base` writes them, those on `sides` cut up by `cut`."""
+    say = {side: (lambda text, side=side: cut(base(text)) if side in sides else base(text)) for side in SIDES}
+    edit(lambda nbest: dataclasses.replace(texts(say["hypotheses"])(nbest), ref=say["references"](nbest.ref)))
+    rewrite("text", lambda text: "".join(f"{say['text'](line)}\n" for line in text.splitlines()))
+
+
+@pytest.mark.parametrize("end", ["", " (NATO) …", " « oui » ; vraiment ? R&D; x@y.z"])
+def test_translations_as_people_write_them(here, end):
+    translations(tokenised, (), lambda text: written(text) + end)
+    assert found(text="text").keys() <= TOYS
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_tokenised_text(here, side):
+    """Escapes and spaces on one side, and no other complaint of punctuation or characters."""
+    translations(tokenised, [side])
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"tokenisation"}, by_check
+    for one, about in zip(by_check["tokenisation"], ("escapes of Moses's tokeniser", "spaces before commas and full stops"), strict=True):
+        assert (one.level, one.place) == (ERROR, SIDES[side]) and about in one.cause and FIXES[side] in one.remedy
+
+
+def test_tokenised_text_on_all_sides(here):
+    translations(tokenised, SIDES)
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"tokenisation"} and [one.level for one in by_check["tokenisation"]] == [HINT] * 4
+
+
+def test_spaces_before_punctuation_that_the_model_does_not_see(here):
+    assert main(["subword", "--text", "text", "--type", "word", "--punctuation", "strip", "--out", "sw"]) == 0
+    translations(lambda text: text.replace(",", " ,").replace(".", " ."), ["text"])
+    assert "tokenisation" not in found(text="text", lm="sw")
+
+
+@pytest.mark.parametrize("cut", [lambda text: text.replace("o", "o@@ "), lambda text: f"▁{text.replace(' ', ' ▁')}"])
+@pytest.mark.parametrize("sides", [["hypotheses"], ["references"], ["text"], ["hypotheses", "references"]])
+def test_pieces(here, cut, sides):
+    translations(cut, sides)
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"tokenisation"}, by_check
+    for one, side in zip(by_check["tokenisation"], sides, strict=True):
+        assert (one.level, one.place) == (ERROR, SIDES[side]) and "subword marks" in one.cause and "join them" in one.remedy
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_truecased(here, side):
+    translations(lambda text: text[0].lower() + text[1:], [side], lambda text: f"{written(text)} New York")
+    remedy = {"hypotheses": "--case sentence", "text": "lmtools subword"}.get(side, "write both alike")
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"truecasing"}, by_check
+    for one in by_check["truecasing"]:
+        assert one.level == ERROR and one.place == SIDES[side].partition(":")[0] and "100% of first words in lower case" in one.cause
+    assert remedy in by_check["truecasing"][0].remedy
+
+
+def test_brackets_are_no_marks_where_references_have_them(here):
+    edit(lambda nbest: dataclasses.replace(texts(lambda text: f"{text} (king)")(nbest), ref=f"{nbest.ref} (king)"))
+    assert found() == {}
+
+
 @pytest.mark.parametrize("mark", ["<unk>", "[noise]", "++NOISE++", "</s>", "!SIL"])
 def test_marks_that_are_no_words(here, mark):
     edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
@@ -332,6 +413,19 @@ def test_language_model_scores_in_log10(here):
 def test_small_scores_of_other_models_are_no_log10(here):
     edit(scores(lambda s, _: s | {"am": s["am"] / 100}))
     assert "base" not in found()
+
+
+def test_features_of_a_translator(here):
+    """Distortions do not grow with length, and lists are sorted by the total that comes after them."""
+
+    def features(nbest):
+        sizes = [len(hyp.text) for hyp in nbest.hyps]
+        scores = [{"d0": -1.0 - rank % 2, "d1": -1.0 - rank % 3, "am": -9.0 * size} for rank, size in enumerate(sizes)]
+        hyps = [Hypothesis(hyp.text, one) for hyp, one in zip(nbest.hyps, scores, strict=True)]
+        return dataclasses.replace(nbest, hyps=tuple(sorted(hyps, key=lambda hyp: -hyp.scores["am"])))
+
+    edit(features)
+    assert found() == {}
 
 
 def test_scores_divided_by_length(here):

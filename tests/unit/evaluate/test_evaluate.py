@@ -3,6 +3,7 @@ import json
 import pytest
 
 from lmtools.cli import main
+from lmtools.evaluate import METRICS
 from lmtools.formats import jsonl, kaldi_text, plain, trn
 from lmtools.types import Hypothesis, NBest
 
@@ -70,6 +71,16 @@ def test_oracle(here, capsys, arguments):
     lines = output(capsys, *arguments, "--oracle", "--json", "out.json")
     assert lines[1] == "oracle WER by list depth: 1: 70.00, 2: 10.00"
     assert json.loads((here / "out.json").read_text())["oracle"] == [70, 10]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_oracles_texts_have_the_oracles_score(here, capsys, metric):
+    (here / "short.jsonl").write_text((here / "n.jsonl").read_text() + '{"utt": "s_d", "ref": "gone", "hyps": []}\n')
+    output(capsys, "--hyp", "short.jsonl", "--metric", metric, "--oracle-out", "best", "--json", "out.json")
+    output(capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--json", "again.json")
+    trees = [json.loads((here / name).read_text()) for name in ("out.json", "again.json")]
+    assert trees[0]["oracle"][-1] == trees[1]["score"] != trees[0]["score"]
+    assert kaldi_text.read("best") | {"s_b": ""} == GOOD | {"s_d": ""}  # against an empty reference BLEU and chrF have no better
 
 
 def test_an_utterance_without_list_is_deleted_in_the_oracle_too(here, capsys):

@@ -37,6 +37,32 @@ def test_vectorised_bleu_is_sacrebleus_for_any_counts(rows, ref_length):
     assert METRICS["bleu"].score(np.array(totals)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
+counts = st.integers(0, 40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(counts, counts, counts), min_size=6, max_size=6), min_size=1, max_size=5))
+def test_vectorised_chrf_is_sacrebleus_for_any_counts(rows):
+    totals = [[one for hyp, ref, match in row for one in (hyp, ref, min(hyp, ref, match))] for row in rows]
+    expected = [sacrebleu.metrics.CHRF()._compute_score_from_stats(total).score for total in totals]
+    assert METRICS["chrf"].score(np.array(totals)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@given(st.lists(st.tuples(counts, st.integers(0, 3)), min_size=1, max_size=5))
+def test_vectorised_ter_is_sacrebleus_for_any_counts(totals):
+    expected = [sacrebleu.metrics.TER()._compute_score_from_stats(list(total)).score for total in totals]
+    assert METRICS["ter"].score(np.array(totals)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(SACRE)), sentences, st.lists(sentences, min_size=1, max_size=4))
+def test_gains_are_sacrebleus_sentence_scores(name, ref, hyps):
+    theirs = sacrebleu.metrics.BLEU(effective_order=True) if name == "bleu" else SACRE[name]()
+    expected = [theirs.sentence_score(hyp, [ref]).score for hyp in hyps]
+    sign = -1 if name == "ter" else 1
+    assert sign * METRICS[name].gain(METRICS[name].statistics(ref, hyps)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
 @settings(max_examples=60, deadline=None)
 @given(corpora)
 def test_jiwer_gives_the_same_wer_and_cer(pairs):

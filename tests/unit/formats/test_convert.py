@@ -50,6 +50,7 @@ def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
         (["n.jsonl", "o.x", "--to", "jsonl:x=1"], "format 'jsonl' takes no option 'x' of this value; its options are: none"),
         (["n.jsonl", "o.x", "--to", "fairseq:lenpen"], "takes no option 'lenpen' of this value; its options are: "),
         (["n.jsonl", "n.jsonl/o.x", "--to", "jsonl"], "n.jsonl/o.x: cannot write"),
+        (["n.jsonl", "o.jsonl", "--detokenise", "English"], "--detokenise English: not a language code; write en, de, fr"),
         (["-", "o.jsonl"], "standard input is not looked into; name its format"),
     ],
 )
@@ -74,6 +75,45 @@ def test_case_and_references_by_line(nbest, capsys):
     options = ["--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]
     assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
     assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [("Ref A", ["X Y"]), ("", ["W"])]
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenised", "want"),
+    [
+        ("en", "I don &apos;t know , &quot; he said &quot; .", 'I don\'t know, "he said".'),
+        ("en", "a well @-@ known $ 5 R &amp; D ( A &#124; B ) , the Jones &apos; house", "a well-known $5 R & D (A | B), the Jones' house"),
+        ("fr", "L&apos; homme qu&apos; il a vu , dit @-@ il .", "L'homme qu'il a vu, dit-il."),
+        ("de", "&quot; Ja &quot; , sagte Hans &apos; Bruder :", '"Ja", sagte Hans \'Bruder:'),
+        ("en", "", ""),
+        ("en", "&amp;lt;", "&lt;"),
+    ],
+)
+def test_detokenised(nbest, language, tokenised, want):
+    """Hypotheses, references or both; scores and the rest stay."""
+    lists = [NBest("a", (Hypothesis(tokenised, {"am": -1.0}),), tokenised)]
+    jsonl.write(lists, nbest / "n.jsonl")
+    for options, texts in (
+        (["--detokenise", language], (want, tokenised)),
+        (["--detokenise-ref", language], (tokenised, want)),
+        (["--detokenise", language, "--detokenise-ref", language], (want, want)),
+    ):
+        assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
+        assert list(jsonl.read(nbest / "o.jsonl")) == [NBest("a", (Hypothesis(texts[0], {"am": -1.0}),), texts[1])]
+
+
+def test_detokenised_before_case_and_dedup(nbest):
+    """What differs only in tokens is one hypothesis afterwards; pieces have been joined by the reader before."""
+    (nbest / "n").write_text("0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n")
+    options = ["--from", "marian:bpe=subword_nmt", "--detokenise", "en", "--case", "sentence", "--dedup"]
+    assert main(["convert", f"{nbest}/n", f"{nbest}/o.jsonl", *options]) == 0
+    assert [hyp.text for hyp in next(jsonl.read(nbest / "o.jsonl")).hyps] == ["The finch,"]
+
+
+def test_detokenising_needs_sacremoses(nbest, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--detokenise", "en"]) == 1
+    message = capsys.readouterr().err
+    assert "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message and message.count("\n") == 1
 
 
 def test_one_kind_of_references(nbest, capsys):

@@ -113,9 +113,19 @@ def test_attach_lines_joins_by_order():
         lists.attach_lines(LISTS, ["one"], "n", "r")
 
 
-def test_recased_leaves_references_and_all_else():
-    (first, _) = lists.recased([NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]], str.upper)
+def test_rewritten_leaves_references_and_all_else():
+    (first, _) = lists.rewritten([NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]], str.upper)
     assert first == NBest("u", (Hypothesis("STRASSE B", {"am": -1.0}, {"x": "Y"}),), "Ref")
+
+
+def test_rewritten_refs_leaves_hypotheses_and_lists_without_references():
+    bare, given = NBest("u", (Hypothesis("a"),)), NBest("v", (Hypothesis("a"),), "b")
+    assert lists.rewritten_refs([bare, given], str.upper) == [bare, NBest("v", (Hypothesis("a"),), "B")]
+
+
+def test_capitalised():
+    texts = {"the dog": "The dog", '"éa B': '"Éa B', "23. june": "23. june", "A b": "A b", "?": "?", "": ""}
+    assert {text: lists.capitalised(text) for text in texts} == texts
 
 
 def test_cut_and_dedup():

@@ -6,11 +6,13 @@ import shutil
 
 import pytest
 
+from lmtools import corpus, subword
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.collect import collect, set_name
 from lmtools.report.names import label, looks, ordered
 from lmtools.rescore import set_hash
+from lmtools.text import Normaliser
 from lmtools.types import NBest
 
 
@@ -165,6 +167,38 @@ def test_names_and_order():
     assert label("causal+mine") == "uniLM + mine"
     assert label("mine") == "mine"
     assert looks(["mine", "tta"])["tta"] == looks(["tta", "alpha"])["tta"]
+
+
+def test_means_stand_after_their_sums():
+    own = ["@first", "first-pass", "mbr", "ngram", "ngram-mean", "tta", "tta-mean", "tta-bce-nce", "mine", "mine-mean", "tta+ngram", "all"]
+    assert ordered(sorted(own)) == ordered(reversed(own)) == own
+    labels = {"mbr": "MBR (no LM)", "tta-mean": "T-TA, mean over tokens", "causal-mean": "uniLM (causal), mean over tokens"}
+    labels |= {"tta-mean+ngram-mean": "T-TA, mean + n-gram, mean", "lattice-tta-mean": "T-TA, mean, lattice", "mbr+tta": "MBR + T-TA"}
+    assert {name: label(name) for name in labels} == labels
+
+
+def test_means_look_like_their_sums_but_hollow_and_with_another_line():
+    without, styles = looks(["mine", "yours"]), looks(["mine", "mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"])
+    assert {name: styles[name] for name in without if name != "yours"} == {name: look for name, look in without.items() if name != "yours"}
+    for name in ("mine", "tta", "yours", "tta+ngram"):
+        look, mean = without[name], styles["tta-mean+ngram-mean" if "+" in name else f"{name}-mean"]
+        assert (mean.light, mean.dark, mean.marker) == (look.light, look.dark, look.marker)
+        assert mean.hollow and not look.hollow and mean.line != look.line
+
+
+def test_a_link_to_shared_models(fresh):
+    """Experiments that share their language models have links to them."""
+    whole = collect(fresh)
+    (fresh.parent / "shared").mkdir()
+    (fresh / "lm").rename(fresh.parent / "shared/lm")
+    (fresh / "lm").symlink_to("../shared/lm")
+    vocabulary = subword.train("word", ["a b", "c"], None, Normaliser(), fresh.parent / "shared/subword")
+    (fresh.parent / "shared/text").write_text("a b\nc\n")
+    corpus.binarise([fresh.parent / "shared/text"], vocabulary, fresh.parent / "shared/train.bin")
+    (fresh / "train.bin").symlink_to("../shared/train.bin")
+    found = collect(fresh)
+    assert (found.learning, found.configs, found.absent) == (whole.learning, whole.configs, ())
+    assert found.training.sentences == 2 and whole.training is None
 
 
 def test_systems_on_lattices_come_after_those_on_lists(fresh):

@@ -190,7 +190,13 @@ def test_other_metrics_have_no_word_errors(fresh):
         tree["dev"]["bleu"] = tree["dev"].pop("wer")
         path.write_text(json.dumps(tree))
     (table,) = main_tables(report_of(fresh))
-    assert table.header == ("system", "dev BLEU", "test BLEU", "95% CI", "change", "relative", "p (bootstrap)")
+    assert table.header == ("system", "dev BLEU", "test BLEU", "95% CI", "change", "relative", "p (sacreBLEU)")
+    chances = column(table, "p (sacreBLEU)")
+    assert chances["oracle"] == chances["first pass"] == "-"
+    assert all(0 < float(chances[name].lstrip("<")) <= 1 for name in ("T-TA", "n-gram"))
+    notes = " ".join(table.notes)
+    assert "metric:bleu|nrefs:1|case:mixed|eff:no|tok:13a" in notes
+    assert "sacreBLEU's paired bootstrap of 1,000 resamples, seed 12345" in notes
     scores = {name: float(score) for name, score in column(table, "test BLEU").items() if name != "oracle"}
     (row,) = [i for i, j in table.best if j == 2]
     assert scores[table.rows[row][0]] == max(scores.values())

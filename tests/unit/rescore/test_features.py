@@ -3,7 +3,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescore.features import best, combine, gather, read_columns, set_hash
+from lmtools.rescore.features import LENGTHS, best, combine, gather, read_columns, set_hash
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [
@@ -25,7 +25,7 @@ def test_components_then_columns_then_words():
 
 
 def test_lists_without_scores_have_their_rank():
-    features = gather(BARE, {}, "n", words=False)
+    features = gather(BARE, {}, "n", lengths=())
     assert features.names == ("rank",) and features.reference == "rank"
     np.testing.assert_allclose(features.column("rank"), [[0, -np.log(2)], [0, 0], [0, 0]])
 
@@ -46,7 +46,7 @@ def test_a_component_takes_the_place_of_the_built_in():
     assert features.names == ("am", "words") and features.column("words").tolist() == [[-1.0]]
 
 
-@pytest.mark.parametrize("name", ["am", "words", "rank"])
+@pytest.mark.parametrize("name", ["am", "rank", *LENGTHS])
 def test_a_column_may_not_take_a_name(name):
     with pytest.raises(UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"):
         gather(SCORED, {name: COLUMN}, "n")
@@ -78,7 +78,27 @@ def test_read_columns(tmp_path):
         read_columns([f"tta={path}", f"tta={path}"], SCORED)
 
 
-@pytest.mark.parametrize("spec", ["dev.scores", "=dev.scores", "tta="])
+def test_means_divide_by_tokens_or_words_and_by_one_where_there_are_none(tmp_path):
+    path = tmp_path / "tta.scores"
+    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([4, 2]), "c": np.array([0])}), path)
+    columns = read_columns([f"{name}={path}" for name in ("tta", "tta/token", "tta/word", "tta/x")], SCORED)
+    assert {name: [row.tolist() for row in column] for name, column in columns.items()} == {
+        "tta": [[-7, -8], [], [-9]],
+        "tta/token": [[-7 / 4, -8 / 2], [], [-9]],
+        "tta/word": [[-7 / 2, -8 / 1], [], [-9]],
+        "tta/x": [[-7, -8], [], [-9]],
+    }
+    assert gather(SCORED, columns, "n").names == ("am", "lm", *columns, "words")
+
+
+@pytest.mark.parametrize(("text", "lengths"), [("", (0, 0, 0)), (" one  two ", (2, 7, np.log(3))), ("été.", (1, 4, np.log(2)))])
+def test_lengths(text, lengths):
+    features = gather([NBest("a", (Hypothesis(text, {"am": -1.0}),))], {}, "n", LENGTHS)
+    assert features.names == ("am", "words", "characters", "log-words")
+    np.testing.assert_allclose(features.values[1:, 0, 0], lengths)
+
+
+@pytest.mark.parametrize("spec", ["dev.scores", "=dev.scores", "tta=", "/token=dev.scores"])
 def test_read_columns_wants_name_and_file(spec):
     with pytest.raises(UserError, match="not NAME=FILE"):
         read_columns([spec], SCORED)

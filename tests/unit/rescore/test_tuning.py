@@ -88,7 +88,7 @@ def test_interpolation_is_the_scale_in_another_form(data):
 @pytest.mark.parametrize("negative", [False, True])
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
-    features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", words=False)
+    features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", lengths=())
     weights = tune(nbests, features, "n", Options(lms=("bad",), negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
     assert (weights.search["curves"]["bad"]["flat"][0] < 0) == (weights.search["curves"]["bad"]["points"][0][0] < 0) == negative

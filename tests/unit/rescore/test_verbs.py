@@ -62,6 +62,43 @@ def test_tune_and_rescore(here, capsys):
             assert hyp.scores["total"] == pytest.approx(sum(tree["features"][name] * hyp.scores[name] for name in tree["features"]))
 
 
+def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
+    """The score files have 5 tokens for each hypothesis, and the hypotheses 4 words."""
+    found = {}
+    for name in ("lm", "lm/token", "lm/word"):
+        run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out", "w.json", "--no-words")
+        assert run(capsys, *rescored(scores=f"{name}=test.scores"))[0] == 0
+        tree = json.loads((here / "w.json").read_text())
+        assert list(tree["features"]) == ["am", name] and list(tree["search"]["curves"]) == [name]
+        found[name] = tree["features"][name], kaldi_text.read("out.txt")
+    assert found["lm/token"] == (pytest.approx(5 * found["lm"][0]), found["lm"][1])
+    assert found["lm/word"] == (pytest.approx(4 * found["lm"][0]), found["lm"][1])
+    status, _ = run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", "lm/token=dev.scores", "--out", "w.json", "--form", "interpolation")
+    features = json.loads((here / "w.json").read_text())["features"]
+    assert status == 0 and list(features) == ["am", "lm/token"] and sum(features.values()) == pytest.approx(1)
+
+
+def test_lengths_are_made_where_the_weights_name_them(here, capsys):
+    more = "--scores", "lm/token=dev.scores", "--lengths", "characters", "log-words"
+    assert run(capsys, *tuned(*more))[0] == 0
+    assert run(capsys, *rescored("--scores", "lm/token=test.scores", "--nbest-out", "new.jsonl"))[0] == 0
+    weights = json.loads((here / "w.json").read_text())["features"]
+    assert list(weights) == ["am", "lm", "lm/token", "characters", "log-words"]
+    for hyp in (hyp for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps):
+        assert hyp.scores["characters"] == len(hyp.text) and hyp.scores["log-words"] == pytest.approx(np.log(5))
+        assert hyp.scores["lm/token"] == pytest.approx(hyp.scores["lm"] / 5)
+        assert hyp.scores["total"] == pytest.approx(sum(weight * hyp.scores[name] for name, weight in weights.items()))
+    status, printed = run(capsys, *rescored())
+    assert status == 1 and "test.jsonl: no feature lm/token: the weights were tuned on dev.jsonl with am, lm, lm/token" in printed.err
+
+
+@pytest.mark.parametrize("options", [("--lengths", "syllables"), ("--lengths", "words", "--no-words")])
+def test_lengths_that_are_wrong_usage(here, capsys, options):
+    with pytest.raises(SystemExit) as stop:
+        main([*tuned(*options)])
+    assert stop.value.code == 2 and "--lengths" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("spec", ["moses", "marian", "espnet2", "fairseq:lenpen=0", "mlm"])
 def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     """A format with room for one score gets the total, and the best first."""

@@ -1,0 +1,110 @@
+"""sacrebleu's metrics over its own statistics: their scores as array operations, so that thousands of sums are scored at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lmtools import __version__
+
+BLEU_ORDER, CHRF_ORDER = 4, 6
+CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
+
+
+@dataclass(frozen=True)
+class Sacre:
+    """A sacrebleu metric with its defaults; `name` is its class in sacrebleu.metrics, `corpus_score` its score from summed statistics.
+
+    `sentence_score` is the score of statistics of single sentences where that is another. A missing hypothesis counts as an empty one.
+    """
+
+    title: str
+    name: str
+    width: int
+    corpus_score: Callable[[np.ndarray], np.ndarray]
+    sentence_score: Callable[[np.ndarray], np.ndarray] | None = None
+    lower_is_better: bool = False
+
+    @cached_property
+    def corpus(self):
+        """sacrebleu's object for corpus scores, imported when first needed: most runs of the command need no BLEU."""
+        import sacrebleu.metrics
+
+        metric = getattr(sacrebleu.metrics, self.name)()
+        metric.num_refs = 1
+        return metric
+
+    def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
+        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis."""
+        metric = self.corpus
+        reference = metric._cache_references([[ref]])[0]
+        rows = {hyp: metric._compute_segment_statistics(metric._preprocess_segment(hyp), reference) for hyp in dict.fromkeys(hyps)}
+        return np.array([rows[hyp] for hyp in hyps], dtype=np.float64).reshape(-1, self.width)
+
+    def score(self, totals: np.ndarray) -> np.ndarray:
+        """The metric (...,) from summed statistics (..., width), equal to sacrebleu's."""
+        return self.corpus_score(np.asarray(totals, dtype=np.float64))
+
+    def gain(self, statistics: np.ndarray) -> np.ndarray:
+        """How good each hypothesis is by itself (...,) from statistics (..., width), higher is better: sentence-level score."""
+        score = (self.sentence_score or self.corpus_score)(statistics)
+        return -score if self.lower_is_better else score
+
+    def describe(self, total: np.ndarray) -> str:
+        """sacrebleu's own account of a BLEU score; '' for the others, which have none."""
+        return self.corpus._compute_score_from_stats(np.asarray(total).tolist())._verbose
+
+    @property
+    def signature(self) -> str:
+        """What one must know to compute the figure again."""
+        return self.signed(self.corpus.get_signature())
+
+    def signed(self, signature) -> str:
+        """A signature of sacrebleu's with what it does not know: what missing hypotheses are, and our version."""
+        return f"metric:{self.title.lower()}|{signature}|missing:empty|by:lmtools-{__version__}"
+
+
+def bleu(totals: np.ndarray) -> np.ndarray:
+    """BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches, 4 totals. 0 where an order has no n-gram.
+
+    The k-th order without a match counts 1 / 2^k matches (NIST smoothing, method 3 of Chen and Cherry 2014).
+    """
+    logs, penalty = bleu_parts(totals)
+    defined = totals[..., 2 + BLEU_ORDER :].all(-1) & totals[..., 2 : 2 + BLEU_ORDER].any(-1)
+    return np.where(defined, penalty * np.exp(logs.sum(-1) / BLEU_ORDER), 0)
+
+
+def sentence_bleu(totals: np.ndarray) -> np.ndarray:
+    """BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for (sacrebleu's effective order)."""
+    logs, penalty = bleu_parts(totals)
+    matches, orders = totals[..., 2 : 2 + BLEU_ORDER], (totals[..., 2 + BLEU_ORDER :] > 0).sum(-1)
+    return np.where(matches.any(-1), penalty * np.exp(logs.sum(-1) / np.maximum(orders, 1)), 0)
+
+
+def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the smoothed precisions in percent (..., 4), 0 for orders without n-grams, and the brevity penalty (...,)."""
+    hyp, ref = totals[..., 0], totals[..., 1]
+    matches, ngrams = totals[..., 2 : 2 + BLEU_ORDER], totals[..., 2 + BLEU_ORDER :]
+    smooth = 0.5 ** np.cumsum(matches == 0, axis=-1)
+    logs = np.log(100 * np.where(matches > 0, matches, smooth) / np.maximum(ngrams, 1))
+    return np.where(ngrams > 0, logs, 0), np.where(hyp < ref, np.exp(1 - ref / np.maximum(hyp, 1)), 1)
+
+
+def chrf(totals: np.ndarray) -> np.ndarray:
+    """chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference, and matches, for each of 6 orders.
+
+    Precision and recall are means over the orders that both sides have (sacrebleu's effective order).
+    """
+    hyp, ref, matches = np.moveaxis(totals.reshape(*totals.shape[:-1], CHRF_ORDER, 3), -1, 0)  # (..., 6) each
+    both = (hyp > 0) & (ref > 0)
+    orders = np.maximum(both.sum(-1), 1)
+    precision, recall = (np.where(both, matches / np.maximum(count, 1), 0).sum(-1) / orders for count in (hyp, ref))
+    weighted = CHRF_FACTOR * precision + recall
+    return 100 * (1 + CHRF_FACTOR) * precision * recall / np.where(weighted > 0, weighted, 1)
+
+
+def ter(totals: np.ndarray) -> np.ndarray:
+    """TER (...,) in percent from statistics (..., 2): edits and reference length; over an empty reference any edits are 100%."""
+    edits, length = totals[..., 0], totals[..., 1]
+    return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1), edits > 0)

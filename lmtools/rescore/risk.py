@@ -1,0 +1,84 @@
+"""Minimum Bayes risk: what a hypothesis is expected to be worth, when any hypothesis of its list may be the right one.
+
+Choosing the highest expected utility is minimum Bayes risk decoding over an N-best list (Kumar and Byrne 2004 for translation).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.errors import UserError
+from lmtools.evaluate import pair_gains, sentence_signature
+from lmtools.rescore.features import gather
+from lmtools.types import NBest, ScoreTable
+
+
+@dataclass(frozen=True)
+class Risk:
+    """How expected utilities are computed: the metric, and the posterior softmax(scale * score) over the first `depth` of a list.
+
+    `score` names a component of the lists; None is the feature that tuning gives weight 1: `am`, else `score`, else the place in the list.
+    """
+
+    utility: str = "bleu"
+    scale: float = 1.0
+    score: str | None = None
+    depth: int | None = None
+
+
+def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
+    """The expected utility of every hypothesis in the units of `pair_gains`, higher is better; `tokens` are words.
+
+    UserError about `source` where the lists lack the score of the posterior, or have none that is finite.
+    """
+    name, scores = posterior_scores(nbests, risk.score, source)
+    table = ScoreTable({}, {}, signature(risk, name))
+    for nbest, values in zip(nbests, scores, strict=True):
+        texts = [hyp.text for hyp in nbest.hyps]
+        table.log_prob[nbest.utt] = expected_utility(texts, posterior(values[: risk.depth], risk.scale), risk.utility)
+        table.tokens[nbest.utt] = np.array([len(text.split()) for text in texts], dtype=np.int64)
+    return table
+
+
+def posterior_scores(nbests: Sequence[NBest], name: str | None, source) -> tuple[str, list[np.ndarray]]:
+    """The name of the score that the posterior is made of, and its values (hypotheses,) a list."""
+    features = gather(nbests, {}, source, lengths=())
+    name = name or features.reference
+    if name not in features.names:
+        raise UserError(f"{source}: has no score {name!r}; give --score one of {', '.join(features.names)}")
+    return name, [row[: len(nbest.hyps)] for nbest, row in zip(nbests, features.column(name), strict=True)]
+
+
+def signature(risk: Risk, name: str) -> dict[str, str]:
+    """What one must know to compute the scores again."""
+    depth = {"depth": str(risk.depth)} if risk.depth else {}
+    how = {"utility": sentence_signature(risk.utility), "scale": repr(float(risk.scale)), "posterior": name}
+    return {"lm": "none", "model": f"mbr-{risk.utility}", **how, **depth, "version": __version__}
+
+
+def posterior(scores: np.ndarray, scale: float) -> np.ndarray:
+    """softmax(scale * scores) (hypotheses,), to the bit the same in any order."""
+    if not len(scores):
+        return scores
+    with np.errstate(over="ignore"):  # a huge scale leaves the best alone
+        weights = np.exp(scale * (scores - scores.max()))
+    return weights / math.fsum(weights)
+
+
+def expected_utility(texts: Sequence[str], posterior: np.ndarray, utility: str) -> np.ndarray:
+    """sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j runs over the first len(posterior).
+
+    Equal texts are computed once, and the order of the list changes no bit of the sums.
+    """
+    places = {text: place for place, text in enumerate(sorted(set(texts)))}
+    mass = np.zeros(len(places))
+    for text, weight in sorted(zip(texts, posterior.tolist(), strict=False)):
+        mass[places[text]] += weight
+    refs = np.flatnonzero(mass)
+    if not len(refs):
+        return np.zeros(0)
+    values = (pair_gains(utility, list(places), refs) * mass[refs]).sum(-1)
+    return values[[places[text] for text in texts]]
