@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-RUN, FAILED, SKIP = 0, 1, 3  # exit statuses of `begin`: run the stage, do not go on, the stage is done already
+RUN, FAILED, SKIP = 0, 1, 3  # exit statuses of `begin` and `made`: run it, do not go on, it is done already
 RACY_SECONDS = 1.0  # a file written this shortly before it was hashed may change again without a new time stamp
 NO_EFFECT = {"nj"}  # options that change how fast a stage runs but not what it writes
 
@@ -170,6 +170,20 @@ def stale(args) -> int:
     return RUN
 
 
+def made(args) -> int:
+    """SKIP if the record beside `out` says that the command made it, as it is, out of the inputs as they are; --record writes that."""
+    record, hashes = args.out.with_name(f".{args.out.name}.made"), Hashes(args.out.with_name(".hashes.json"))
+    inputs = {name: hashes.entry(name) for name in args.inputs}
+    content = {"command": args.command, "inputs": inputs, "output": hashes.entry(str(args.out)) if args.out.exists() else None}
+    hashes.save()
+    if args.record:
+        save(record, content)
+    elif load(record) == content:
+        print(f"{args.out}: made before, by the same command of the same files")
+        return SKIP
+    return RUN
+
+
 def manifest(args) -> Path:
     return args.stages / f"{args.stage}.json"
 
@@ -270,6 +284,12 @@ def arguments() -> argparse.ArgumentParser:
         if action is lock:
             verb.add_argument("descriptor", type=int)
             verb.add_argument("pid", type=int)
+    verb = verbs.add_parser("made")
+    verb.set_defaults(action=made)
+    verb.add_argument("out", type=Path)
+    verb.add_argument("--inputs", nargs="*", default=[])
+    verb.add_argument("--command")
+    verb.add_argument("--record", action="store_true")
     verb = verbs.add_parser("closest")
     verb.set_defaults(action=closest)
     verb.add_argument("word")

@@ -7,6 +7,10 @@
 #     lmtools score ...
 #   fi
 #
+# Options whose defaults depend on others are set by a function `defaults`, if the recipe has one before `options`:
+#
+#   defaults() { : "${expdir:=exp/$pair}"; }
+#
 # A stage starts only if its inputs exist and has to leave its outputs behind. What it read and wrote is recorded in
 # $expdir/stages/4.json, what it said in $expdir/log/stage4.log. No stage changes the directory of the run.
 # shellcheck shell=bash
@@ -51,6 +55,15 @@ paths() {
   done
 }
 
+# quoted WORD...: the words on a line that xargs takes apart again; a blank at its end would join the next line.
+quoted() {
+  local word line=
+  for word in "$@"; do
+    line+=${line:+ }$(printf %q "$word")
+  done
+  echo "$line"
+}
+
 # lms_of SYSTEM NAME...: the names of the LMs that a system combines: a+b those two, all every NAME, first-pass none.
 lms_of() {
   case $1 in
@@ -60,11 +73,26 @@ lms_of() {
   esac
 }
 
+# alone DIR COMMAND...: run the command while no other run has the directory, for what several experiments write.
+alone() {
+  recipe_line=${BASH_LINENO[-2]} # of run.sh, should the command fail
+  recipe_lock "$1" 8
+  "${@:2}"
+  exec 8>&-
+}
+
+# once OUT IN... : COMMAND...: run the command, which makes OUT out of the files IN, alone with OUT's directory; not if it made OUT
+# before and OUT and all IN are as they were then, so that experiments can share OUT.
+once() {
+  alone "$(dirname "$1")" recipe_once "$@"
+}
+
 # options "$@": set the variables above from --name value and take the lock, or, under --help, explain the recipe.
 options() {
   recipe_declare "${BASH_SOURCE[0]}"
   recipe_declare "$recipe_script"
   recipe_parse "$@"
+  ! declare -F defaults >/dev/null || defaults
   : "${expdir:=exp}"
   if [[ $recipe_help = true ]]; then
     recipe_explain
@@ -158,10 +186,37 @@ recipe_start() {
     lmtools() { command lmtools "$@" --debug; }
   fi
   mkdir -p "$expdir/stages" "$expdir/log"
-  exec 9<>"$expdir/.lock" # children inherit it: the lock lasts as long as anything that may still write
-  recipe_python lock "$expdir/.lock" 9 $$ || exit 1
+  recipe_lock "$expdir" 9
   trap recipe_exit EXIT
   trap 'recipe_line=$LINENO' ERR
+}
+
+# recipe_lock DIR 8|9: make the directory and lock it with that descriptor; end the run if another has it.
+recipe_lock() {
+  mkdir -p "$1"
+  case $2 in # children inherit it: the lock lasts as long as anything that may still write
+    8) exec 8<>"$1/.lock" ;;
+    9) exec 9<>"$1/.lock" ;;
+  esac
+  recipe_python lock "$1/.lock" "$2" $$ || exit 1
+}
+
+# recipe_once OUT IN... : COMMAND...: what `once` does with the directory to itself.
+recipe_once() {
+  local made=(recipe_python made "$1" --inputs) status=0
+  shift
+  while [[ $1 != : ]]; do
+    made+=("$1")
+    shift
+  done
+  shift
+  made+=("--command=$(printf '%q ' "$@")")
+  "${made[@]}" || status=$?
+  ((status == 0 || status == 3)) || exit 1
+  if ((status == 0)); then
+    "$@"
+    "${made[@]}" --record
+  fi
 }
 
 # recipe_python VERB ...: what is easier in Python.

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import hashlib
+import json
 import lzma
 import os
 import shutil
@@ -38,6 +39,16 @@ def copy(path: Path, out: Path) -> None:
     """The file as it is, whole or not at all."""
     with written(out) as text, open(path, "rb") as lines:
         shutil.copyfileobj(lines, text)
+
+
+def references(lists: Path, out: Path) -> None:
+    """The references of N-best lists, JSON lines, as Kaldi text; SystemExit if a list has none."""
+    with written(out) as text, open(lists, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            nbest = json.loads(line)
+            if nbest.get("ref") is None:
+                sys.exit(f"{lists}:{number}: utterance '{nbest['utt']}' has no reference; add \"ref\"")
+            text.write(f"{nbest['utt']} {nbest['ref']}\n".encode())
 
 
 @contextlib.contextmanager

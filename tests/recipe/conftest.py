@@ -43,7 +43,7 @@ class Recipe:
     def __call__(self, *args, status=0, **env) -> subprocess.CompletedProcess:
         """Run it to its end and check its exit status; stdout and stderr as text."""
         command = [str(self.home / "run.sh"), *map(str, args)]
-        done = subprocess.run(command, env={**self.env, **env}, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(command, env={**self.env, **env}, capture_output=True, text=True, timeout=1200)
         assert done.returncode == status, f"{done.args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -53,7 +53,7 @@ class Recipe:
             command = [str(self.home / "run.sh"), *map(str, args)]
             return subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
-    def said(self, words: str, process: subprocess.Popen, file: str | None = None, seconds=120.0) -> None:
+    def said(self, words: str, process: subprocess.Popen, file: str | None = None, seconds=600.0) -> None:
         """Wait until the started run has said `words` and `file` is there; it must not have ended by then."""
         end = time.monotonic() + seconds
         while words not in (self.home / "run.out").read_text() or not (file is None or (self.home / file).exists()):
@@ -106,18 +106,29 @@ def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def librispeech(tmp_path_factory, shell):
-    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus, in `small`."""
+def copied(tmp_path_factory):
+    """A function that makes a repository with one recipe, without its mini corpus, and an empty folder `small` for another."""
 
-    def make(name: str):
-        tree = tmp_path_factory.mktemp(name)
-        copy = tree / "egs/librispeech"
+    def make(recipe: str, name: str | None = None) -> Path:
+        tree = tmp_path_factory.mktemp(name or recipe)
+        source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
         for folder in ("utils", "conf"):
             (tree / folder).symlink_to(REPOSITORY / folder)
         for folder in ("local", "conf"):
-            shutil.copytree(SOURCE / folder, copy / folder)
-        shutil.copy(SOURCE / "run.sh", copy)
+            shutil.copytree(source / folder, copy / folder)
+        shutil.copy(source / "run.sh", copy)
         (copy / "small").mkdir()
+        return copy
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def librispeech(copied, shell):
+    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus, in `small`."""
+
+    def make(name: str):
+        copy = copied("librispeech", name)
         for file, count in CUT.items():
             (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
         for part in ("dev", "test"):

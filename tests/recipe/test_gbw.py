@@ -46,16 +46,9 @@ def local(name: str):
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
+def tree(copied):
     """A repository with egs/gbw, a small corpus and tiny settings in it."""
-    home = tmp_path_factory.mktemp("gbw") / "egs/gbw"
-    for folder in ("utils", "conf"):
-        (home.parents[1] / folder).parent.mkdir(parents=True, exist_ok=True)
-        (home.parents[1] / folder).symlink_to(REPOSITORY / folder)
-    for folder in ("local", "conf"):
-        shutil.copytree(SOURCE / folder, home / folder)
-    shutil.copy(SOURCE / "run.sh", home)
-    (home / "small").mkdir()
+    home = copied("gbw")
     text = [line for _, line in read_lines(REPOSITORY / "egs/librispeech/mini/train.txt.xz")]
     for name, count in LINES.items():
         (home / "small" / name).write_text("".join(f"{line}\n" for line in text[:count]))

@@ -6,9 +6,9 @@ import pytest
 
 TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
 LATTICE = ("--lattice-systems", "tta+ngram", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1")
-OPTIONS = ("--mini", "small", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY, *LATTICE)
-LMS = ("ngram", "causal", "masked", "tta")
-SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "masked+ngram", "all", "lattice-tta+ngram")
+OPTIONS = ("--mini", "small", "--lms", "ngram causal tta", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY, *LATTICE)
+LMS = ("ngram", "causal", "tta")
+SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "all", "lattice-tta+ngram")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.
 MIDDLE = {
     0: None,
@@ -59,11 +59,11 @@ def test_all_stages(whole):
     assert not [name for name in made if ".tmp" in name or ".part" in name]
 
 
-def test_later_stages_start_from_what_is_there(whole):
+def test_a_stage_starts_from_what_is_there(whole):
     before = outcome(whole)
-    done = whole(*OPTIONS, "--stage", 3, "--stop-stage", 5)
+    done = whole(*OPTIONS, "--stage", 5, "--stop-stage", 5)
     assert "changed since" not in done.stdout + done.stderr
-    assert [f"== stage {n}" in done.stdout for n in range(7)] == [n in (3, 4, 5) for n in range(7)]
+    assert [f"== stage {n}" in done.stdout for n in range(7)] == [n == 5 for n in range(7)]
     assert outcome(whole) == before
     assert whole(*OPTIONS, "--skip-done", "true").stdout.count("is done already: skipped") == 7
 

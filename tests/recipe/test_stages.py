@@ -160,6 +160,53 @@ def test_without_lmtools(toy, tmp_path):
     assert "run 'make setup'" in toy(status=1, PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin").stderr
 
 
+def test_defaults_that_depend_on_options(toy):
+    toy.edit("run.sh", "expdir=exp\n", 'expdir= # empty: exp/NJ\ndefaults() {\n  : "${expdir:=exp/$nj}"\n}\n')
+    text = toy("--nj", 3, "--help").stdout
+    assert '  --expdir ""\n        empty: exp/NJ\n' in text and "writes exp/3/words" in text and not (toy.home / "exp").exists()
+    toy("--nj", 3, "--stop-stage", 1)
+    assert json.loads((toy.home / "exp/3/stages/1.json").read_text())["options"]["expdir"] == "exp/3"
+    toy("--expdir", "mine", "--stop-stage", 1)
+    assert (toy.home / "mine/words").exists()
+
+
+# What experiments share
+
+ONCE = """  once shared/copy conf/a.yaml : cp conf/a.yaml shared/copy
+  once shared/jobs shared/copy : bash -c "echo '$nj  jobs' >shared/jobs"
+"""
+
+
+def test_once(toy):
+    """Made by one experiment, taken by another; made again when the command, its inputs or what it made changed."""
+    toy.edit("run.sh", "  echo writing", f"{ONCE}  echo writing")
+
+    def taken(*options):
+        said = toy(*options, "--stop-stage", 1).stdout
+        return [f"shared/{name}: made before, by the same command of the same files" in said for name in ("copy", "jobs")]
+
+    assert taken() == [False, False]
+    assert taken("--expdir", "other") == [True, True]
+    assert taken("--nj", 2) == [True, False] and (toy.home / "shared/jobs").read_text() == "2  jobs\n"
+    (toy.home / "shared/copy").write_text("damaged\n")
+    assert taken("--nj", 2) == [False, True]
+    (toy.home / "conf/a.yaml").write_text("b: 1\n")
+    assert taken("--nj", 2) == [False, False]
+    toy.edit("run.sh", "cp conf/a.yaml shared/copy", "false")
+    line = toy.home.joinpath("run.sh").read_text().splitlines().index("  once shared/copy conf/a.yaml : false") + 1
+    assert toy("--stop-stage", 1, status=1).stderr.startswith(f"./run.sh:{line}: stage 1 failed with status 1")
+
+
+def test_two_runs_do_not_write_what_they_share_at_once(toy):
+    toy.edit("run.sh", "  echo writing", "  alone shared sleep 5\n  echo writing")
+    process = toy.start("--stop-stage", 1)
+    toy.said("== stage 1", process, "shared/.lock")
+    done = toy("--expdir", "other", "--stop-stage", 1, status=1)
+    message = f"shared is in use by another run, process {process.pid}; wait for it, or stop it and run again"
+    assert message in (toy.home / "other/log/stage1.log").read_text() and "stage 1 failed with status 1" in done.stderr
+    toy.kill(process)
+
+
 # Inputs and outputs
 
 

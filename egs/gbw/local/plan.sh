@@ -37,15 +37,6 @@ add() {
   [[ $3 = words || " ${pieces[*]} " = *" $3 "* ]] || pieces+=("$3")
 }
 
-# quoted WORD...: the words on a line that xargs takes apart again; a blank at its end would join the next line
-quoted() {
-  local word line=
-  for word in "$@"; do
-    line+=${line:+ }$(printf %q "$word")
-  done
-  echo "$line"
-}
-
 for pair in ${lms/#none/}; do
   if [[ $pair =~ ^kn([1-6])$ ]]; then
     names+=("$pair") ngrams+=("$pair") order[$pair]=${BASH_REMATCH[1]}

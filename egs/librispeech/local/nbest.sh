@@ -2,17 +2,8 @@
 # nbest.sh DIR FORMAT DEPTH DATA SET...: convert the N-best lists DIR/SET of a recogniser to DATA/SET/nbest.jsonl, DEPTH hypotheses
 # each, with the references of DATA/SET/text. A SET written as NAME=A+B is the sets A and B, converted before, one after the other.
 set -euo pipefail
+. "$(dirname "$0")/../../../utils/nbest.sh"
 dir=$1 format=$2 depth=$3 data=$4
-
-# lists SET: the file or directory in $dir that holds the lists of SET; SET.text are references
-lists() {
-  local found=("$dir/$1/nbest.jsonl" "$dir/$1" "$dir/$1".*)
-  for path in "${found[@]}"; do
-    [[ ! -e $path || $path = *.text ]] || { echo "$path" && return; }
-  done
-  echo "$dir: no N-best lists of $1; put them in $dir/$1, a file with any suffix or a directory" >&2
-  return 1
-}
 
 for set in "${@:5}"; do
   name=${set%%=*}
@@ -26,7 +17,7 @@ for set in "${@:5}"; do
       mv "$data/$name/$file.tmp" "$data/$name/$file"
     done
   else
-    path=$(lists "$name")
+    path=$(lists "$dir" "$name")
     lmtools convert "$path" "$data/$name/nbest.jsonl" --from "$format" --to jsonl --ref "$data/$name/text" --depth "$depth"
   fi
 done

@@ -30,32 +30,20 @@ confs=("$conf" ../../conf)
 [[ $conf = @(conf|../../conf) ]] || confs+=(conf) # what $conf may refine
 oov=(${oov_penalty:+--oov-penalty "$oov_penalty"})
 
-# known SYSTEM: all LMs that it combines are there
-known() {
-  local name
-  for name in $(lms_of "$1" "${names[@]}"); do
-    [[ -v lm[$name] ]] || return 1
-  done
-}
-
 # Sets to rescore (weights are tuned on dev), LMs by name, systems that combine LMs
 sets=(dev "${tests[@]}") texts=() nbests=()
 paths texts "$datadir/" /text train valid "${sets[@]}"
 paths nbests "$datadir/" /nbest.jsonl "${sets[@]}"
+# shellcheck disable=SC1091
+. ../../utils/systems.sh
 declare -A lm=() && names=() neural=() trained=() given=() scores=() ppls=() bench=()
-for pair in $lms $lm_dirs; do
-  name=${pair%%=*} && names+=("$name")
-  case $pair in
-    *=*) lm[$name]=${pair#*=} && given+=("${lm[$name]#hf:}") ;;
-    ngram) lm[$name]=$expdir/lm/$name && trained+=("${lm[$name]}/config.yaml") ;;
-    *) lm[$name]=$expdir/lm/$name && neural+=("$name") trained+=("${lm[$name]}/model.safetensors") ;;
-  esac
+# shellcheck disable=SC2086
+language_models "$expdir/lm" $lms $lm_dirs
+for name in "${names[@]}"; do
   paths scores "$expdir/score/$name/" .scores "${sets[@]}"
   paths ppls "$expdir/ppl/$name/" .json valid "${tests[@]}"
 done
-for name in "${neural[@]}"; do
-  [[ $timed != all && " $timed " != *" $name "* ]] || bench+=(--lm "$name=${lm[$name]}")
-done
+timings bench "$timed"
 raws=()
 for name in $unnormalised; do
   [[ -v lm[$name] ]] || { wrong "--unnormalised names $name, which is none of the LMs" && continue; }

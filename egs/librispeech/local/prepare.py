@@ -5,13 +5,12 @@ Words stay as they are: the normaliser that goes with each language model adapts
 """
 
 import gzip
-import json
 import sys
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
 
-from texts import copy, written
+from texts import copy, references, written
 
 VALID_EVERY = 20_000  # full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
 
@@ -21,12 +20,7 @@ def mini(raw: Path, data: Path):
     for part in ("train", "valid"):
         copy(raw / f"{part}.txt", data / part / "text")
     for part in ("dev", "test"):
-        with written(data / part / "text") as text, open(raw / f"{part}.nbest.jsonl", "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                nbest = json.loads(line)
-                if nbest.get("ref") is None:
-                    sys.exit(f"{lines.name}:{number}: utterance '{nbest['utt']}' has no reference; add \"ref\"")
-                text.write(f"{nbest['utt']} {nbest['ref']}\n".encode())
+        references(raw / f"{part}.nbest.jsonl", data / part / "text")
 
 
 def full(raw: Path, data: Path):

@@ -6,6 +6,7 @@
 import json
 import math
 import random
+import shutil
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 
 from lmtools.evaluate import errors
 from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.report import write_report
+from lmtools.report.drawing import Picture
 from lmtools.rescore import Options, gather, save, tune
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -259,10 +262,23 @@ def compared(tmp_path_factory) -> Path:
     return criteria(tmp_path_factory.mktemp("egs") / "made-up")
 
 
+@pytest.fixture(scope="session")
+def reported(exp) -> Path:
+    """The small experiment with its report."""
+    write_report(exp)
+    return exp
+
+
 @pytest.fixture
-def fresh(tmp_path) -> Path:
+def fresh(exp, tmp_path) -> Path:
     """A small complete experiment of one's own, to damage."""
-    return experiment(tmp_path / "made-up")
+    return shutil.copytree(exp.parent, tmp_path / "made-up", ignore=shutil.ignore_patterns("report")) / "exp"
+
+
+@pytest.fixture
+def undrawn(monkeypatch) -> None:
+    """Figures that are not drawn, for tests of what stands around them."""
+    monkeypatch.setattr(Picture, "png", lambda picture, theme: b"")
 
 
 if __name__ == "__main__":

@@ -19,9 +19,8 @@ from lmtools.report.page import embedded
 
 
 @pytest.fixture(scope="module")
-def page(exp) -> str:
-    write_report(exp)
-    return (exp / "report/index.html").read_text()
+def page(reported) -> str:
+    return (reported / "report/index.html").read_text()
 
 
 class Elements(HTMLParser):
@@ -115,7 +114,7 @@ def test_hostile_text_stays_inside_the_data(page, elements):
     assert not [attributes for tag, attributes in elements.tags if tag == "img" and attributes.get("src") == "x"]
 
 
-def test_hostile_title_is_text(fresh):
+def test_hostile_title_is_text(fresh, undrawn):
     title = "</title><script>alert(1)</script> & *bold*"
     write_report(fresh, title=title, command="lmtools report '<i>'")
     source = (fresh / "report/index.html").read_text()
@@ -124,8 +123,8 @@ def test_hostile_title_is_text(fresh):
     assert "&lt;script>alert(1)" in (fresh / "report/RESULTS.md").read_text()
 
 
-def test_same_input_same_bytes(exp, page):
-    files = sorted((exp / "report").iterdir())
+def test_same_input_same_bytes(reported):
+    files = sorted((reported / "report").iterdir())
     before = {path.name: path.read_bytes() for path in files}
-    write_report(exp)
+    write_report(reported)
     assert {path.name: path.read_bytes() for path in files} == before

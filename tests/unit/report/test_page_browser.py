@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from lmtools.report import write_report
 from lmtools.report.browse import browser_data
 from lmtools.report.collect import collect
 from lmtools.report.measure import measure
@@ -24,9 +23,8 @@ FLAGS = ("--headless", "--no-sandbox", "--no-first-run", "--virtual-time-budget=
 
 
 @pytest.fixture(scope="module")
-def page(exp) -> Path:
-    write_report(exp)
-    return exp / "report/index.html"
+def page(reported) -> Path:
+    return reported / "report/index.html"
 
 
 @pytest.fixture(scope="module")

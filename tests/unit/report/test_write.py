@@ -5,22 +5,22 @@ import pytest
 from lmtools.cli import main
 
 
-def test_writes_and_prints(exp, capsys):
-    assert main(["report", str(exp), "--title", "my corpus"]) == 0
+def test_writes_and_prints(fresh, capsys):
+    assert main(["report", str(fresh), "--title", "my corpus"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("WER after rescoring: test\nsystem ")
     assert "T-TA + n-gram" in out
-    names = {path.name for path in (exp / "report").iterdir()}
+    names = {path.name for path in (fresh / "report").iterdir()}
     assert {"RESULTS.md", "index.html", "speed.png", "learning.png", "length-test.png", "depth-test.png"} <= names
     assert "index.html" in err
-    results = (exp / "report/RESULTS.md").read_text()
+    results = (fresh / "report/RESULTS.md").read_text()
     assert results.startswith("# Results: my corpus\n")
     assert "--title 'my corpus'`" in results
     for name in names - {"RESULTS.md", "index.html"}:
         assert f"]({name})" in results
 
 
-def test_says_what_is_absent(fresh, capsys):
+def test_says_what_is_absent(fresh, undrawn, capsys):
     (fresh / "bench/speed.json").unlink()
     assert main(["report", str(fresh)]) == 0
     said = "bench/speed.json: absent, so there is no figure of run time"
@@ -30,14 +30,14 @@ def test_says_what_is_absent(fresh, capsys):
     assert not (fresh / "report/speed.png").exists()
 
 
-def test_says_what_does_not_fit(fresh, capsys):
+def test_says_what_does_not_fit(fresh, undrawn, capsys):
     path = fresh / "rescore/tta/test.txt"
     path.write_text("".join(line.split()[0] + "\n" for line in path.read_text().splitlines()))
     assert main(["report", str(fresh)]) == 0
     assert "Warning: T-TA on test: the rescored text has 100.00, the weights choose" in capsys.readouterr().err
 
 
-def test_a_figure_that_is_no_longer_drawn_goes(fresh):
+def test_a_figure_that_is_no_longer_drawn_goes(fresh, undrawn):
     assert main(["report", str(fresh)]) == 0
     (fresh / "bench/speed.json").unlink()
     assert main(["report", str(fresh)]) == 0

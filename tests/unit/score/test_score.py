@@ -76,6 +76,7 @@ def test_cache_of_another_model_is_not_used(trained, tmp_path):
     assert not np.allclose(scores(tta), scores(causal))
 
 
+@pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)  # passes a token and passes a sentence; processes start slowly
 def test_workers_give_the_same(options, monkeypatch):
     monkeypatch.setattr(texts, "WORTH_A_PROCESS", 100)
     spread = dataclasses.replace(options, nj=2, rows=200)

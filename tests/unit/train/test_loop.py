@@ -38,40 +38,46 @@ def test_training_learns(trained, model):
 
 
 COMMAND = """
-import os, signal, sys, torch
+import os, sys, torch, torch._dynamo  # which optimisers import
 sys.path.insert(0, {tests!r})
 torch.set_num_threads(1)
 from toys import settings
 from lmtools.train import loop
-kill_at, sig = int(sys.argv[2]), int(sys.argv[3])
 step = loop.Training.step
-def killing(self, indices):
-    if self.progress.step == kill_at:
-        os.kill(os.getpid(), sig)
-    return step(self, indices)
-if kill_at >= 0:
+def run(out, kill_at, sig):
+    def killing(self, indices):
+        if self.progress.step == kill_at:
+            os.kill(os.getpid(), sig)
+        return step(self, indices)
     loop.Training.step = killing
-try:
-    loop.train(settings({model!r}), {train!r}, {valid!r}, sys.argv[1], "cpu")
-except loop.Stopped as stopped:
-    print(stopped)
-    sys.exit(143)
+    try:
+        loop.train(settings({model!r}), {train!r}, {valid!r}, out, "cpu")
+    except loop.Stopped:
+        os._exit(143)
+    os._exit(0)
+ends = []
+for out, kill_at, sig in {runs!r}:
+    child = os.fork()
+    if not child:
+        run(out, kill_at, sig)
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(ends)
 """
 
 
 def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path):
-    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one that never stopped."""
+    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one that never stopped.
+
+    Each is a process of its own, forked by one that has imported all that takes seconds.
+    """
     tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    script = COMMAND.format(tests=tests, model="causal", train=str(tiny / "train.bin"), valid=str(tiny / "valid.bin"))
-
-    def run(out, kill_at=-1, sig=0):
-        command = [sys.executable, "-c", script, str(out), str(kill_at), str(int(sig))]
-        return subprocess.run(command, capture_output=True, text=True).returncode
-
-    assert run(tmp_path / "whole") == 0
-    for kill_at, sig in ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL)):
-        assert run(tmp_path / "pieces", kill_at, sig) == (-signal.SIGKILL if sig == signal.SIGKILL else 143)
-    assert run(tmp_path / "pieces") == 0
+    kills = ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL))
+    whole, pieces = str(tmp_path / "whole"), str(tmp_path / "pieces")
+    runs = [(whole, -1, 0), *((pieces, step, int(sig)) for step, sig in kills), (pieces, -1, 0)]
+    corpora = {part: str(tiny / f"{part}.bin") for part in ("train", "valid")}
+    command = [sys.executable, "-c", COMMAND.format(tests=tests, model="causal", runs=runs, **corpora)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [0, -signal.SIGKILL, -signal.SIGKILL, 143, -signal.SIGKILL, 0]
     assert tensors(tmp_path / "pieces") == tensors(tmp_path / "whole")
     logs = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "pieces")]
     whole, pieces = ([line for line in map(json.loads, log) if "valid_loss" in line] for log in logs)

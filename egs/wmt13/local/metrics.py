@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""metrics.py REFERENCES RESCORED OUT SYSTEM...: BLEU, chrF and TER of RESCORED/SYSTEM/test.txt, a table in Markdown, printed and in OUT."""
+
+import sys
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.evaluate import METRICS, evaluate
+from lmtools.files import atomic_text
+from lmtools.formats import kaldi_text
+from lmtools.report.names import label, ordered
+
+SHOWN = ("bleu", "chrf", "ter")
+
+
+def rows(references: str, rescored: Path, systems: list[str]):
+    """The lines of the table, and below it the metrics' signatures."""
+    refs = kaldi_text.read(references)
+    yield f"| system | {' | '.join(METRICS[metric].title for metric in SHOWN)} |"
+    yield "|---" + "|---:" * len(SHOWN) + "|"
+    for system in ordered(systems):
+        path = rescored / system / "test.txt"
+        texts = kaldi_text.read(path)
+        scores = [evaluate(refs, texts, metric, path).score for metric in SHOWN]
+        yield f"| {label(system)} | {' | '.join(f'{score:.2f}' for score in scores)} |"
+    yield ""
+    for metric in SHOWN:
+        yield f"- {METRICS[metric].title}: {METRICS[metric].signature}"
+
+
+def main(references: str, rescored: str, out: str, *systems: str) -> None:
+    """Write and print the table."""
+    text = "".join(f"{line}\n" for line in rows(references, Path(rescored), list(systems)))
+    with atomic_text(out) as stream:
+        stream.write(text)
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except UserError as error:
+        sys.exit(str(error))
