@@ -36,6 +36,7 @@ mbr=bleu           # utility of minimum Bayes risk, which needs no LM: bleu, chr
 combinations="causal+ngram tta+ngram all" # to combine, beside each alone; parts may be NAME-mean and mbr too; all: every LM's sum
 lengths=words      # lengths that are features of every system: words, characters, log-words; none
 metric=bleu        # what weights are tuned for and the report shows: bleu, chrf, ter, wer or cer
+tolerance=0.1      # of the metric on dev: of weights so near the best those nearest the first pass (lmtools tune --tolerance)
 order=5            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
@@ -108,7 +109,8 @@ if stage 4 "score" "${trained[@]}" "${given[@]}" "$text/valid.txt" "${texts[@]}"
 fi
 
 if stage 5 "tune on dev and rescore test" "${nbests[@]}" "${scores[@]}" : "${weights[@]}" "${rescored[@]}"; then
-  printf '%s\n' "${jobs[@]}" | OMP_NUM_THREADS=$threads xargs -P "$nj" -L 1 local/choose.sh "$datadir" "$expdir" "$metric" "$lengths"
+  printf '%s\n' "${jobs[@]}" | OMP_NUM_THREADS=$threads xargs -P "$nj" -L 1 local/choose.sh "$datadir" "$expdir" \
+    "$metric" "$tolerance" "$lengths"
 fi
 
 if stage 6 "report" "${nbests[@]}" "${texts[@]}" "${trained[@]}" "${weights[@]}" "${rescored[@]}" : "${reported[@]}"; then

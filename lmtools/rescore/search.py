@@ -2,7 +2,8 @@
 
 The first column has weight 1. With one other weight the search is exact; with more it starts from several places, and the best end wins.
 Smoothing the loss along the line, averaging the ends or resamples of the set, and minimum risk (Smith and Eisner 2006) chose no better
-weights for unseen utterances when tuned on 250 (within 0.1% WER), so none of them is here.
+weights for unseen utterances when tuned on 250 (within 0.1% WER), so none of them is here. What did, for BLEU on 300 sentences, is to
+prefer among ends that differ by less than chance the one nearest the first pass: `tolerance`.
 """
 
 from collections.abc import Callable
@@ -36,8 +37,12 @@ class Problem:
         return float(self.loss(self.statistics[np.arange(len(chosen)), chosen].sum(0)))
 
 
-def search(problem: Problem, seed: int) -> np.ndarray:
-    """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic."""
+def search(problem: Problem, seed: int, tolerance: float = 0.0) -> np.ndarray:
+    """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic.
+
+    With a `tolerance`, of all ends of the search within so much of the least loss the one whose greatest weight is least: where features
+    say nearly the same, some ends give the first pass a thousandth of the others' weight, and learn the set by heart.
+    """
     count = len(problem.nonnegative)
     nothing = np.append(1.0, np.zeros(count))
     if count == 0:
@@ -46,7 +51,11 @@ def search(problem: Problem, seed: int) -> np.ndarray:
         return line_search(problem, nothing, np.array([0.0, 1.0]))
     rng = np.random.default_rng(seed)
     ends = [descend(problem, start, rng) for start in [nothing, *random_starts(problem, rng)]]
-    return min(ends, key=problem.at)  # the first of equals
+    if not tolerance:
+        return min(ends, key=problem.at)  # the first of equals
+    losses = [problem.at(end) for end in ends]
+    near = [end for end, loss in zip(ends, losses, strict=True) if loss <= min(losses) + tolerance]
+    return min(near, key=lambda end: np.abs(end[1:]).max())
 
 
 def random_starts(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:

@@ -23,7 +23,8 @@ class Options:
     """What tuning may do: `fixed` weights (relative to the reference's 1), `lms` the names of language-model columns.
 
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no other free feature.
-    A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart.
+    A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart. `tolerance`, in units of the
+    metric, is that of `search`.
     """
 
     metric: str = "wer"
@@ -32,6 +33,7 @@ class Options:
     lms: Collection[str] = ()
     form: str = "linear"
     negative: bool = False
+    tolerance: float = 0.0
 
     def free(self, features: Features) -> list[str]:
         """The features whose weights are searched."""
@@ -56,7 +58,8 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: Options) ->
     after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
     dev = Dev(str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after)
     curves = {name: scale_curve(name, features, found, statistics, loss, options) for name in features.names if name in options.lms}
-    notes = {"form": options.form, "seed": options.seed, "fixed": dict(options.fixed or {}), "curves": curves}
+    given = {"form": options.form, "seed": options.seed, "fixed": dict(options.fixed or {}), "tolerance": options.tolerance}
+    notes = given | {"curves": curves}
     if options.form == "interpolation":
         (lm,) = options.free(features)
         part = found[lm] / (1 + found[lm])
@@ -111,7 +114,7 @@ def weights_of(features: Features, statistics: np.ndarray, loss, options: Option
     scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
     nonnegative = np.array([name in options.lms and not options.negative for name in names], dtype=bool)
     problem = Problem(columns / scales[:, None, None], features.valid, statistics, loss, nonnegative)
-    found = search(problem, options.seed) * scales[0] / scales
+    found = search(problem, options.seed, options.tolerance) * scales[0] / scales
     free = dict(zip(names, map(float, found[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}
 

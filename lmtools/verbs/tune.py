@@ -1,6 +1,7 @@
 """lmtools tune: the weights of first-pass and language-model scores that are best on a development set."""
 
 import argparse
+import math
 import sys
 
 from lmtools.evaluate import METRICS
@@ -18,6 +19,8 @@ def arguments(parser):
     parser.add_argument("--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)")
     parser.add_argument("--out", required=True, metavar="F.json", help="weights; - is standard output")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
+    about = "of weights whose metric is so near the best found, take those nearest the first pass (default: 0)"
+    parser.add_argument("--tolerance", type=tolerance, default=0.0, metavar="X", help=about)
     lengths = parser.add_mutually_exclusive_group()
     about = "lengths of the hypothesis that are features: words (the word insertion bonus), characters, log-words: log(1 + words) "
     lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)")
@@ -35,6 +38,14 @@ def add_inputs(parser):
     parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
 
 
+def tolerance(text: str) -> float:
+    """A finite number from 0, for argparse."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 0")
+    return value
+
+
 def fixed(text: str) -> tuple[str, float]:
     """NAME=W, for argparse."""
     name, sign, value = text.rpartition("=")
@@ -50,7 +61,7 @@ def run(args):
     default = ["words"] if args.form == "linear" else []
     features = gather(nbests, columns, args.nbest, default if args.lengths is None else args.lengths)
     lms = tuple(columns) + ("lm",) * ("lm" in features.names)
-    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative)
+    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative, args.tolerance)
     weights = tune(nbests, features, args.nbest, options)
     save(weights, args.out)
     for line in notes(nbests, weights):

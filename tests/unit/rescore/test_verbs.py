@@ -163,3 +163,18 @@ def test_a_malformed_weight_is_wrong_usage(here, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*tuned("--fix", "lm")])
     assert stop.value.code == 2 and "write NAME=WEIGHT" in capsys.readouterr().err
+
+
+def test_tolerance(here, capsys):
+    """It is noted beside the weights, and costs at most so much on the set; a wrong one is wrong usage."""
+    tune = ("tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--metric", "bleu", "--out")
+    scores_of = {}
+    for value in (0, 2):
+        status, _ = run(capsys, *tune, "w.json", "--tolerance", value)
+        tree = json.loads((here / "w.json").read_text())
+        assert status == 0 and tree["search"]["tolerance"] == value
+        scores_of[value] = tree["dev"]["bleu"]
+    assert scores_of[0] - 2 <= scores_of[2] <= scores_of[0]
+    with pytest.raises(SystemExit) as end:
+        main([*tune, "w.json", "--tolerance", "-1"])
+    assert end.value.code == 2
