@@ -96,11 +96,11 @@ fi
 
 if stage 4 "score" "${trained[@]}" "${given[@]}" "$text/valid.txt" "${texts[@]}" "${nbests[@]}" : "${scores[@]}" "${ppls[@]}"; then
   for name in "${names[@]}"; do
-    with=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$shared/cache")
+    with=(--lm "${lm[$name]}" --precision "$precision" --cache "$shared/cache")
     lmtools ppl "${with[@]}" --text "$text/valid.txt" --out "$expdir/ppl/$name/valid.json"
     lmtools ppl "${with[@]}" --kaldi --text "$datadir/test/text" --out "$expdir/ppl/$name/test.json"
     for set in dev test; do
-      lmtools score "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
+      lmtools score "${with[@]}" --nj "$workers" --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
     done
   done
   [[ $mbr = none ]] || for set in dev test; do

@@ -33,6 +33,7 @@ read -ra settings <<<"$train_opts"
 read -ra normal <<<"--normaliser $normaliser"
 read -ra risk <<<"--utility $mbr"
 threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
+workers=$((nj < $(nproc) ? nj : $(nproc))) # of scoring: more than processors only start more slowly
 
 # LMs, and a column of scores for each that systems combine: its feature and its directory
 # shellcheck disable=SC1091
