@@ -10,7 +10,6 @@ text are one, with the better score. What was translated before a kill is in OUT
 import argparse
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ import torch
 from transformers import MarianMTModel, MarianTokenizer
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.files import atomic_text, read_lines
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
@@ -34,7 +33,7 @@ def main() -> None:
     if len(references) != len(sources):
         raise UserError(f"{args.reference}: {len(references)} lines, but {args.source} has {len(sources)}; give one reference a line")
     model, tokenizer, device = load(args)
-    out, part = Path(args.out), Path(f"{args.out}.part")
+    part = Path(f"{args.out}.part")
     done = begun(part, json.dumps({"sources": hashlib.sha256("\n".join(sources).encode()).hexdigest(), **vars(args)}))
     with open(part, "a", encoding="utf-8") as stream:
         for start in range(done, len(sources), CHUNK * args.batch):
@@ -45,9 +44,9 @@ def main() -> None:
                 stream.write(json.dumps(jsonl.as_tree(nbest), ensure_ascii=False) + "\n")
             stream.flush()
             print(f"{args.out}: {end} of {len(sources)} sentences", file=sys.stderr)
-    lines = part.read_text(encoding="utf-8").split("\n", 1)[1]
-    part.write_text(lines, encoding="utf-8")
-    os.replace(part, out)
+    with atomic_text(args.out) as stream:
+        stream.write(part.read_text(encoding="utf-8").split("\n", 1)[1])
+    part.unlink()
 
 
 def arguments() -> argparse.Namespace:
