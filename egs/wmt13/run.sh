@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # WMT13: train language models on English text, rescore N-best lists of translations into English with them, and compare.
 #
-# --corpus mini (the default) needs no network: sentences of free software's manuals, translated by small models that were trained on others.
+# --corpus mini (the default) needs no network: sentences of a manual, translated by a small model that was trained on others.
 # --corpus full: newstest2012 (dev) and newstest2013 (test) from sacreBLEU's own data sets, English news for LMs from their public
 # address. The N-best lists are those of your translator (--nbest-dir), or made here by a Marian model of Hugging Face (--nmt).
 # Pairs share text, vocabulary and LMs in --shared: what the first pair made, the second takes as it is.
@@ -19,7 +19,7 @@ detokenise=        # undo the tokenisation of their texts, as in en; empty: they
 nbest_opts=        # further options of lmtools convert for them, as in "--case sentence"
 nmt=               # full: directory of a Marian model (Hugging Face) that makes the lists
 news=https://data.statmt.org/news-crawl/en # full: where to fetch the English text
-news_files=news.2012.en.shuffled.deduped.gz # its files, with spaces between them. No checksums of them are published: those of what was
+news_files=news.2012.en.shuffled.deduped.gz # its files, with spaces between them. No published checksums of them are known: those of what was
                    # fetched first are kept beside them, and checked from then on
 text_dir=          # full: English text of yours in place of the news: a directory with train.txt and valid.txt, plain, .gz or .xz
 depth=             # hypotheses a sentence; empty: 20 for mini, whose lists have 50, and 50 for full
