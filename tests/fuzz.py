@@ -29,12 +29,14 @@ from lattices import random_lattice
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, form, plain, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
+from lmtools.formats.pairs import PAIRS
+from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
 OPTIONS = {  # other ways to read a format
     "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"], "moses": ["gaps=skip", "bpe=subword_nmt"],
     "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"], "hyporadise": ["score=none", "score=-am_score"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
+    "sick": ["set=test"], "tsv": ["columns=score+left+right"],
 }  # fmt: skip
 Files = Mapping[str, bytes]  # content by path below a directory; the empty path is that of a single file
 NASTY = [
@@ -65,10 +67,10 @@ def targets() -> dict[str, Target]:
         "scores": form.Format("", lambda path, first: False, lambda path: [scores.read(path)], lambda tables, path: None),
     }
     result = {}
-    for formats, toys in ((FORMATS, nbest_toys()), (LATTICES, lattice_toys()), (others, [])):
+    for formats, toys in ((FORMATS, nbest_toys()), (LATTICES, lattice_toys()), (PAIRS, pair_toys()), (others, [])):
         for name in formats:
             seeds = [*SEEDS.get(name, []), *(files for toy in toys if (files := made(formats[name], toy)))]
-            seeds += kaldi_tables() if name == "kaldi" else []
+            seeds += kaldi_tables() if name == "kaldi" else published_pairs(name) if formats is PAIRS else []
             result[name] = Target(name, (name, *(f"{name}:{options}" for options in OPTIONS.get(name, ()))), formats, tuple(seeds))
     return result
 
@@ -93,6 +95,23 @@ def lattice_toys() -> list[list[Lattice]]:
     arcs = [Arc(source, target, word, {"am": math.log(posterior)}) for source, target, word, posterior in steps]
     sausage = Lattice.of("zed1", 3, 0, arcs, [Final(2)])
     return [[rich[0]], [rich[1]], [replace(sausage, utt="1")], [sausage, replace(sausage, utt="zed2")]]
+
+
+def pair_toys() -> list[list[SentencePair]]:
+    """Sets of sentence pairs, of which each format can hold some."""
+    labelled = [SentencePair('A "blue finch', "The finch sings .", 3.8), SentencePair("x", "y's z", 0.0)]
+    return [labelled, [SentencePair(pair.left, pair.right) for pair in labelled]]
+
+
+def published_pairs(name: str) -> list[Files]:
+    """Files as they are published, with columns that the writers do not write."""
+    files = {
+        "stsb": ["news\tMSRpar\t2012\t0001\t3.80\tblue finch\tfinch\thttp://x\t", "forums\ta\t2015\t2\t0\tx\ty"],
+        "glue": ["index\tgenre\tsentence1\tsentence2\tscore", "0\tnews\tblue finch\tfinch\t5.000"],
+        "sick": ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tSemEval_set", "1\tblue\tfinch\t1\tTRAIN", "2\tx\ty\t4.5\tTEST"],
+        "tsv": ["3.8\tblue finch\tfinch", "0\tx\ty"],
+    }
+    return [{"": "".join(f"{line}\n" for line in files[name]).encode()}]
 
 
 def kaldi_tables() -> list[Files]:

@@ -21,7 +21,8 @@ TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
 FAMILIES = {"tta": "autoencoding", "masked": "masked", "causal": "causal"}
 UNNORMALISED = "-unnormalised"  # of a name: scored without the softmax
 SELF_NORMALISED = "bce-nce"  # the criterion of the random model that is
-AGAINST = {"tta": ("masked", "masked-shared", "causal"), "tta-unnormalised": ("tta", "masked-shared", "causal")}
+AGAINST = {"tta": ("masked", "masked-shared", "masked-intact", "causal"), "tta-unnormalised": ("tta", "masked-shared", "causal")}
+Tasks = Mapping[tuple[str, str], Callable]  # what is timed on one sentence: (name suffix, task) -> function
 
 
 class RandomVocabulary:
@@ -44,20 +45,25 @@ def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]
     return [tuple(row) for row in np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens)).tolist()]
 
 
+def naive_states(scorer: Neural, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """The states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole forward pass a token, all passes in one batch."""
+    which = torch.arange(len(places), device=inputs.device)
+    copies = inputs.repeat(len(places), 1)
+    copies[which, places] = MASK
+    return scorer.lm.trunk.hidden(copies, torch.full_like(which, inputs.shape[1]))[which, places]
+
+
 def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
     """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output layer at the masked positions only."""
     lm = scorer.lm
     examples = lm.objective.scoring([sentence])
-    copies = examples.inputs.repeat(len(examples.rows), 1)
-    which = torch.arange(len(copies))
-    copies[which, examples.rows] = MASK
-    states = lm.trunk.hidden(copies, examples.lengths.repeat(len(copies)))[which, examples.rows]
+    states = naive_states(scorer, examples.inputs, examples.rows)
     if not hidden_only:
         lm.output.log_prob(lm.trunk.head(states), examples.targets)
 
 
-def tasks(scorer: Neural) -> dict[tuple[str, str], Callable]:
-    """What is timed on one sentence: (name suffix, task) -> function; a masked model both as papers do it and as we do."""
+def tasks(scorer: Neural) -> Tasks:
+    """Scoring a sentence, and its states alone; a masked model both as papers do it and as we do."""
     lm = scorer.lm
     single = {
         ("", "hidden"): lambda sentence: scorer.states(lm.objective.scoring([sentence]).to(scorer.device)),
@@ -70,7 +76,7 @@ def tasks(scorer: Neural) -> dict[tuple[str, str], Callable]:
 
 
 @torch.inference_mode()
-def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> list[dict]:
+def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int, tasks: Callable[[Neural], Tasks] = tasks) -> list[dict]:
     """Seconds a sentence for every model, task and length: one row each; the models take turns, so that noise meets all alike."""
     rows = []
     for count in words:
@@ -91,10 +97,8 @@ def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> 
 
 
 @torch.inference_mode()
-def matrix_rate(config, size: int, rows: int, device: torch.device, dtype: torch.dtype) -> float:
-    """The machine's own rate in floating point operations a second on the matrix products of this model: the same shapes, nothing else."""
-    d, f = config.dim, config.ffn
-    shapes = [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers + [(d, d), (d, size)]
+def matrix_rate(shapes: list[tuple[int, int]], rows: int, device: torch.device, dtype: torch.dtype) -> float:
+    """The machine's own rate in floating point operations a second on products of `rows` rows with matrices of `shapes`, nothing else."""
     weights = [torch.randn(n, k, device=device, dtype=dtype) for k, n in shapes]
     inputs = {k: torch.randn(rows, k, device=device, dtype=dtype) for k in {k for k, _ in shapes}}
 
@@ -107,22 +111,36 @@ def matrix_rate(config, size: int, rows: int, device: torch.device, dtype: torch
     return 2 * rows * sum(k * n for k, n in shapes) / seconds
 
 
+def layer_shapes(config) -> list[tuple[int, int]]:
+    """The matrices of all layers of a Transformer, (inputs, outputs) each."""
+    d, f = config.dim, config.ffn
+    return [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers
+
+
 def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
     """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's own matrix-product rate reached."""
     lm, config = scorer.lm, scorer.lm.trunk.config
-    sentences = random_sentences(tokens, count, lm.size)
-    plan = batches([scorer.cost(s) for s in sentences], rows)
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0  # rows of the output matrix
-    flops = count * matrix_flops(config, width, width, multiplied, tokens + 1)
+    flops = matrix_flops(config, width, width, multiplied, tokens + 1)
+    shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
+    return throughput(scorer, tokens, count, rows, "hypotheses", flops, shapes, lambda sentences: score_batch(scorer, sentences))
+
+
+def throughput(scorer: Neural, tokens: int, count: int, rows: int, unit: str, flops: float, shapes, work: Callable) -> dict:
+    """What `work` does to `count` random sentences in batches of `rows` rows: sentences (called `unit`) a second, and the share of the
+    machine's own rate on matrices of `shapes` that it reaches with `flops` floating point operations a sentence."""
+    sentences = random_sentences(tokens, count, scorer.lm.size)
+    width = tokens + scorer.lm.objective.boundary
+    plan = batches([width] * count, rows)
     dtype = torch.float32 if scorer.precision == "float32" else torch.bfloat16
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
-        rates.append(matrix_rate(config, multiplied, min(rows, count * width), scorer.device, dtype))
-        seconds.append(sum(stopwatch(lambda b=b: score_batch(scorer, [sentences[i] for i in b]), scorer.device) for b in plan))
+        rates.append(matrix_rate(shapes, min(rows, count * width), scorer.device, dtype))
+        seconds.append(sum(stopwatch(lambda b=b: work([sentences[i] for i in b]), scorer.device) for b in plan))
     rate, spent = statistics.median(rates[1:]), statistics.median(seconds[1:])
     return {
-        "tokens": tokens, "hypotheses": count, "precision": scorer.precision, "hypotheses_per_second": count / spent,
-        "gflops": flops / spent / 1e9, "matrix_gflops": rate / 1e9, "share": flops / spent / rate,
+        "tokens": tokens, unit: count, "precision": scorer.precision, f"{unit}_per_second": count / spent,
+        "gflops": count * flops / spent / 1e9, "matrix_gflops": rate / 1e9, "share": count * flops / spent / rate,
     }  # fmt: skip
 
 
@@ -142,25 +160,48 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
     return scorers
 
 
+def transformers(scorers: Mapping[str, Neural]) -> dict[str, Neural]:
+    """Those whose floating point operations `matrix_flops` counts."""
+    return {name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)}
+
+
 def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
+    rows = by_length(scorers, words, repeats)
+    counted = {name: scorer for name, scorer in transformers(scorers).items() if not scorer.masked}
+    return figures(scorers, rows, {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()}, repeats)
+
+
+def figures(scorers: Mapping[str, Neural], rows: list[dict], batched: Mapping[str, dict], repeats: int) -> dict:
+    """What is written: the measurements, what follows from them, and where and of what they were taken."""
     first = next(iter(scorers.values()))
-    counted = {name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer) and not scorer.masked}
     return {
-        "rows": by_length(scorers, words, repeats),
-        "batched": {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()},
+        "rows": rows, "ratios": compared(rows), "batched": batched,
         "machine": machine(first.device), "threads": torch.get_num_threads(), "precision": first.precision, "repeats": repeats,
         "models": {name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())} for name, s in scorers.items()},
     }  # fmt: skip
 
 
-def ratios(rows: list[dict]) -> list[str]:
-    """Lines that say how many times faster T-TA is than the masked model, and T-TA without the softmax than with it, by length."""
-    seconds = {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
-    lines = []
-    for (lm, task, words), value in seconds.items():
-        others = {o: seconds[o, task, words] for o in AGAINST.get(lm, ()) if (o, task, words) in seconds}
+def medians(rows: list[dict]) -> dict[tuple[str, str, int], float]:
+    """Seconds a sentence by (model, task, words)."""
+    return {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
+
+
+def compared(rows: list[dict]) -> list[dict]:
+    """How many times as fast T-TA is as the other models, and T-TA without the softmax as with it, by task and length."""
+    seconds, found = medians(rows), []
+    for (lm, task, words), own in seconds.items():
         if lm in AGAINST:
-            against = ", ".join(f"{other} {s * 1e3:.1f} ms ({s / value:.2f} x)" for other, s in others.items())
-            lines.append(f"{words:3d} words {task:6s}: {lm} {value * 1e3:.1f} ms; {against}")
+            times = {other: seconds[other, task, words] / own for other in AGAINST[lm] if (other, task, words) in seconds}
+            found.append({"lm": lm, "task": task, "words": words, "times": times})
+    return found
+
+
+def ratios(rows: list[dict]) -> list[str]:
+    """Lines that say what `compared` found."""
+    seconds, lines = medians(rows), []
+    for row in compared(rows):
+        lm, task, words = (row[key] for key in ("lm", "task", "words"))
+        against = ", ".join(f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)" for other, times in row["times"].items())
+        lines.append(f"{words:3d} words {task:6s}: {lm} {seconds[lm, task, words] * 1e3:.1f} ms; {against}")
     return lines

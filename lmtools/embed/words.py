@@ -40,7 +40,7 @@ class WordVectors:
         self.precision = resolve_precision(precision, self.device)
         lm, self.subword = load_model(lm_dir)
         self.lm = two_way(lm, lm_dir).to(self.device)
-        last = self.lm.trunk.config.layers
+        last = self.lm.trunk.depth
         self.layers = tuple(range(last + 1)) if layers is None else tuple(layers)
         missing = [layer for layer in self.layers if not 0 <= layer <= last]
         if missing or not self.layers:
@@ -74,7 +74,7 @@ class WordVectors:
         """Vectors (B, T, layers, 2 D) of a batch of spelled sentences, and the number of words of each."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
-            layers = self.lm.trunk.layers(*examples.read)
+            layers = list(self.lm.trunk.layer_states(*examples.read))
         chosen = torch.stack([layers[i][:, 1:-1].float() for i in self.layers], dim=2)  # BOS has gone, EOS of the longest too
         return chosen.cpu().numpy(), (examples.lengths - self.lm.objective.boundary).tolist()
 

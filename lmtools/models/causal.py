@@ -1,5 +1,7 @@
 """uniLM: a left-to-right Transformer."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,11 +15,12 @@ class Causal(Transformer):
 
     needs_positions = False
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         state = self.embedding(tokens)
+        yield state
         for block in self.blocks:  # padding is on the right, where no real position looks
             state = block(state, state, causal=True)
-        return state
+            yield state
 
     def memory(self) -> "KeyValues":
         """An empty memory of prefixes."""

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from lmtools.errors import UserError
 from lmtools.models.dropout import Dropout
+from lmtools.models.layers import last
 from lmtools.models.projected import Packing, TwoWayLstm
 from lmtools.models.spelling import Speller
 
@@ -82,14 +83,18 @@ class Elmo(nn.Module):
     def hidden(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Tensor:
         """The last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those of the right-to-left one; 0 at padding."""
         packing = Packing.of(lengths, inputs.shape[1])
-        *_, last = self.passes(inputs, packing, spellings)
-        return packing.unpacked(last)
+        return packing.unpacked(last(self.passes(inputs, packing, spellings)))
 
-    def layers(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> list[Tensor]:
+    @property
+    def depth(self) -> int:
+        """The number of layers above a word's own vector."""
+        return len(self.lstms)
+
+    def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
         """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice, then each LSTM; 0 at padding."""
         packing = Packing.of(lengths, inputs.shape[1])
-        both = (packing.unpacked(states).unflatten(1, (2, -1)) for states in self.passes(inputs, packing, spellings))  # (B, 2, T, D)
-        return [states.transpose(1, 2).flatten(2) for states in both]
+        for states in self.passes(inputs, packing, spellings):
+            yield packing.unpacked(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
 
     def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
         """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's input is added to its output."""

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lmtools.errors import UserError
 from lmtools.models.dropout import Dropout
 from lmtools.models.gated import GATES, Convolution
+from lmtools.models.layers import last
 from lmtools.models.memory import Rows
 
 BLOCK = re.compile(r"\s*\[([^\[\]]*)\]\s*(?:x\s*(\d+)\s*)?")
@@ -122,12 +123,22 @@ class Gcnn(nn.Module):
         """What a line about the model adds."""
         return f"receptive field {self.config.receptive_field} tokens"
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last block's states (B, T, width) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
+    @property
+    def depth(self) -> int:
+        """The number of blocks above the embedding."""
+        return len(self.blocks)
+
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+        """The embeddings (B, T, dim), then the states (B, T, channels) of each block; see `hidden`."""
         state = self.dropout(self.embedding(tokens))
+        yield state
         for block in self.blocks:
             state = block(state)
-        return state
+            yield state
+
+    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """The last block's states (B, T, width) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
+        return last(self.layer_states(tokens, lengths))
 
     def head(self, states: Tensor) -> Tensor:
         """States (N, width) ready for the output matrix: as they are."""

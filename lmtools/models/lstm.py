@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,19 @@ class Lstm(nn.Module):
     def width(self) -> int:
         """The columns of the output matrix."""
         return self.config.dim if self.config.tied else self.outputs
+
+    @property
+    def depth(self) -> int:
+        """The number of layers above the embedding."""
+        return len(self.layers)
+
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+        """The embeddings (B, T, dim), then the states (B, T, outputs) of each layer; see `hidden`."""
+        state = self.embedding(tokens)
+        yield state
+        for layer in self.layers:
+            state, _ = layer(self.dropout(state))
+            yield state
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """The last layer's states (B, T, outputs) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""

@@ -1,5 +1,7 @@
 """biLM: a masked language model (BERT's architecture), with a fast exact pseudo-log-likelihood pass."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -9,29 +11,32 @@ from lmtools.models.transformer import Block, Transformer, real
 class Masked(Transformer):
     """State t has seen every token of the corrupted input and predicts the original token t."""
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         mask = real(lengths, tokens.shape[1])[:, None, None, :]
         state = self.embedding(tokens)
+        yield state
         for block in self.blocks:
             state = block(state, state, mask)
-        return state
+            yield state
 
-    def masked_states(self, tokens: Tensor, mask_id: int) -> Tensor:
-        """The last layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T) unpadded -> (B, T, D).
+    def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
+        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T) unpadded -> (B, T, D).
 
-        What T forward passes would give, less what they share and what nobody reads: the first layer's projections of the
-        unmasked tokens are computed once, and the last layer computes queries and feed-forward only at the masked position.
+        `depth` is the layer, from 1; None: the last. What T forward passes would give, less what they share and what nobody reads: the
+        first layer's projections of the unmasked tokens are computed once, and the last layer that is computed has queries and
+        feed-forward only at the masked position.
         """
         intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
-        if len(self.blocks) == 1:
-            return last_layer(self.blocks[0], copies(intact, mask)).view_as(intact)
-        first = self.blocks[0]
+        blocks = self.blocks[:depth]
+        if len(blocks) == 1:
+            return last_layer(blocks[0], copies(intact, mask)).view_as(intact)
+        first = blocks[0]
         asking, masked = first.enter(intact), first.enter(mask)
         projected = [copies(f(asking), f(masked)) for f in (first.query, first.key_value)]
         state = first.finish(copies(intact, mask), first.attend(*projected))  # (B*T, T, D): copy i masks position i
-        for block in self.blocks[1:-1]:
+        for block in blocks[1:-1]:
             state = block(state, state)
-        return last_layer(self.blocks[-1], state).view_as(intact)
+        return last_layer(blocks[-1], state).view_as(intact)
 
 
 def last_layer(block: Block, state: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ branch, one more at the end, none on the embedding, no dense layer in the head (
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,7 @@ from torch.nn import functional as F
 
 from lmtools.errors import UserError
 from lmtools.models.dropout import Dropout
+from lmtools.models.layers import last
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, ca
 
 
 class Transformer(nn.Module):
-    """Base of the families: embedding, blocks and head; a family defines `hidden`."""
+    """Base of the families: embedding, blocks and head; a family defines `layer_states`."""
 
     Config = TransformerConfig
     needs_positions = True  # without them a model whose positions all see alike knows words, but not their order
@@ -163,9 +165,18 @@ class Transformer(nn.Module):
         """The columns of the output matrix."""
         return self.config.dim
 
+    @property
+    def depth(self) -> int:
+        """The number of layers above the embedding."""
+        return len(self.blocks)
+
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
+        """The states (B, T, D) of the embedding, then of each block, for right-padded `tokens` (B, T) of true `lengths` (B,)."""
+        raise NotImplementedError
+
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """The last layer's states (B, T, D) for right-padded `tokens` (B, T) of true `lengths` (B,)."""
-        raise NotImplementedError
+        return last(self.layer_states(tokens, lengths))
 
     def head(self, states: Tensor) -> Tensor:
         """States (N, D) ready for the output matrix."""
@@ -184,8 +195,8 @@ def initialise(module: nn.Module) -> None:
 def shrink_branches(blocks: nn.ModuleList) -> None:
     """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow with the depth (GPT-2)."""
     for block in blocks:
-        for last in (block.attention, block.outer):
-            last.weight.mul_((2 * len(blocks)) ** -0.5)
+        for end in (block.attention, block.outer):
+            end.weight.mul_((2 * len(blocks)) ** -0.5)
 
 
 def real(lengths: Tensor, width: int) -> Tensor:

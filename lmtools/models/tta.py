@@ -1,5 +1,7 @@
 """T-TA, the Transformer-based text autoencoder (Shin et al. 2020): every token predicted from all the others in one pass."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -15,12 +17,13 @@ class Tta(Transformer):
     mask at each position, the same for every sentence.
     """
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
         others = ~torch.eye(width, dtype=torch.bool, device=tokens.device)
         mask = (real(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
         source = self.embedding(tokens)
+        yield source
         state = self.embedding.constant(MASK, width).expand(batch, width, -1)
         for block in self.blocks:
             state = block(state, source, mask)
-        return state
+            yield state

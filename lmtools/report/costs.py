@@ -6,14 +6,18 @@ from lmtools.report.context import NONE, Report, decimal, provenance
 from lmtools.report.names import label, ordered, unnormalised
 from lmtools.report.render import Table
 
-TASKS = {"hidden": "hidden states", "rerank": "reranking"}
+TASKS = {"hidden": "hidden states", "rerank": "reranking", "represent": "sentence vectors"}
+BATCHED = {"hypotheses": "Batched scoring", "sentences": "Sentence vectors in batches"}  # what is counted a second
 
 
 def speed_tables(report: Report) -> Iterator[Table]:
-    """Median milliseconds a sentence (Figure 4 of the paper) and how many times faster T-TA is than biLM."""
-    speed = report.experiment.speed
-    if not speed:
-        return
+    """The tables of `run_times`, if any were taken."""
+    if report.experiment.speed:
+        yield from run_times(report.experiment.speed, tuple(provenance(report)))
+
+
+def run_times(speed: Mapping, sources: Sequence[str]) -> Iterator[Table]:
+    """Median milliseconds a sentence (Figure 4 of the paper) and how many times faster T-TA is than biLM; last notes are `sources`."""
     medians = {(row["task"], row["words"], row["lm"]): 1000 * row["seconds_median"] for row in speed["rows"]}
     lms = ordered({lm for _, _, lm in medians})
     rows = []
@@ -26,21 +30,22 @@ def speed_tables(report: Report) -> Iterator[Table]:
     paper = (
         "The paper's abstract: T-TA is over six times faster than the BERT-based model in reranking, twelve times in semantic similarity."
     )
-    yield Table("Run time by sentence length", header, tuple(rows), (machine, paper, *provenance(report)))
+    yield Table("Run time by sentence length", header, tuple(rows), (machine, paper, *sources))
     if batched := speed.get("batched"):
-        yield throughput_table(report, batched, machine)
+        yield throughput_table(batched, (machine, *sources))
 
 
-def throughput_table(report: Report, batched, machine: str) -> Table:
-    """Batched scoring against the rate of the machine's own matrix products."""
-    columns = {"tokens": 0, "hypotheses_per_second": 1, "gflops": 1, "matrix_gflops": 1}
+def throughput_table(batched, notes: Sequence[str]) -> Table:
+    """Batched scoring, or sentence vectors in batches, against the rate of the machine's own matrix products."""
+    unit = "sentences" if any("sentences_per_second" in row for row in batched.values()) else "hypotheses"
+    columns = {"tokens": 0, f"{unit}_per_second": 1, "gflops": 1, "matrix_gflops": 1}
     rows = [
         (label(lm), *(decimal(batched[lm].get(name), digits) for name, digits in columns.items()), f"{100 * batched[lm]['share']:.0f}%")
         for lm in ordered(batched)
     ]
-    header = ("LM", "tokens", "hypotheses/s", "GFLOP/s", "machine's GFLOP/s", "share")
+    header = ("LM", "tokens", f"{unit}/s", "GFLOP/s", "machine's GFLOP/s", "share")
     note = "GFLOP/s counts the model's own floating point operations; the machine's are measured on the same matrix products alone."
-    return Table("Batched scoring", header, tuple(rows), (machine, note, *provenance(report)))
+    return Table(BATCHED[unit], header, tuple(rows), (notes[0], note, *notes[1:]))
 
 
 def lattice_tables(report: Report) -> Iterator[Table]:

@@ -1,6 +1,6 @@
 """What tables, figures and the page of a language-modelling experiment are made from, and the lines that say so."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lmtools import __version__
@@ -41,11 +41,16 @@ def provenance(report: LmReport, models: Iterable[Model]) -> Iterator[str]:
         unknown = f", {training.unknown:,} unknown" if training.unknown else ""
         parts.insert(0, f"train: {training.sentences:,} sentences, {training.tokens:,} {training.scheme} tokens{unknown}")
     yield "; ".join([f"Corpus {experiment.title}", *parts]) + "."
-    commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
-    hashes = {model.name: value[:HASH] for model in models if (value := signature(model))}
-    known = ", ".join(f"{name} {value}" for name, value in hashes.items()) if len(hashes) <= NAMED else ""
+    hashes = {model.name: value for model in models if (value := signature(model))}
+    yield made_by(experiment.stages, report.command, hashes, models)
+
+
+def made_by(stages: Iterable[Mapping], command: str, hashes: Mapping[str, str], models: Iterable[Model]) -> str:
+    """The line of the recipe's call and the report's `command`, the hash of each model where they are few, and the seeds of `models`."""
+    commands = [*[stage["command"] for stage in stages if stage.get("command")][-1:], command]
+    known = ", ".join(f"{name} {value[:HASH]}" for name, value in hashes.items()) if len(hashes) <= NAMED else ""
     facts = filter(None, [known and f"model hashes {known}", seeds(models), f"lmtools {__version__}"])
-    yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(facts)}."
+    return f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(facts)}."
 
 
 def size(name: str, models: Iterable[Model]) -> str:

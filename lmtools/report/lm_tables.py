@@ -1,6 +1,6 @@
 """Tables of a language-modelling experiment: perplexities in the shape of Tables 2-4 of the GCNN paper, grids, training, stages."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmtools.report.columns import Column, figures, places
 from lmtools.report.context import NONE
@@ -200,6 +200,12 @@ def decimals(values: Iterable[float]) -> int:
 def training_tables(report: LmReport) -> Iterator[Table]:
     """How long each model outside grids trained and where it ended; n-gram models are counted, not trained."""
     models = [model for model in report.experiment.main if model.lines and model.family != NGRAM]
+    yield from trainings({called(model.name): model for model in models}, provenance(report, models))
+
+
+def trainings(named: Mapping[str, Model], sources: Iterable[str]) -> Iterator[Table]:
+    """The table of the trainings of models, by their printed names, if there are any; its last notes are `sources`."""
+    models = list(named.values())
     if not models:
         return
     losses = [min((line["valid_loss"] for line in model.lines if "valid_loss" in line), default=None) for model in models]
@@ -211,7 +217,7 @@ def training_tables(report: LmReport) -> Iterator[Table]:
         figures("best valid loss", losses, 3),
     ]
     note = "Seconds are those of training steps; losses are nats a prediction and compare only between models that predict the same things."
-    yield table("Training", "LM", [called(model.name) for model in models], columns, (note, *provenance(report, models)), text=2)
+    yield table("Training", "LM", list(named), columns, (note, *sources), text=2)
 
 
 UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": "seconds"}

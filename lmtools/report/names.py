@@ -18,8 +18,17 @@ LABELS = {
     "lstm": "LSTM",
     "masked": "biLM (masked)",
     "masked-shared": "biLM, shared work",
+    "masked-intact": "biLM, intact input",
     "tta": "T-TA",
     "all": "all LMs",
+}
+STATIC = {"words": "word vectors", "tfidf": "tf-idf"}  # sentence vectors without a language model
+VIEWS = {  # after the name of a language model: how its sentence vectors were made where not as a mean over the tokens of an intact input
+    "-masked": "mask-and-predict",
+    "-eos": "[EOS]",
+    "-cls": "[CLS]",
+    "-max": "maximum",
+    "-boundaries": "with boundaries",
 }
 
 
@@ -91,6 +100,20 @@ def short(name: str) -> str:
     return re.sub(r" \(.*?\)|(?<=, mean) over tokens$", "", label(name))
 
 
+def viewed(system: str) -> tuple[str, str]:
+    """The language model and the key of VIEWS (or nothing) of a system that makes sentence vectors: `causal-eos` is causal's `-eos`."""
+    view = next((view for view in VIEWS if system.endswith(view) and system != view), "")
+    return system.removesuffix(view), view
+
+
+def view_label(system: str, systems: Iterable[str] = ()) -> str:
+    """The printed name of one of `systems` that make sentence vectors; a model that also masks its input has intact input elsewhere."""
+    lm, view = viewed(system)
+    intact = not view and (lm == "masked" or f"{lm}-masked" in systems)
+    name = STATIC.get(lm) or ("BERT" if lm == "bert" else short(lm))
+    return " ".join(filter(None, (name, "intact" if intact else VIEWS.get(view))))
+
+
 def summed(name: str) -> str:
     """The system that takes the same language models by the sum over tokens; itself if it takes none by the mean."""
     return "+".join(part.removesuffix(MEAN) for part in name.split("+"))
@@ -125,7 +148,8 @@ def ordered(names: Iterable[str]) -> list[str]:
     return sorted(names, key=place)
 
 
-# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share their work.
+# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share their work, "masked-intact" one that
+# makes sentence vectors in one pass over the input as it is.
 # Okabe and Ito's colours, told apart by colour-blind people; the darkest are lighter on dark paper.
 LOOKS = {
     FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
@@ -137,6 +161,7 @@ LOOKS = {
     "lstm": Look("#9c4a3c", "#e3a195", "p", "-."),
     "masked": Look("#d0502b", "#f58a5c", "v"),
     "masked-shared": Look("#d0502b", "#f58a5c", "H", "--"),
+    "masked-intact": Look("#d0502b", "#f58a5c", "d", ":"),
     "tta": Look("#00876a", "#2fcaa0", "*"),
     "tta+ngram": Look("#b5568f", "#e59cc6", "P"),
     "all": Look("#6a4fb3", "#b3a1ee", "X"),
@@ -165,3 +190,19 @@ def looks(names: Iterable[str]) -> Mapping[str, Look]:
     own = LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}
     means = {name: own[summed(name)] for name in names if summed(name) != name}
     return own | {name: replace(look, line=DASHED[look.line], hollow=True) for name, look in means.items()}
+
+
+def view_looks(systems: Iterable[str]) -> dict[str, Look]:
+    """The look of each system that makes sentence vectors: the colour of its language model, a view with marker and line of its own."""
+    systems = list(systems)
+    own = {**looks({viewed(system)[0] for system in systems} - STATIC.keys()), **STATIC_LOOKS}
+    found = {}
+    for system in systems:
+        lm, view = viewed(system)
+        marker, line = VIEW_MARKS.get(view, (own[lm].marker, own[lm].line))
+        found[system] = replace(own[lm], marker=marker, line=line, hollow=bool(view))
+    return found
+
+
+STATIC_LOOKS = {"words": Look("#8c6d46", "#c9a97e", "D", "--"), "tfidf": Look("#6b7280", "#a3abb8", "s", "--")}
+VIEW_MARKS = {"-masked": ("o", "--"), "-eos": (">", ":"), "-cls": ("<", ":"), "-max": ("^", "-."), "-boundaries": ("s", "--")}

@@ -14,6 +14,7 @@ from lmtools.report.context import Report
 from lmtools.report.drawing import DARK, Picture
 from lmtools.report.lm_context import LmReport
 from lmtools.report.render import Table, code, html
+from lmtools.report.sts_context import StsReport
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
@@ -26,7 +27,7 @@ SECTIONS = {  # by the part that tables and figures stand in: name in the naviga
 ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
 
 
-def page(report: Report | LmReport, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
+def page(report: Report | LmReport | StsReport, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
     """The page: each table and each figure (`light` holds their PNG for light paper) in its part, and of lists the utterance browser."""
     printed = {place: "".join(html(table) for table in tables if table.part == place) for place in ("results", *SECTIONS)}
     drawn = dict.fromkeys(SECTIONS, "")

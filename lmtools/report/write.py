@@ -17,13 +17,17 @@ from lmtools.report.lm_tables import lm_tables
 from lmtools.report.measure import measure
 from lmtools.report.page import page
 from lmtools.report.render import Table, guarded, markdown, plain
+from lmtools.report.sts_collect import collect_sts, is_sts
+from lmtools.report.sts_context import StsReport
+from lmtools.report.sts_figures import STS_PICTURES, sts_pictures
+from lmtools.report.sts_tables import sts_tables
 from lmtools.report.tables import deviations, tables
 
 
 class Parts(NamedTuple):
     """What a report is made of; `warnings` are lines for what does not fit."""
 
-    report: Report | LmReport
+    report: Report | LmReport | StsReport
     tables: Sequence[Table]
     pictures: Sequence[Picture]
     warnings: Sequence[str] = ()
@@ -53,9 +57,10 @@ def write_report(
 
 
 def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """What the experiment in directory `home` is: without lists and rescored texts but with language models, it is of those."""
-    rescored = nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home)
-    return "lm" if not rescored and is_language_modelling(home) else "rescoring"
+    """What the experiment in directory `home` is: without lists and rescored texts, of similarity or of language models by themselves."""
+    if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
+        return "rescoring"
+    return "sts" if is_sts(home) else "lm" if is_language_modelling(home) else "rescoring"
 
 
 def rescoring(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:
@@ -67,23 +72,39 @@ def rescoring(home: Path, nbests: Sequence[str], title: str | None, command: str
 
 def language_models(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:
     """The report of language models by themselves."""
-    if nbests:
-        raise UserError(f"{nbests[0]}: a report of language models has no N-best lists; leave out --nbest, or --what lm")
+    refuse_lists(nbests, "language models", "lm")
     report = LmReport(collect_lms(home, title), command)
     return Parts(report, lm_tables(report), lm_pictures(report))
 
 
-REPORTS: dict[str, Callable[[Path, Sequence[str], str | None, str], Parts]] = {"rescoring": rescoring, "lm": language_models}
+def similarity(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:
+    """The report of semantic textual similarity."""
+    refuse_lists(nbests, "semantic textual similarity", "sts")
+    report = StsReport(collect_sts(home, title), command)
+    return Parts(report, sts_tables(report), sts_pictures(report))
+
+
+def refuse_lists(nbests: Sequence[str], subject: str, what: str) -> None:
+    """UserError where a report that has no N-best lists is given some."""
+    if nbests:
+        raise UserError(f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what {what}")
+
+
+REPORTS: dict[str, Callable[[Path, Sequence[str], str | None, str], Parts]] = {
+    "rescoring": rescoring,
+    "lm": language_models,
+    "sts": similarity,
+}
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
     """Remove figures that an earlier report drew and this one did not, so that no page mixes two experiments."""
     for path in folder.glob("*.png"):
-        if path.stem not in names and path.stem.partition("-")[0] in PICTURES.keys() | LM_PICTURES.keys():
+        if path.stem not in names and path.stem.partition("-")[0] in PICTURES.keys() | LM_PICTURES.keys() | STS_PICTURES.keys():
             path.unlink()
 
 
-def results(report: Report | LmReport, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
+def results(report: Report | LmReport | StsReport, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
     """RESULTS.md: tables, figures, and what is absent."""
     title = f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has {report.contents}.\n"
     parts = [title, *map(markdown, every)]

@@ -1,6 +1,7 @@
 """Scorers of local Hugging Face model directories: BERT through our own fast pass, other masked and causal models as they are."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,21 @@ from lmtools.outputs import Softmax
 
 def load_huggingface(directory: str, device="auto", precision="float32", intact=False):
     """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched and no code of the directory runs."""
+
+    def masked(config) -> bool:
+        return (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
+
+    def family(transformers, config):
+        return transformers.AutoModelForMaskedLM if masked(config) else transformers.AutoModelForCausalLM
+
+    model, tokenizer = pretrained(directory, family, "a masked or causal language model with its tokenizer")
+    bert = model.config.model_type == "bert"
+    kind = HuggingFaceCausal if not masked(model.config) else HuggingFaceBert if bert else HuggingFaceMasked
+    return kind(model, tokenizer, directory, device, precision, intact)
+
+
+def pretrained(directory: str, family: Callable, wanted: str):
+    """The model, of the class that `family(transformers, config)` names, and the tokenizer of a local directory; UserError without them."""
     try:
         import transformers
     except ImportError:
@@ -28,14 +44,11 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
     try:
         config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-        masked = (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
-        family = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
-        model = family.from_pretrained(directory, local_files_only=True, dtype=torch.float32)
+        model = family(transformers, config).from_pretrained(directory, local_files_only=True, dtype=torch.float32)
     except Exception as error:  # transformers raises whatever its parts raise, for one missing or torn file
         cause = " ".join(str(error).split())[:200]
-        raise UserError(f"hf:{directory}: {cause}; give a masked or causal language model with its tokenizer") from None
-    kind = HuggingFaceCausal if not masked else HuggingFaceBert if config.model_type == "bert" else HuggingFaceMasked
-    return kind(model, tokenizer, directory, device, precision, intact)
+        raise UserError(f"hf:{directory}: {cause}; give {wanted}") from None
+    return model, tokenizer
 
 
 def directory_hash(directory) -> str:
@@ -164,20 +177,26 @@ class HuggingFaceBert(HuggingFaceMasked):
 
 
 def from_bert(model) -> tuple[Masked, Softmax]:
-    """Our masked model and softmax with the weights of a Hugging Face BERT; the first token type is added into the positions."""
-    c = model.config
+    """Our masked model and softmax with the weights of a Hugging Face BERT that predicts masked tokens."""
+    trunk, head = bert_trunk(model.bert), model.cls.predictions
+    trunk.head_dense.load_state_dict(head.transform.dense.state_dict())
+    trunk.head_norm.load_state_dict(head.transform.LayerNorm.state_dict())
+    output = Softmax(trunk.shared)
+    output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
+    return trunk, output
+
+
+def bert_trunk(bert) -> Masked:
+    """Our masked model with the weights of a Hugging Face BertModel, but for the head; the first token type goes into the positions."""
+    c = bert.config
     if c.hidden_act != "gelu":
         raise UserError(f"BERT with activation {c.hidden_act}: only gelu is known; use another model")
     size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
-    config = TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0)
-    trunk = Masked(config, c.vocab_size)
-    bert, head = model.bert, model.cls.predictions
+    trunk = Masked(TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size)
     state = {
         "embedding.token.weight": bert.embeddings.word_embeddings.weight,
         "embedding.position.weight": bert.embeddings.position_embeddings.weight + bert.embeddings.token_type_embeddings.weight[0],
         **named("embedding.norm", bert.embeddings.LayerNorm),
-        **named("head_dense", head.transform.dense),
-        **named("head_norm", head.transform.LayerNorm),
     }
     for i, layer in enumerate(bert.encoder.layer):
         own, output = layer.attention.self, layer.attention.output
@@ -189,10 +208,9 @@ def from_bert(model) -> tuple[Masked, Softmax]:
             state |= named(f"blocks.{i}.{name}", module)
         for kind in ("weight", "bias"):
             state[f"blocks.{i}.key_value.{kind}"] = torch.cat([getattr(own.key, kind), getattr(own.value, kind)])
-    trunk.load_state_dict(state)
-    output = Softmax(trunk.shared)
-    output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
-    return trunk, output
+    missing, unknown = trunk.load_state_dict(state, strict=False)
+    assert not unknown and all(name.startswith("head_") for name in missing), (missing, unknown)
+    return trunk
 
 
 def named(prefix: str, module) -> dict[str, torch.Tensor]:

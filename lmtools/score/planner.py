@@ -1,6 +1,6 @@
 """Scoring many texts with the least work: each distinct one once, sorted by length, in batches that fit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -23,8 +23,13 @@ def batches(costs: Sequence[int], budget: int) -> list[list[int]]:
 
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
     """The scorer's token log-probabilities of a batch; one that does not fit into memory is halved until it does."""
+    return within_memory(scorer.log_probs, sentences)
+
+
+def within_memory(compute: Callable[[list], list], sentences: list) -> list:
+    """What `compute` gives of a batch, one value a sentence; a batch that does not fit into memory is halved until it does."""
     try:
-        return scorer.log_probs(sentences)
+        return compute(sentences)
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -32,7 +37,7 @@ def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
             raise UserError(f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a larger machine") from None
     torch.cuda.empty_cache()
     half = len(sentences) // 2
-    return score_batch(scorer, sentences[:half]) + score_batch(scorer, sentences[half:])
+    return within_memory(compute, sentences[:half]) + within_memory(compute, sentences[half:])
 
 
 def out_of_memory(error: Exception) -> bool:

@@ -3,7 +3,7 @@
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from lmtools.errors import UserError
-from lmtools.score.cache import Cache, default_directory
+from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
 from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Ngram, Scorer, load_scorer
@@ -46,7 +46,7 @@ class Options:
     @property
     def cache_directory(self):
         """Where the cache lies, None for no cache."""
-        return {"default": default_directory(), "none": None}.get(self.cache, self.cache)
+        return cache_directory(self.cache)
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,21 @@ class TextScores:
 
 def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextScores:
     """The scores of `texts`; equal texts get equal scores, whatever else is in the list."""
-    distinct = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    prepared = scorer.prepare(list(distinct))
-    sentences = list(dict.fromkeys(prepared))
-    place = {sentence: i for i, sentence in enumerate(sentences)}
+    sentences, which = distinct(texts, scorer.prepare)
     scores = score_sentences(sentences, scorer, options)
-    which = np.array([place[prepared[distinct[text]]] for text in texts], dtype=np.int64)
     out_of_vocabulary = [scorer.unknown(s) for s in sentences]
     lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
     unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
     return TextScores(scores[which], lengths[which], unknown[which], scorer.kind, scorer.signature)
+
+
+def distinct(texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]) -> tuple[list[tuple], np.ndarray]:
+    """The distinct sentences that `prepare` makes of `texts`, and which of them each text is, int64 (N,)."""
+    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    prepared = prepare(list(number))
+    sentences = list(dict.fromkeys(prepared))
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    return sentences, np.array([place[prepared[number[text]]] for text in texts], dtype=np.int64)
 
 
 def score_sentences(sentences: list, scorer: Scorer, options: Options) -> np.ndarray:

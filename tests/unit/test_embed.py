@@ -41,7 +41,7 @@ def by_hand(lm, text: str) -> np.ndarray:
     spellings = torch.tensor([[*word, *[0] * (longest - len(word))] for word in words])
     spellings[[0, -1], 1] = 0  # the boundaries have no end mark
     with torch.no_grad():
-        layers = model.trunk.layers(torch.arange(len(words))[None], torch.tensor([len(words)]), spellings)
+        layers = list(model.trunk.layer_states(torch.arange(len(words))[None], torch.tensor([len(words)]), spellings))
     return np.stack([layer[0, 1:-1].numpy() for layer in layers], axis=1)
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pocketsphinx import Decoder
-
 from lmtools.files import atomic_text, read_lines
 
 ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
@@ -168,6 +166,8 @@ def overlaps(sentence: Sentence, seen: set[str]) -> bool:
 
 def recognisable(words: set[str]) -> set[str]:
     """The words that are in both the decoder's dictionary and its language model."""
+    from pocketsphinx import Decoder  # only this needs it; egs/stsb shares the rest
+
     decoder = Decoder(loglevel="FATAL")
     model, nothing = decoder.get_lm(), decoder.get_logmath().get_zero()
     return {word for word in words if decoder.lookup_word(word.lower()) and model.prob([word.lower()]) > nothing}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, detect
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.pairs import PAIRS
 
 TARGETS = targets()
 PIECES = ['{"utt":', '"hyps":', "[", "]", "{", "}", '"', "\n", " ", "\t", "\u2028", "\ufeff", "\x00", "a#1", "(a)", "|||", "F0=", "1e400"]
@@ -75,4 +76,4 @@ def outcome(function, *args):
 
 
 def test_every_format_is_a_target():
-    assert FORMATS.keys() | LATTICES.keys() <= TARGETS.keys()
+    assert FORMATS.keys() | LATTICES.keys() | PAIRS.keys() <= TARGETS.keys()

@@ -193,7 +193,7 @@ def test_no_direction_sees_what_it_has_not_read(batch):
 
 def test_layers_end_with_the_states_that_predict(batch):
     module, (inputs, lengths, spelled) = model(), batch
-    layers, last = module.layers(*batch), module.hidden(*batch).unflatten(1, (2, -1))
+    layers, last = list(module.layer_states(*batch)), module.hidden(*batch).unflatten(1, (2, -1))
     assert len(layers) == 4 and all(layer.shape == (5, 7, 2 * DIM) for layer in layers)
     assert torch.equal(layers[-1], torch.cat([last[:, 0], last[:, 1]], dim=-1))
     here = torch.arange(7) < lengths[:, None]

@@ -1,0 +1,49 @@
+"""From the states of a sentence's positions to one vector: mean, maximum, end or beginning."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Pool(NamedTuple):
+    """One way to pool, for batches and, of a text that is read in several windows, over these.
+
+    `states(states, inside, lengths)`: (B, T, D), which positions count (B, T) and how many there are (B,) -> (B, D). `windows(values,
+    counts)`: the windows' vectors (P, D) and how many positions counted in each (P,) -> (D,).
+    """
+
+    states: Callable[[Tensor, Tensor, Tensor], Tensor]
+    windows: Callable[[Tensor, Tensor], Tensor]
+    ends: bool = False  # it takes a boundary token's state, whatever counts
+
+
+def mean(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
+    """The mean of the positions that count; zeros where none does."""
+    counted = inside.to(states.dtype)
+    return torch.bmm(counted[:, None], states)[:, 0] / counted.sum(1, keepdim=True).clamp(min=1)
+
+
+def maximum(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
+    """The greatest value of each dimension over the positions that count; zeros where none does."""
+    greatest = states.masked_fill(~inside[..., None], -torch.inf).amax(1)
+    return greatest.where(inside.any(1, keepdim=True), 0.0)
+
+
+def end(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
+    """The last position: the end of sentence, or the state that predicts it in models that never read it."""
+    return states[torch.arange(len(states), device=states.device), lengths - 1]
+
+
+def beginning(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
+    """The first position: BOS or [CLS]."""
+    return states[:, 0]
+
+
+POOLS = {
+    "mean": Pool(mean, lambda values, counts: (values * counts[:, None]).sum(0) / counts.sum().clamp(min=1)),
+    "max": Pool(maximum, lambda values, counts: values[counts > 0].amax(0) if bool((counts > 0).any()) else values[0]),
+    "eos": Pool(end, lambda values, counts: values[-1], ends=True),
+    "cls": Pool(beginning, lambda values, counts: values[0], ends=True),
+}

@@ -1,0 +1,35 @@
+"""GLUE's copy of STS Benchmark: a header `index genre filename year old_index source1 source2 sentence1 sentence2 score`, tab-separated.
+
+Columns are found by name; nothing is quoted. The test set has no `score`, and its pairs no similarity. Wang et al. 2019.
+What SentencePair does not hold is written as `none`, as GLUE itself does where a source is not known.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.files import atomic_text
+from lmtools.formats.pairs.common import agreeing, checked, headed, line, spelled
+from lmtools.types import SentencePair
+
+HEADER = ("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score")
+COLUMNS = HEADER[7:]
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the first line is a header with both sentences."""
+    return {"index", *COLUMNS[:2]} <= set(first.split("\t"))
+
+
+def read(path) -> Iterator[SentencePair]:
+    """The pairs of a file."""
+    return agreeing(((where, item) for where, _, item in headed(path, *COLUMNS)), path)
+
+
+def write(pairs: Iterable[SentencePair], path) -> None:
+    """Write pairs, numbered from 0."""
+    with atomic_text(path) as out:
+        for rank, item in enumerate(checked(pairs, path)):
+            score = [spelled(item)] * (item.similarity is not None)
+            if rank == 0:
+                out.write(line(HEADER if score else HEADER[:-1]))
+            out.write(line([str(rank), *["none"] * 6, item.left, item.right, *score]))

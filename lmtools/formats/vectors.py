@@ -1,0 +1,46 @@
+"""Files of sentence vectors (.npz), which `lmtools embed` writes and `lmtools sts` reads."""
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.files import atomic_path, cannot
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the signature of what made them."""
+
+    texts: Sequence[str]
+    vectors: np.ndarray
+    layers: tuple[int, ...]
+    signature: Mapping[str, str]
+
+
+def write(made: SentenceVectors, path) -> None:
+    """Arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers` (layers,), and `signature`, JSON."""
+    vectors = made.vectors[:, 0] if len(made.layers) == 1 else made.vectors
+    arrays = {"vectors": vectors, "texts": np.array(made.texts, dtype=np.str_), "layers": np.array(made.layers, dtype=np.int64)}
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, **arrays, signature=np.array(json.dumps(dict(made.signature))))
+
+
+def read(path) -> SentenceVectors:
+    """What `write` wrote; UserError for another file."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            vectors, layers = arrays["vectors"], tuple(arrays["layers"].tolist())
+            texts, signature = arrays["texts"].tolist(), json.loads(str(arrays["signature"]))
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except (ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        cause = " ".join(str(error).split())[:100]
+        raise UserError(f"{path}: no sentence vectors ({cause}); write them with lmtools embed --pool mean") from None
+    vectors = vectors[:, None] if vectors.ndim == 2 else vectors
+    if vectors.ndim != 3 or vectors.shape[:2] != (len(texts), len(layers)):
+        raise UserError(f"{path}: {vectors.shape} vectors of {len(texts)} texts and {len(layers)} layers; write it again")
+    return SentenceVectors(texts, vectors, layers, signature)

@@ -1,0 +1,119 @@
+"""lmtools sts: how well cosines of sentence vectors agree with people's judgements of similarity."""
+
+import argparse
+import json
+import sys
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
+from lmtools.files import atomic_text, read_bytes, sha256
+from lmtools.formats import form, pairs, vectors
+
+POOLS = ("mean", "max", "eos", "cls")  # as in lmtools.embed.pooling, which needs torch
+CORRELATIONS = {"pearson": pearson, "spearman": spearman}
+
+
+def arguments(parser):
+    parser.epilog = (
+        f"formats of pairs:\n{form.about(pairs.PAIRS)}\n\nCorrelations are printed times 100, with 95% intervals by Fisher's z; F.json\n"
+        "has them as they are, and every cosine. A sentence without any known word has the cosine 0 with all others."
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--lm", metavar="LM", help="the model that makes the vectors, as for lmtools embed")
+    source.add_argument("--vectors", metavar="F.npz", help="vectors of the pairs' sentences that lmtools embed wrote")
+    parser.add_argument("--pairs", required=True, metavar="F", help="sentence pairs with their similarity")
+    parser.add_argument("--format", metavar="FMT", help="their format (default: recognised)")
+    parser.add_argument("--against", metavar="F.json", help="what sts wrote of another system: is the difference significant?")
+    parser.add_argument("--out", metavar="F.json", help="write correlations and cosines")
+    add_options(parser)
+
+
+def add_options(parser):
+    """The options of `lmtools embed`; torch waits until vectors are to be made."""
+    from lmtools.verbs.embed import add_options
+
+    add_options(parser, POOLS, "mean")
+
+
+def run(args):
+    """Correlate, print a line a layer, and write."""
+    given = pairs.read(args.pairs, args.format)
+    made, places = looked_up(args, given) if args.vectors else embedded(args, given)
+    gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
+    rows = [row(args, layer, made.vectors[:, i], places, gold) for i, layer in enumerate(made.layers)]
+    tree = {
+        "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given), "signature": dict(made.signature),
+        "similarity": None if gold is None else gold.tolist(), "rows": rows,
+    }  # fmt: skip
+    lines = [line(one, len(given)) for one in rows]
+    if args.against:
+        lines += compared(args, tree)
+    if args.out:
+        with atomic_text(args.out) as stream:
+            json.dump(tree, stream)
+            stream.write("\n")
+    print("\n".join(lines))
+    if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
+        print(f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0", file=sys.stderr)
+
+
+def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+    """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2, N)."""
+    from lmtools.verbs.embed import encoded
+
+    texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
+    return encoded(args, texts), of(given, {text: i for i, text in enumerate(texts)})
+
+
+def looked_up(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+    """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence that it lacks."""
+    made = vectors.read(args.vectors)
+    place = {text: i for i, text in enumerate(made.texts)}
+    for pair in given:
+        for text in (pair.left, pair.right):
+            if text not in place:
+                raise UserError(f"{args.vectors}: no vector of {text[:60]!r}, which {args.pairs} has; embed the sentences of these pairs")
+    return made, of(given, place)
+
+
+def of(given, place) -> np.ndarray:
+    """Where the left and the right sentence of each pair are, (2, N)."""
+    return np.array([[place[pair.left] for pair in given], [place[pair.right] for pair in given]])
+
+
+def row(args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarray | None) -> dict:
+    """The cosines of one layer and, where there are judgements, its correlations."""
+    found = cosines(values[places[0]], values[places[1]])
+    tree: dict = {"layer": layer}
+    if gold is not None:
+        for name, correlation in CORRELATIONS.items():
+            try:
+                tree[name] = list(correlation(gold, found))
+            except UserError as error:
+                if not np.ptp(gold):
+                    raise UserError(f"{args.pairs}: {error}") from None
+                tree[name] = None  # this layer has the same vector for all; others may not
+                print(f"layer {layer}: {error}", file=sys.stderr)
+    return tree | {"cosine": found.tolist()}
+
+
+def line(row: dict, count: int) -> str:
+    """What is printed of one layer."""
+    known = [f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]" for name in CORRELATIONS if (r := row.get(name))]
+    return f"layer {row['layer']}: {', '.join(known) or 'no correlation'} ({count:,} pairs)"
+
+
+def compared(args, tree: dict) -> list[str]:
+    """Williams' test of each last layer against that of the other system."""
+    try:
+        other = json.loads(read_bytes(args.against))
+        same, values = other["sha256"] == tree["sha256"], other["rows"][-1]["cosine"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise UserError(f"{args.against}: not what lmtools sts --out wrote; write it again") from None
+    if not same or tree["similarity"] is None:
+        raise UserError(f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity; give the same pairs")
+    p = williams(np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values))
+    return [f"last layer against that of {args.against}: p {p:.4f} (Williams' test, two-sided)"]
