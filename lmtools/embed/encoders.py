@@ -196,7 +196,7 @@ STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 
 def load_encoder(lm: str, layers="last", pool="mean", boundaries=False, masked=False, device="auto", precision="float32") -> Encoder:
     """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT; see How."""
-    how = How(layers or "last", pool, boundaries, masked)
+    how = How(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
         return static(lambda: STATICS[kind](rest or None), lm, how)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lmtools.embed import WordVectors, writing
-from lmtools.embed.encoders import How, load_encoder
+from lmtools.embed.encoders import Encoder, How, load_encoder
 from lmtools.embed.pooling import POOLS
 from lmtools.embed.sentences import encode
 from lmtools.embed.stores import checked
@@ -58,10 +58,14 @@ def layers(text: str) -> str | tuple[int, ...]:
     return text if text in ("last", "all") else tuple(map(int, text.split(",")))
 
 
-def encoded(args, texts) -> vectors.SentenceVectors:
-    """The vectors of texts by the options; says on standard error what static vectors lack."""
+def loaded(args) -> Encoder:
+    """The encoder that the options say."""
     how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    encoder = load_encoder(args.lm, *how, args.device, args.precision)
+    return load_encoder(args.lm, *how, args.device, args.precision)
+
+
+def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
+    """The vectors of texts; says on standard error what static vectors lack."""
     made = encode(texts, encoder, cache_directory(args.cache), args.batch_rows)
     if missing := getattr(encoder, "missing", None):
         share = f"{missing.total():,} of {encoder.words:,} words of distinct texts have no vector"
@@ -80,11 +84,12 @@ def run(args):
 
 def sentences(args, texts: list[str]):
     """Vectors of whole lines."""
+    encoder = loaded(args)
     if Path(args.out).suffix != ".npz":
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
-    made = encoded(args, texts)
+    made = encoded(args, encoder, texts)
     vectors.write(made, args.out)
     which = ", ".join(map(str, made.layers))
     print(f"{args.out}: {len(texts):,} sentences, {made.vectors.shape[2]:,} values in each of the layers {which}", file=sys.stderr)

@@ -62,10 +62,10 @@ def run(args):
 
 def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2, N)."""
-    from lmtools.verbs.embed import encoded
+    from lmtools.verbs.embed import encoded, loaded
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
-    return encoded(args, texts), of(given, {text: i for i, text in enumerate(texts)})
+    return encoded(args, loaded(args), texts), of(given, {text: i for i, text in enumerate(texts)})
 
 
 def looked_up(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:

@@ -53,7 +53,7 @@ def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
     cases = [
         (["--out", str(tmp_path / "v.txt")], "v.txt: not a kind of file for vectors; give a name that ends in one of .npz, .h5, .hdf5"),
         (["--layers", "3"], "has the layers 0 (input) to 2, no 3; choose of these"),
-        (["--lm", str(random_causal(home / "other"))], "a causal model has no word vectors; give a two-way one"),
+        (["--pool", "words", "--lm", str(random_causal(home / "other"))], "a causal model has no word vectors; give a two-way one"),
         (["--text", str(home / "empty")], "empty:1: no lines; give text"),
         (["--lm", str(home / "nowhere")], "nowhere"),
     ]
