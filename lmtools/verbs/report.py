@@ -13,9 +13,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--nbest", nargs="+", action="extend", default=[], metavar="F", help="N-best lists (default: data/*/nbest.jsonl beside it)"
     )
-    parser.add_argument(
-        "--what", choices=REPORTS, help="what EXP_DIR holds: rescored lists, or language models by themselves (default: by what is there)"
-    )
+    about = "what EXP_DIR holds: rescored lists, language models by themselves, or sentence similarities (default: by what is there)"
+    parser.add_argument("--what", choices=REPORTS, help=about)
     parser.add_argument("--title", help="name of the corpus (default: the recipe's name and its option corpus)")
 
 
