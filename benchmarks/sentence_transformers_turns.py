@@ -54,7 +54,7 @@ def main() -> None:
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # those of the tokenizer, which both use
     texts = sentences(args)
     peer = SentenceTransformer(str(args.model), device="cpu")
-    ours = load_encoder(lm=f"hf:{args.model}", layers=None, pool="mean", boundaries=True, masked=False, device="cpu", precision="float32")
+    ours = load_encoder(lm=f"hf:{args.model}", layers="last", pool="mean", boundaries=True, masked=False, device="cpu", precision="float32")
 
     def by_peer(batch: int) -> np.ndarray:
         return peer.encode(texts, batch_size=batch, show_progress_bar=False)
