@@ -7,20 +7,15 @@ from tqdm import tqdm
 
 from lmtools.embed import WordVectors, writing
 from lmtools.embed.encoders import Encoder, How, load_encoder
-from lmtools.embed.pooling import POOLS
 from lmtools.embed.sentences import encode
 from lmtools.embed.stores import checked
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, vectors
 from lmtools.score.cache import cache_directory
-from lmtools.verbs.subword import positive
+from lmtools.verbs.encoding import MODELS, POOLS, add_options
 
 WORDS = "words"
-MODELS = (
-    "directory of a neural model, hf:DIR (a Hugging Face model), words:F (word vectors in a GloVe or word2vec text file, averaged), tfidf "
-    "(tf-idf counted on the texts themselves) or tfidf:TEXT"
-)
 
 
 def arguments(parser):
@@ -36,26 +31,6 @@ def arguments(parser):
     parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
     parser.add_argument("--out", required=True, metavar="F.npz|F.h5", help="the vectors, float32; .h5 for vectors of words only")
     add_options(parser, [*POOLS, WORDS], "words for a two-way model, else mean")
-
-
-def add_options(parser, pools, default: str):
-    """The options that say how vectors are made, shared with `lmtools sts`."""
-    about = "0 (the embedding layer), 1 ..., numbers with commas between them, last or all (default: last; of words all)"
-    parser.add_argument("--layer", "--layers", type=layers, dest="layers", metavar="L", help=about)
-    about = f"mean or maximum over tokens, the end of sentence (eos) or its beginning (cls) (default: {default})"
-    parser.add_argument("--pool", choices=pools, help=about)
-    parser.add_argument("--boundaries", action="store_true", help="mean and max take the boundary tokens in, as BERT's [CLS] and [SEP]")
-    about = "of masked models: each token's state from a copy in which it alone is masked, one pass a token (default: the intact input)"
-    parser.add_argument("--masked", action="store_true", help=about)
-    parser.add_argument("--cache", default="default", metavar="DIR", help="keeps vectors between runs; or none (default: ~/.cache/lmtools)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
-    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
-    parser.add_argument("--batch-rows", type=positive, default=4096, metavar="N", help="tokens a batch (default: %(default)s)")
-
-
-def layers(text: str) -> str | tuple[int, ...]:
-    """The numbers in `0,1,2`; `last` and `all` as they are."""
-    return text if text in ("last", "all") else tuple(map(int, text.split(",")))
 
 
 def loaded(args) -> Encoder:

@@ -10,8 +10,8 @@ from lmtools.errors import UserError
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.files import atomic_text, read_bytes, sha256
 from lmtools.formats import form, pairs, vectors
+from lmtools.verbs.encoding import MODELS, POOLS, add_options
 
-POOLS = ("mean", "max", "eos", "cls")  # as in lmtools.embed.pooling, which needs torch
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
@@ -22,19 +22,12 @@ def arguments(parser):
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--lm", metavar="LM", help="the model that makes the vectors, as for lmtools embed")
+    source.add_argument("--lm", metavar="LM", help=MODELS)
     source.add_argument("--vectors", metavar="F.npz", help="vectors of the pairs' sentences that lmtools embed wrote")
     parser.add_argument("--pairs", required=True, metavar="F", help="sentence pairs with their similarity")
     parser.add_argument("--format", metavar="FMT", help="their format (default: recognised)")
     parser.add_argument("--against", metavar="F.json", help="what sts wrote of another system: is the difference significant?")
     parser.add_argument("--out", metavar="F.json", help="write correlations and cosines")
-    add_options(parser)
-
-
-def add_options(parser):
-    """The options of `lmtools embed`; torch waits until vectors are to be made."""
-    from lmtools.verbs.embed import add_options
-
     add_options(parser, POOLS, "mean")
 
 
@@ -62,7 +55,7 @@ def run(args):
 
 def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2, N)."""
-    from lmtools.verbs.embed import encoded, loaded
+    from lmtools.verbs.embed import encoded, loaded  # torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
     return encoded(args, loaded(args), texts), of(given, {text: i for i, text in enumerate(texts)})

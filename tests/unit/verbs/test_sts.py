@@ -1,13 +1,17 @@
 """lmtools embed of sentences and lmtools sts from the command line."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from lmtools.cli import main
+from lmtools.embed import pooling
 from lmtools.formats import vectors
+from lmtools.verbs.encoding import POOLS
 
 PAIRS = [
     ("the king came to the city", "the queen came to the city", 4.0),
@@ -59,6 +63,15 @@ def test_from_a_model_and_from_its_vectors_alike(home, trained, layers, capsys):
         assert one["spearman"][0] == pytest.approx(stats.spearmanr(gold, cosine).statistic)
         low, high = (100 * value for value in one["pearson"][1:])
         assert f"layer {one['layer']}: pearson {100 * one['pearson'][0]:.2f} [{low:.2f}, {high:.2f}], spearman" in printed
+
+
+def test_vectors_of_a_file_are_correlated_without_torch(home, trained):
+    """Importing torch takes seconds, and a recipe calls the verb for each system and set."""
+    assert tuple(pooling.POOLS) == POOLS
+    assert embed(home, trained["tta"]) == 0
+    call = f"main(['sts', '--pairs', {str(home / 'pairs.tsv')!r}, '--vectors', {str(home / 'v.npz')!r}])"
+    code = f"import sys; from lmtools.cli import main; assert {call} == 0; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_static_vectors_and_another_system(home, trained, tmp_path, capsys):
