@@ -109,4 +109,5 @@ def compared(args, tree: dict) -> list[str]:
     if not same or tree["similarity"] is None:
         raise UserError(f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity; give the same pairs")
     p = williams(np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values))
-    return [f"last layer against that of {args.against}: p {p:.4f} (Williams' test, two-sided)"]
+    shown = "<0.0001" if p < 5e-5 else f"{p:.4f}"
+    return [f"last layer against that of {args.against}: p {shown} (Williams' test, two-sided)"]
