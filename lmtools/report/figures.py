@@ -12,6 +12,7 @@ from lmtools.report.context import LINES, ROWS, Report
 from lmtools.report.costs import TASKS
 from lmtools.report.criteria_figures import criteria_pictures
 from lmtools.report.drawing import Picture, Theme, beside, line, marked
+from lmtools.report.ends import plain_ticks
 from lmtools.report.measure import LENGTHS, Measured, length_classes
 from lmtools.report.names import FIRST, ORACLE, feature, label, looks, ordered, summed, unnormalised
 from lmtools.report.tables import span
@@ -274,7 +275,7 @@ def draw_speed(theme: Theme, rows) -> Figure:
             line(axes, theme, styles[lm], lm, words, [1000 * row["seconds_median"] for row in mine])
         axes.set_title(TASKS.get(task, task))
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        plain_ticks(axes.yaxis)
         axes.set_xlabel("sentence length (words)")
     panels[0].set_ylabel("milliseconds a sentence (log scale)")
     beside(panels[-1])
