@@ -1,6 +1,7 @@
 """The command `lmtools VERB`: one verb a line of a recipe's run.sh, one module a verb in lmtools/verbs."""
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
@@ -9,6 +10,7 @@ import sys
 
 from lmtools import __version__
 from lmtools.errors import UserError
+from lmtools.verbs import add_switches
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it is imported only when called,
 # so that the table wing never waits for torch.
@@ -40,7 +42,8 @@ def main(argv=None) -> int:
             stream.reconfigure(encoding="utf-8", errors="replace")
     args = parse(sys.argv[1:] if argv is None else argv)
     try:
-        status = args.run(args)
+        with commands_allowed() if args.allow_commands else contextlib.nullcontext():
+            status = args.run(args)
         sys.stdout.flush()
         return status or 0
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
@@ -55,6 +58,11 @@ def main(argv=None) -> int:
         return 128 + signal.SIGINT
 
 
+def commands_allowed() -> contextlib.AbstractContextManager:
+    """The block in which lines of script files may run commands; imported here, since no other verb should wait for formats."""
+    return importlib.import_module("lmtools.formats.streams").commands_allowed()
+
+
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
     top = argparse.ArgumentParser(prog="lmtools", description=__import__("lmtools").__doc__, epilog="lmtools VERB --help explains one verb")
@@ -63,7 +71,7 @@ def parse(argv) -> argparse.Namespace:
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, purpose in VERBS.items():
         parser = verbs.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        add_switches(parser)
         if name == called:
             module = importlib.import_module(f"lmtools.verbs.{name}")
             module.arguments(parser)

@@ -1,4 +1,7 @@
-"""Reading text of any compression, and writing so that a crash leaves the old file or the new one, never a torn one."""
+"""Reading text of any compression, and writing so that a crash leaves the old file or the new one, never a torn one.
+
+The text `-` is standard input or output; a Path of this name, which was found in a directory, is a file.
+"""
 
 import contextlib
 import gzip
@@ -21,7 +24,7 @@ DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 def read_bytes(path) -> bytes:
     """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz); UserError if it cannot be read."""
-    if str(path) == "-":
+    if path == "-":
         return sys.stdin.buffer.read()
     try:
         with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
@@ -39,8 +42,8 @@ def read_lines(path) -> Iterator[tuple[int, str]]:
     """
     number = 0
     try:
-        stream = sys.stdin.buffer if str(path) == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
-        with contextlib.nullcontext(stream) if str(path) == "-" else stream as lines:
+        stream = sys.stdin.buffer if path == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
+        with contextlib.nullcontext(stream) if path == "-" else stream as lines:
             for number, raw in enumerate(lines, 1):
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield number, line.removesuffix("\n").removesuffix("\r")
@@ -132,7 +135,7 @@ def umask() -> int:
 @contextlib.contextmanager
 def atomic_text(path) -> Iterator[io.TextIOBase]:
     """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well; compressed by suffix (.gz, .xz)."""
-    if str(path) == "-":
+    if path == "-":
         yield sys.stdout
         sys.stdout.flush()
         return

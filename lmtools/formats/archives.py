@@ -3,8 +3,12 @@
 A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines `key file`, `key file:offset` or
 `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c > F`; or by a plain path, which is an archive, or a script file if
 it ends in .scp. Files that end in .gz or .xz are decompressed. The options after `ark,` are accepted; only `t` (write text) means
-anything here: a key that cannot be read is always refused. Paths in script files are relative to the working directory.
-As in Kaldi, commands are run by the shell: read only script files that you trust.
+anything here: a key that cannot be read is always refused. Paths in script files are relative to the working directory, and may be any
+regular files.
+
+The shell runs commands of specifiers that the user typed (`lmtools.formats.form.specifier`), and those in lines of script files only
+with the option --allow-commands. Every other name is that of a file, whatever it looks like: a plain path, a path in a script
+file, a name that a directory holds.
 """
 
 import contextlib
@@ -19,8 +23,8 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_text, read_lines
 from lmtools.formats.checks import identifier, number
-from lmtools.formats.form import SPECIFIER
-from lmtools.formats.streams import Stream, input_of, opened
+from lmtools.formats.form import Specifier, specifier
+from lmtools.formats.streams import Stream, input_of, opened, output, permitted, standard_input
 
 OFFSET = re.compile(r"(.+):([0-9]{1,18})")
 BINARY = b"\0B"
@@ -41,37 +45,48 @@ class Entry:
     stream: Stream
 
 
-def parsed(path) -> tuple[str, set[str], str]:
-    """(`ark` or `scp`, options, file or command) that a specifier or plain path means."""
-    if match := SPECIFIER.match(str(path)):
-        return match[1], set((match[2] or "").split(",")) - {""}, str(path)[match.end() :].strip() or "-"
-    return ("scp" if Path(path).suffix == ".scp" else "ark"), {"t"}, str(path)
-
-
 def entries(path) -> Iterator[Entry]:
     """The entries of a table one by one; UserError for what cannot be read."""
-    kind, _, place = parsed(path)
-    yield from listed(place) if kind == "scp" else archived(place)
+    spec = specifier(path)
+    kind = spec.kind if spec else Path(path).suffix.removeprefix(".")
+    with source(path, spec) as stream:
+        yield from listed(stream) if kind == "scp" else archived(stream)
 
 
-def archived(place: str) -> Iterator[Entry]:
+def source(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
+    """What a table is read from: a file, or what the user typed."""
+    if spec and spec.place.endswith("|"):
+        return output(spec.place[:-1].strip())
+    place = spec.place if spec else path
+    return standard_input() if place == "-" else opened(place)  # a Path is never equal to "-"
+
+
+def archived(stream: Stream) -> Iterator[Entry]:
     """The entries of an archive."""
-    with opened(place) as stream:
-        while (key := stream.key()) is not None:
+    while (key := stream.key()) is not None:
+        yield entry(key, stream)
+
+
+def listed(script: Stream) -> Iterator[Entry]:
+    """The entries that a script file lists."""
+    while (key := script.key()) is not None:
+        where = script.place()
+        target = script.readline().strip()
+        if not target:
+            raise UserError(f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key command |`")
+        with value(target, where) as stream:
             yield entry(key, stream)
 
 
-def listed(place: str) -> Iterator[Entry]:
-    """The entries that a script file lists."""
-    with opened(place) as script:
-        while (key := script.key()) is not None:
-            where = script.place()
-            target = script.readline().strip()
-            if not target:
-                raise UserError(f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key command |`")
-            match = OFFSET.fullmatch(target)
-            with opened(*(match[1], int(match[2])) if match else (target,)) as stream:
-                yield entry(key, stream)
+def value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
+    """The stream of what a line of a script file names: a regular file, from a byte on, or a command if these are allowed."""
+    if target.endswith("|"):
+        return output(permitted(target[:-1].strip(), where))
+    match = OFFSET.fullmatch(target)
+    path, start = (Path(match[1]), int(match[2])) if match else (Path(target), 0)
+    if path.exists() and not path.is_file():
+        raise UserError(f"{where}: {target!a} is no regular file; correct the line")
+    return opened(path, start)
 
 
 def entry(key: str, stream: Stream) -> Entry:
@@ -190,19 +205,20 @@ class Writer:
     """
 
     def __init__(self, path):
-        kind, options, place = parsed(path)
+        spec = specifier(path)
+        options, place = (spec.options, spec.place) if spec else ({"t"}, path)
         self.text, self.offset = "t" in options, 0
         self.place, comma, self.script = place.partition(",") if "scp" in options else (place, "", "")
-        if kind == "scp" or ("scp" in options and not comma):
+        self.command = self.place[1:].strip() if spec and self.place.startswith("|") else None
+        if (spec.kind if spec else Path(path).suffix) in ("scp", ".scp") or ("scp" in options and not comma):
             raise UserError(f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them")
-        if self.script and (self.place == "-" or Path(self.place).suffix in OPENERS or self.place.startswith("|")):
+        if self.script and (self.place == "-" or Path(self.place).suffix in OPENERS or self.command is not None):
             raise UserError(f"{path}: a script file can only point into a plain file; write ark,scp:FILE,{self.script}")
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
             self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
-            opening = input_of(self.place[1:].strip()) if self.place.startswith("|") else atomic_text(self.place)
-            self.out = stack.enter_context(opening)
+            self.out = stack.enter_context(atomic_text(self.place) if self.command is None else input_of(self.command))
             self.stack = stack.pop_all()
         return self
 
@@ -211,11 +227,11 @@ class Writer:
 
     def write(self, key: str, payload: bytes) -> None:
         """Write one entry: in binary the payload as it is (with `\\0B` where its kind has it), in text with a line's end."""
-        head = identifier(key, self.place).encode() + b" "
+        head = identifier(key, str(self.place)).encode() + b" "
         end = b"\n" if self.text and not payload.endswith(b"\n") else b""
         self.out.buffer.write(head + payload + end)
         if self.index:
             self.index.write(f"{key} {self.place}:{self.offset + len(head)}\n")
         self.offset += len(head) + len(payload) + len(end)
-        if self.place == "-" or self.place.startswith("|"):
+        if self.place == "-" or self.command is not None:
             self.out.buffer.flush()

@@ -1,10 +1,11 @@
 """What a format is: how it is described, recognised, read and written, and the `NAME:option=value` by which users name one."""
 
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +14,36 @@ from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, cannot
 from lmtools.types import EMPTY
 
-SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")  # Kaldi's rspecifiers and wspecifiers, which `path` may be as well
+SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")
+
+
+@dataclass(frozen=True)
+class Specifier:
+    """One of Kaldi's rspecifiers or wspecifiers taken apart: ark or scp, options, and the file, `-`, `command |` or `| command`."""
+
+    kind: str
+    options: frozenset[str]
+    place: str
+
+
+def specifier(path) -> Specifier | None:
+    """What `path` says if the user typed it and it is a specifier, else None.
+
+    What the user types is a str. A Path is a name that was found: a file, whatever it looks like. So is a str that names what is there,
+    as the shell's `*` gives it. Nothing else than this function makes a Specifier, and nothing but a Specifier runs a command.
+    """
+    match = SPECIFIER.match(path) if isinstance(path, str) else None
+    if not match or os.path.lexists(path):
+        return None
+    return Specifier(match[1], frozenset((match[2] or "").split(",")) - {""}, path[match.end() :].strip() or "-")
+
+
+def children(path) -> list[Path]:
+    """What a directory holds, by name; pipes, sockets and devices, which no list is kept in and whose reading may never end, left out."""
+    try:
+        return sorted(child for child in Path(path).iterdir() if child.is_file() or child.is_dir() or not child.exists())
+    except OSError as error:
+        raise cannot("read", path, error) from None
 
 
 @dataclass(frozen=True)
@@ -22,7 +52,8 @@ class Format:
 
     `recognises(path, first line)` gets '' as the first line of a directory. `read(path, **options)` gives utterances, lazily where the
     format permits it; `write(utterances, path, **options)` takes them one by one. `options` explains what either takes by name.
-    `lists` is False where a file holds one text an utterance, which may be a hypothesis or a reference.
+    `lists` is False where a file holds one text an utterance, which may be a hypothesis or a reference. `tables`: whether a specifier
+    means this format where none is named.
     """
 
     about: str
@@ -31,6 +62,7 @@ class Format:
     write: Callable[..., None]
     options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     lists: bool = True
+    tables: bool = False
 
 
 def of(module: ModuleType, about: str) -> Format:
@@ -49,7 +81,7 @@ def named(spec: str, formats: Mapping[str, Format]) -> Format:
         if option not in form.options or not value:
             known = ", ".join(f"{key}=..." for key in form.options) or "none"
             raise UserError(f"{spec}: format {name!r} takes no option {option!r} of this value; its options are: {known}")
-    return Format(form.about, form.recognises, bound(form.read, options), bound(form.write, options), form.options, form.lists)
+    return replace(form, read=bound(form.read, options), write=bound(form.write, options))
 
 
 def bound(function: Callable, options: Mapping[str, str]) -> Callable:
@@ -61,10 +93,13 @@ def bound(function: Callable, options: Mapping[str, str]) -> Callable:
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
     """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too."""
     remedy = f"name its format: {', '.join(formats)}"
-    if str(path) == "-":
+    if path == "-":
         raise UserError(f"standard input is not looked into; {remedy}")
-    first = "" if Path(path).is_dir() or SPECIFIER.match(str(path)) else first_line(path)
-    names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
+    if specifier(path):
+        names = [name for name, form in formats.items() if form.tables]
+    else:
+        first = "" if Path(path).is_dir() else first_line(path)
+        names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
     if len(names) > 1 or not (names or default):
         raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
     return names[0] if names else default

@@ -17,10 +17,10 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import atomic_directory, cannot
+from lmtools.files import atomic_directory
 from lmtools.formats import archives
 from lmtools.formats.checks import checked, first_time, no_score
-from lmtools.formats.form import SPECIFIER
+from lmtools.formats.form import children, specifier
 from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {"words": "words.txt with the words' ids (read: in place of words_text; write: for the file words)"}
@@ -35,29 +35,23 @@ def recognises(path: Path, first: str) -> bool:
     """Whether `path` is such a directory, or a file called words_text."""
     if path.is_dir():
         return any(inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys()) for inside in map(contents, folders(path)))
-    return is_list(path) and not SPECIFIER.match(str(path))
+    return is_list(path)
 
 
 def is_list(path) -> bool:
     """Whether `path` names one archive of texts."""
-    return str(path) == "-" or bool(SPECIFIER.match(str(path))) or FILE.fullmatch(Path(path).name)[1] == "words_text"
+    return path == "-" or specifier(path) is not None or FILE.fullmatch(Path(path).name)[1] == "words_text"
 
 
 def folders(path: Path) -> list[Path]:
     """The directories of the jobs in numeric order, or `path` itself if it has none."""
-    try:
-        jobs = [(int(match[1]), child) for child in path.iterdir() if (match := JOB.fullmatch(child.name)) and child.is_dir()]
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    jobs = [(int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name)) and child.is_dir()]
     return [child for _, child in sorted(jobs)] or [path]
 
 
 def contents(folder: Path) -> dict[str, Path]:
     """The archives in a directory by their names without endings; a plain file comes before others of its name."""
-    try:
-        files = [(child.suffix in (".scp", ".ark"), child) for child in folder.iterdir() if child.is_file()]
-    except OSError as error:
-        raise cannot("read", folder, error) from None
+    files = [(child.suffix in (".scp", ".ark"), child) for child in children(folder) if child.is_file()]
     return {FILE.fullmatch(child.name)[1]: child for _, child in sorted(files, reverse=True)}
 
 

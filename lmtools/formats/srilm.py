@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_directory, atomic_text, cannot, read_lines
+from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats.checks import NUMBER, checked, identifier, listed, number, one_score
-from lmtools.formats.form import first_line
+from lmtools.formats.form import children, first_line
 from lmtools.formats.units import BASE10, BYTELOG, scaled, spelled
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
@@ -39,10 +39,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def inside(path: Path) -> list[Path]:
     """The files in a directory by name, hidden ones left out."""
-    try:
-        return sorted(child for child in path.iterdir() if child.is_file() and not child.name.startswith("."))
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    return [child for child in children(path) if child.is_file() and not child.name.startswith(".")]
 
 
 def read(path) -> Iterator[NBest]:

@@ -1,4 +1,8 @@
-"""Byte streams of files, pipes and shell commands that know the line and byte they stand at."""
+"""Byte streams of files, pipes and shell commands that know the line and byte they stand at.
+
+`opened` opens files and nothing else, whatever their names. Commands are run by `output` and `input_of`, which are for what the user
+typed, and for lines of script files only within `commands_allowed`.
+"""
 
 import contextlib
 import re
@@ -12,6 +16,7 @@ from lmtools.files import DAMAGED, OPENERS, cannot
 from lmtools.formats.checks import identifier
 
 KEY = re.compile(rb"([ \t\n\v\f\r]*)([^ \t\n\v\f\r]*)")
+ALLOWING: list[bool] = []  # filled while lines of script files may run commands
 LONGEST_KEY = 1 << 16  # bytes; a longer one means that this is no archive
 BLOCK = 1 << 24  # bytes that a broken length may claim at a time
 
@@ -92,26 +97,43 @@ class Stream:
 
 
 @contextlib.contextmanager
-def opened(place: str, start: int = 0) -> Iterator[Stream]:
-    """The stream of a file from byte `start`, of `-` (standard input), or of a `command |`."""
-    if place.endswith("|"):
-        with output(place[:-1].strip()) as stream:
-            yield stream
-    elif place == "-":
-        yield Stream(sys.stdin.buffer, "-")
-    else:
-        try:
-            file = OPENERS.get(Path(place).suffix, open)(place, "rb")
-            if start:
-                file.seek(start)
-        except DAMAGED as error:
-            raise UserError(f"{place}: damaged archive ({error}); fetch or write it again") from None
-        except OSError as error:
-            raise cannot("read", place, error) from None
-        except ValueError:
-            raise UserError(f"{place!a}: no name of a file; correct it") from None
-        with file:
-            yield Stream(file, place, start)
+def opened(path, start: int = 0) -> Iterator[Stream]:
+    """The stream of the file `path` from byte `start`."""
+    try:
+        file = OPENERS.get(Path(path).suffix, open)(path, "rb")
+        if start:
+            file.seek(start)
+    except DAMAGED as error:
+        raise UserError(f"{path}: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except ValueError:
+        raise UserError(f"{str(path)!a}: no name of a file; correct it") from None
+    with file:
+        yield Stream(file, str(path), start)
+
+
+@contextlib.contextmanager
+def standard_input() -> Iterator[Stream]:
+    """The stream of standard input."""
+    yield Stream(sys.stdin.buffer, "-")
+
+
+@contextlib.contextmanager
+def commands_allowed() -> Iterator[None]:
+    """The block in which `permitted` permits commands, in all threads; elsewhere it does not."""
+    ALLOWING.append(True)
+    try:
+        yield
+    finally:
+        ALLOWING.pop()
+
+
+def permitted(command: str, where: str) -> str:
+    """A command that data asks for; UserError unless the user allowed such commands."""
+    if not ALLOWING:
+        raise UserError(f"{where}: wants to run the command {command[:80]!a}; add --allow-commands if you trust whoever wrote the file")
+    return command
 
 
 @contextlib.contextmanager

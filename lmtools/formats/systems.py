@@ -12,9 +12,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_directory, atomic_text, cannot, read_lines
+from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import checked, component, identifier
+from lmtools.formats.form import children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 OPTIONS = {"ids": "lines (the default: utterances are numbered from 1), or kaldi (the first word of each line is the utterance id)"}
@@ -41,11 +42,10 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
 
 def files_of(path) -> list[Path]:
     """The systems' files."""
-    try:
-        files = sorted(child for child in Path(path).iterdir() if not child.name.startswith(".")) if Path(path).is_dir() else None
-    except OSError as error:
-        raise cannot("read", path, error) from None
-    files = [Path(part) for part in str(path).split(",") if part] if files is None else files
+    if Path(path).is_dir():
+        files = [child for child in children(path) if not child.name.startswith(".")]
+    else:
+        files = [Path(part) for part in str(path).split(",") if part]
     if not files:
         raise UserError(f"{path}: no files; give the systems' outputs, `a.txt,b.txt` or a directory of them")
     return files

@@ -5,7 +5,7 @@ import sys
 
 from lmtools.errors import UserError
 from lmtools.formats import archives, read, scores, stream
-from lmtools.formats.form import SPECIFIER
+from lmtools.formats.form import specifier
 from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
 
 
@@ -54,7 +54,7 @@ def options_of(args) -> Options:
 
 def run(args):
     """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was scored."""
-    piped = args.nbest == "-" or SPECIFIER.match(args.nbest)
+    piped = args.nbest == "-" or specifier(args.nbest)
     hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(args, options_of(args))
     share = f", {unknown:,} unknown ({unknown / max(1, tokens):.2%})" if unknown else ""
     cost = f" at a penalty of {unknown * args.oov_penalty:,.1f} nats in all" if unknown and args.oov_penalty else ""
@@ -96,7 +96,7 @@ def nothing(args) -> UserError:
 @contextlib.contextmanager
 def writing(path: str, signature):
     """A function that writes one list's log-probabilities and tokens: rows of a score file, or costs of a Kaldi table."""
-    if not SPECIFIER.match(path):
+    if not specifier(path):
         with scores.writing(path, signature) as add:
             yield lambda nbest, log_prob, tokens: add(nbest.utt, log_prob, tokens)
         return

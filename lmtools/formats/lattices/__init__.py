@@ -5,6 +5,7 @@ Formats with a lattice a file (SLF, pocketsphinx, OpenFst) take a file or a dire
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from lmtools.formats import form
 from lmtools.formats.form import of
@@ -12,7 +13,7 @@ from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf, wcn
 from lmtools.types import Lattice
 
 LATTICES = {
-    "kaldi": of(kaldi, "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"),
+    "kaldi": replace(of(kaldi, "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"), tables=True),
     "slf": of(slf, "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"),
     "pocketsphinx": of(pocketsphinx, "pocketsphinx's own .lat: a file, or a directory of them"),
     "plf": of(plf, "Moses' PLF, one lattice a line"),

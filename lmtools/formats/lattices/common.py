@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_directory, atomic_text, cannot, read_lines
+from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats.checks import identifier, listed
+from lmtools.formats.form import children
 from lmtools.types import TOTAL, Lattice
 
 # float() alone would also take '1_000' and digits of other scripts.
@@ -76,12 +77,9 @@ def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
 def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
     """Pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it with one of `suffixes`, sorted by name."""
     if not Path(path).is_dir():
-        path = path if str(path) == "-" else Path(path)
+        path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
-    try:
-        inside = sorted(Path(path).iterdir())
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    inside = children(path)
     found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not found:
         raise UserError(f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the directory of lattices")
@@ -92,7 +90,7 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
     """The first line of `path`, or of the first lattice in the directory `path`; '' if there is none."""
     if not path.is_dir():
         return first
-    child = next((child for child in sorted(path.iterdir()) if stem(child, suffixes) and child.is_file()), None)
+    child = next((child for child in children(path) if stem(child, suffixes) and child.is_file()), None)
     try:
         return "" if child is None else next(read_lines(child), (1, ""))[1]
     except UserError:
@@ -105,7 +103,7 @@ def write_files(lattices: Iterable[Lattice], path, suffix: str, text: Callable[[
     On standard output several lattices follow each other if `many`. A directory appears when all are written, in place of an earlier
     one that holds nothing else.
     """
-    if str(path) != "-" and not stem(Path(path), (suffix,)):
+    if path != "-" and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, text)
         return
     with atomic_text(path) as out:

@@ -23,7 +23,7 @@ from lmtools.errors import UserError
 from lmtools.files import atomic_text
 from lmtools.formats import archives
 from lmtools.formats.checks import listed
-from lmtools.formats.form import SPECIFIER
+from lmtools.formats.form import children, specifier
 from lmtools.formats.lattices import openfst_binary
 from lmtools.formats.lattices.common import negated, real, room, spelled, whole
 from lmtools.formats.lattices.openfst_binary import Automaton, Weight
@@ -44,14 +44,12 @@ def recognises(path: Path, first: str) -> bool:
     """Whether `path` is a decode directory, a table of lattices by its binary mark, or text that begins with a key on its own line."""
     if path.is_dir():
         return bool(jobs(path))
-    if SPECIFIER.match(str(path)):
-        return True
     return re.match("\\S+ \ufffd{3}~", first) is not None or re.fullmatch(r"[^\s=(]+ ", first) is not None
 
 
 def jobs(path: Path) -> list[Path]:
     """The archives of a decode directory in numeric order."""
-    found = [(int(match[1]), child) for child in path.iterdir() if (match := JOB.fullmatch(child.name))]
+    found = [(int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name))]
     return [child for _, child in sorted(found)]
 
 
@@ -68,7 +66,7 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
 
 def places(path) -> list:
     """The tables that `path` means: itself, or the archives of a decode directory, all of them."""
-    if SPECIFIER.match(str(path)) or not Path(path).is_dir():
+    if specifier(path) or not Path(path).is_dir():
         return [path]
     found, stated = jobs(Path(path)), Path(path, "num_jobs")
     if not found:
@@ -80,10 +78,11 @@ def places(path) -> list:
 
 def table_of(path) -> Path:
     """The words.txt that belongs to the lattices in `path`."""
-    _, options, place = archives.parsed(path)
-    place = place.partition(",")[0] if "scp" in options else place
+    spec = specifier(path)
+    place = spec.place if spec else path
+    place = place.partition(",")[0] if spec and "scp" in spec.options else place
     home = Path(place) if Path(place).is_dir() else Path(place).parent
-    plain = place != "-" and not place.endswith("|")
+    plain = place != "-" and not (spec and place.endswith("|"))
     for candidate in (home / "words.txt", home / "graph" / "words.txt", home.parent / "graph" / "words.txt") if plain else ():
         if candidate.is_file():
             return candidate
@@ -176,7 +175,7 @@ def write(lattices: Iterable[Lattice], path, words: str | None = None, form: str
     """
     if form not in (None, "compact", "lattice"):
         raise UserError(f"{path}: form={form}; expected compact or lattice")
-    folder = not SPECIFIER.match(str(path)) and str(path) != "-" and (Path(path).is_dir() or not Path(path).suffix)
+    folder = not specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
     ids = {word: number for number, word in archives.symbols(words or table_of(path)).items() if number}
     if folder:
         Path(path).mkdir(parents=True, exist_ok=True)
