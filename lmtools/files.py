@@ -3,12 +3,14 @@
 The text `-` is standard input or output; a Path of this name, which was found in a directory, is a file.
 """
 
+import bz2
 import contextlib
 import gzip
 import hashlib
 import io
 import lzma
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,12 +20,16 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 
-OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+MAGIC = {  # how compressed files begin: what compressed them, the suffix by which they are read
+    rb"\x1f\x8b": ("gzip", ".gz"), rb"\xfd7zXZ\0": ("xz", ".xz"), rb"BZh[1-9](1AY|\x17rE)": ("bzip2", ".bz2"),
+    rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""), rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
+}  # fmt: skip
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 def read_bytes(path) -> bytes:
-    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz); UserError if it cannot be read."""
+    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2); UserError if it cannot be read."""
     if path == "-":
         return sys.stdin.buffer.read()
     try:
@@ -48,15 +54,36 @@ def read_lines(path) -> Iterator[tuple[int, str]]:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
                 yield number, line.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise UserError(f"{path}:{number}: not UTF-8; convert it with iconv") from None
+        raise not_utf8(path, f"{path}:{number}") from None
     except DAMAGED as error:
         raise UserError(f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again") from None
     except OSError as error:
         raise cannot("read", path, error) from None
 
 
+def not_as_named(path) -> UserError | None:
+    """The user's view of a file whose first bytes show a compression that its name does not; None of other files."""
+    try:
+        with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:  # a pipe could wait for ever
+            head = stream.read(8)
+    except OSError:
+        return None
+    name, suffix = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
+    if not name or suffix == Path(path).suffix != "":
+        return None
+    why = f"which its name does not say; call it {Path(path).name}{suffix}, or" if suffix else "which lmtools does not read;"
+    return UserError(f"{path}: is compressed with {name}, {why} decompress it")
+
+
+def not_utf8(path, where: str) -> UserError:
+    """The user's view of bytes at `where` that are no text: compressed, or in another encoding."""
+    return not_as_named(path) or UserError(f"{where}: not UTF-8; convert it with iconv")
+
+
 def cannot(verb: str, path, error: OSError) -> UserError:
     """The user's view of an operating-system error on `path`."""
+    if error.errno is None:  # of a decompressor
+        return UserError(f"{path}: damaged archive ({error}); fetch or write it again")
     remedy = "check the path" if isinstance(error, FileNotFoundError) else "check the path, its permissions and the disk"
     return UserError(f"{path}: cannot {verb}: {error.strerror}; {remedy}")
 
@@ -134,7 +161,7 @@ def umask() -> int:
 
 @contextlib.contextmanager
 def atomic_text(path) -> Iterator[io.TextIOBase]:
-    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well; compressed by suffix (.gz, .xz)."""
+    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well; compressed by suffix (.gz, .xz, .bz2)."""
     if path == "-":
         yield sys.stdout
         sys.stdout.flush()
@@ -147,7 +174,7 @@ def atomic_text(path) -> Iterator[io.TextIOBase]:
 def compressed(path: Path) -> Iterator[io.TextIOBase]:
     """A writing text stream for `path`; gzip carries no name and no time, so that equal content gives equal bytes."""
     with contextlib.ExitStack() as stack:
-        opened = lzma.open if path.suffix == ".xz" else open
+        opened = OPENERS.get(path.suffix, open) if path.suffix != ".gz" else open
         binary = stack.enter_context(opened(path, "wb"))
         if path.suffix == ".gz":
             binary = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0))

@@ -1,13 +1,16 @@
-"""Feeds every reader of formats with damaged files: it must return or raise a UserError of one line that names the path.
+"""Feeds every reader of formats, and what recognises formats, with damaged files: they must return or raise a UserError of one line that
+names the path.
 
 `python tests/fuzz.py --seconds 60 [--format NAME ...] [--seed N]` goes on for that long a format and prints what reproduces a failure.
 Damage is a function of (format, seed, turn), so that a turn can be run again by itself.
 """
 
 import argparse
+import bz2
 import contextlib
 import gzip
 import itertools
+import lzma
 import math
 import os
 import random
@@ -21,6 +24,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from fuzz_seeds import SEEDS, WORDS
@@ -38,6 +42,12 @@ OPTIONS = {  # other ways to read a format
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
     "sick": ["set=test"], "tsv": ["columns=score+left+right"],
 }  # fmt: skip
+EVERY = FORMATS | LATTICES | PAIRS
+COMPRESSORS = {
+    ".gz": partial(gzip.compress, compresslevel=1),
+    ".xz": partial(lzma.compress, preset=0),
+    ".bz2": partial(bz2.compress, compresslevel=1),
+}
 Files = Mapping[str, bytes]  # content by path below a directory; the empty path is that of a single file
 NASTY = [
     *("\ufeff", "\u2028", "\u3000", "\u0661", "\r", "\n", "\n\n", "\t", " ", "-", "|||", "="), *"()[]{}'\",:",
@@ -204,10 +214,25 @@ def laid(files: Files, home: Path, name: str = "zed1") -> Path:
 
 
 def packed(files: Files, rng: random.Random) -> tuple[Files, str]:
-    """The files and a name for their path, by which a single one may be compressed, and wrongly so."""
-    if "" not in files or rng.random() < 0.75:
+    """The files and a name for their path; a single one may be compressed, wrongly named, and damaged then."""
+    if "" not in files or rng.random() < 0.6:
         return files, "zed1"
-    return ({"": gzip.compress(files[""], 1)} if rng.random() < 0.7 else files), "zed1.gz"
+    suffix, other = rng.choice([*COMPRESSORS, ""]), rng.choice([*COMPRESSORS, ""])
+    content = COMPRESSORS[suffix](files[""]) if suffix else files[""]
+    match rng.randrange(4):
+        case 0:
+            content = content[: rng.randrange(len(content) + 1)]
+        case 1:
+            content = flipped(content, rng)
+    return {"": content}, "zed1" + rng.choice(["", ".json", ".plf", ".slf", ".ctm"]) + rng.choice([suffix, suffix, suffix, other])
+
+
+def flipped(data: bytes, rng: random.Random) -> bytes:
+    """`data` with one to three bits changed."""
+    changed = bytearray(data)
+    for _ in range(rng.randrange(1, 4) if data else 0):
+        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
 
 
 def complaint(function: Callable, where: Path, *args) -> str | None:
@@ -234,10 +259,19 @@ def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, 
     files, name = packed(files, rng)
     path = laid(files, home, name)
     read: list = []
-    wrong = complaint(lambda: read.extend(target.read(path, spec)), path) or complaint(lambda: form.detect(path, target.formats, "x"), path)
+    wrong = complaint(lambda: read.extend(target.read(path, spec)), path) or recognising(target, path, rng)
     if not wrong and number % 8 == 0:
         wrong = complaint(lambda: target.formats[target.name].write(read, home / "out"), home)
     return (wrong, spec, files) if wrong else None
+
+
+def recognising(target: Target, path: Path, rng: random.Random) -> str | None:
+    """What is wrong with how the format of `path` is recognised, among formats of its kind or of all, and with reading it as that."""
+    formats = rng.choice([target.formats, EVERY])
+    default = rng.choice([None, None, "plain"])
+    found: list[str] = []
+    wrong = complaint(lambda: found.append(form.detect(path, formats, default)), path)
+    return wrong or (complaint(lambda: list(formats[found[0]].read(path)), path) if found and found[0] in formats else None)
 
 
 def turns(target: Target, seed: int, numbers: Iterable[int]) -> Iterator[str]:

@@ -4,12 +4,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from string import ascii_letters
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, some
 from lmtools.doctor.patient import APOSTROPHES, Patient, Profile, is_huggingface, most
-from lmtools.files import OPENERS
+from lmtools.errors import UserError
+from lmtools.formats.form import beginning
 
 MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
 BLOCK = 1 << 20
@@ -35,8 +35,10 @@ def named(profile: Profile) -> str:
 def encoding(patient: Patient) -> Iterator[Finding]:
     """Byte-order marks and carriage returns, in the first MiB of each file."""
     for path in patient.files:
-        with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
-            block = stream.read(BLOCK)
+        try:
+            block = beginning(path, BLOCK)
+        except UserError:  # which those who read it have reported
+            continue
         if block.startswith(b"\xef\xbb\xbf"):
             cause = "starts with a byte-order mark, which other programs take for a letter"
             yield Finding(HINT, f"{path}:1", cause, "write UTF-8 without it")

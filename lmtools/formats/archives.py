@@ -2,7 +2,7 @@
 
 A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines `key file`, `key file:offset` or
 `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c > F`; or by a plain path, which is an archive, or a script file if
-it ends in .scp. Files that end in .gz or .xz are decompressed. The options after `ark,` are accepted; only `t` (write text) means
+it ends in .scp. Files that end in .gz, .xz or .bz2 are decompressed. The options after `ark,` are accepted; only `t` (write text) means
 anything here: a key that cannot be read is always refused. Paths in script files are relative to the working directory, and may be any
 regular files.
 

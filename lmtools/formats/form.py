@@ -11,10 +11,26 @@ from pathlib import Path
 from types import ModuleType
 
 from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.types import EMPTY
 
+HEAD = 1 << 16  # bytes that a file is recognised by
 SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")
+OTHERS = {  # how files begin that are no lists, and what they are
+    re.compile(rb"\s*(\S.*\n\s*){0,9}?\\data\\\s*\n"): "an ARPA language model, which goes to --lm",
+    re.compile(rb"mmap lm http://kheafield"): "KenLM's binary of a language model, which goes to --lm",
+    re.compile(rb"lmtools-corpus-[0-9]+\n"): "a binarised corpus, which goes to lmtools train",
+    re.compile(rb".{4}\0{4}\{\"", re.DOTALL): "weights of a neural network (safetensors); a model directory as a whole goes to --lm",
+    re.compile(rb"# lmtools-scores"): "a file of scores, which goes to --scores",
+    re.compile(rb"\x89HDF|\x80[\x02-\x05]|\x7fELF|RIFF"): "binary data",
+}
+INSIDE = {  # files of directories that are no lists, and what these are
+    "model.safetensors": "a model directory, which goes to --lm",
+    "lm.arpa": "a model directory, which goes to --lm",
+    "lm.bin": "a model directory, which goes to --lm",
+    "subword.yaml": "a subword model's directory",
+    "nbest.jsonl": "a directory with the lists nbest.jsonl in it, which have to be named",
+}
 
 
 @dataclass(frozen=True)
@@ -91,29 +107,60 @@ def bound(function: Callable, options: Mapping[str, str]) -> Callable:
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
-    """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too."""
+    """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too.
+
+    UserError, which says what it is, for what can hold neither lists nor lattices: language models, wrongly named archives.
+    """
     remedy = f"name its format: {', '.join(formats)}"
     if path == "-":
         raise UserError(f"standard input is not looked into; {remedy}")
+    if is_pipe(path) and default is None:
+        raise UserError(f"{path}: a pipe is not looked into; {remedy}")
     if specifier(path):
         names = [name for name, form in formats.items() if form.tables]
     else:
-        first = "" if Path(path).is_dir() else first_line(path)
+        first = "" if Path(path).is_dir() or is_pipe(path) else first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
+    if not names and not specifier(path) and (other := unlike_lists(path, default is None)):
+        raise UserError(f"{path}: is {other}; give a file or directory in one of the formats {', '.join(formats)}")
     if len(names) > 1 or not (names or default):
         raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
     return names[0] if names else default
 
 
-def first_line(path) -> str:
-    """The first line of `path` as far as a format's mark may reach, whatever its encoding."""
+def is_pipe(path) -> bool:
+    """Whether what `path` names can be read only once."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+def unlike_lists(path, empty: bool) -> str | None:
+    """What `path` is, if it is certainly no format's; `empty`: whether nothing at all is that, too."""
+    if Path(path).is_dir():
+        names = {child.name for child in children(path)}
+        return next((what for name, what in INSIDE.items() if name in names), None if names or not empty else "an empty directory")
+    if is_pipe(path):
+        return None
+    head = beginning(path)
+    return next((what for mark, what in OTHERS.items() if mark.match(head)), None if head.strip() or not empty else "empty")
+
+
+def beginning(path, size: int = HEAD) -> bytes:
+    """The first `size` bytes of a file, decompressed; UserError for a damaged archive and one whose name does not say what it is."""
     try:
         with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
-            return stream.readline(1 << 16).decode("utf-8-sig", "replace").rstrip("\r\n")
+            head = stream.read(size)
     except DAMAGED as error:
-        raise UserError(f"{path}:1: damaged archive ({error}); fetch or write it again") from None
+        raise not_as_named(path) or UserError(f"{path}:1: damaged archive ({error}); fetch or write it again") from None
     except OSError as error:
-        raise cannot("read", path, error) from None
+        raise not_as_named(path) or cannot("read", path, error) from None
+    if Path(path).suffix not in OPENERS and (error := not_as_named(path)):
+        raise error
+    return head
+
+
+def first_line(path) -> str:
+    """The first line of `path` as far as a format's mark may reach, whatever its encoding."""
+    return beginning(path).partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
 
 
 def about(formats: Mapping[str, Format]) -> str:

@@ -25,7 +25,7 @@ from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {"words": "words.txt with the words' ids (read: in place of words_text; write: for the file words)"}
 JOB = re.compile(r"archives\.([0-9]+)")
-FILE = re.compile(r"(.*?)(\.ark)?(\.gz|\.xz|\.scp)?", re.DOTALL)
+FILE = re.compile(r"(.*?)(\.ark)?(\.gz|\.xz|\.bz2|\.scp)?", re.DOTALL)
 COSTS = {"acwt": "am", "lmwt.nolm": "graph", "lmwt.lmonly": "lm"}
 EXTRAS = ("words", "ali")
 NUMBER = re.compile("[0-9]{1,9}", re.ASCII)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.formats.checks import identifier
 
 KEY = re.compile(rb"([ \t\n\v\f\r]*)([^ \t\n\v\f\r]*)")
@@ -78,7 +78,7 @@ class Stream:
             if end >= 0:
                 self.number += 1
                 break
-        return decoded(b"".join(pieces).removesuffix(b"\r"), where)
+        return self.decoded(b"".join(pieces).removesuffix(b"\r"), where)
 
     def key(self) -> str | None:
         """The next key, with one space or tab after it read too; None at the end."""
@@ -93,7 +93,15 @@ class Stream:
         self.head += len(blank) + len(key)
         if self.peek() in (b" ", b"\t"):
             self.head += 1
-        return identifier(decoded(key, self.place()), self.place())
+        return identifier(self.decoded(key, self.place()), self.place())
+
+    def decoded(self, data: bytes, where: str) -> str:
+        """The text of UTF-8 bytes at `where`."""
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            error = UserError(f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind")
+            raise not_as_named(self.name) or error from None
 
 
 @contextlib.contextmanager
@@ -182,11 +190,3 @@ def input_of(command: str) -> Iterator:
     finally:
         status = process.wait()
     finished(command, status)
-
-
-def decoded(data: bytes, where: str) -> str:
-    """The text of UTF-8 bytes."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise UserError(f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind") from None

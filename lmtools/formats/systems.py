@@ -63,7 +63,7 @@ def named(files: Sequence[Path]) -> list[str]:
 
 
 def stem(name: str) -> str:
-    """`name` without .gz or .xz, and without .txt."""
+    """`name` without .gz, .xz or .bz2, and without .txt."""
     name = name.removesuffix(Path(name).suffix) if Path(name).suffix in OPENERS else name
     return name.removesuffix(".txt")
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_text, read_bytes
+from lmtools.files import atomic_text, not_utf8, read_bytes
 from lmtools.formats.checks import encodable
+from lmtools.formats.form import HEAD, beginning
 from lmtools.formats.jsonl import clipped, score, unique
 
 KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
-HEAD = 1 << 16  # bytes in which a format's names have to occur to be recognised
 
 
 def load(path):
@@ -20,7 +20,7 @@ def load(path):
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}:{line}: not UTF-8; convert it with iconv") from None
+        raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
         raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file again") from None
     except RecursionError:
@@ -30,11 +30,10 @@ def load(path):
 
 
 def head(path: Path, first: str) -> str:
-    """The beginning of a JSON file, to recognise it by: its first line, or more where that is short."""
+    """The beginning of a JSON file, in which a format's names have to occur: its first line, or more where that is short."""
     if not first.lstrip().startswith(("{", "[")) or len(first) > HEAD // 2:
         return first
-    with OPENERS.get(path.suffix, open)(path, "rb") as stream:
-        return stream.read(HEAD).decode("utf-8-sig", "replace").lstrip()
+    return beginning(path).decode("utf-8-sig", "replace").lstrip()
 
 
 def expect(value, kind: type, where: str, what: str):

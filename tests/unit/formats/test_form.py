@@ -1,12 +1,17 @@
+import bz2
 import gzip
 import lzma
+import os
 from types import SimpleNamespace
 
 import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, form
+from lmtools.formats import read as read_lists
+from lmtools.formats import write as write_lists
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.pairs import PAIRS
 
 
 def read(path, scale="1", base="e"):
@@ -96,3 +101,84 @@ def test_first_line_of_what_is_no_text(tmp_path):
         (tmp_path / "f.gz").write_bytes(content)
         with pytest.raises(UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"):
             form.first_line(tmp_path / "f.gz")
+
+
+COMPRESSORS = {"gzip": (gzip.compress, ".gz"), "xz": (lzma.compress, ".xz"), "bzip2": (bz2.compress, ".bz2")}
+LISTS = b'{"utt": "a", "hyps": [{"text": "blue"}]}\n'
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_compression_is_named_where_the_name_does_not_say_it(tmp_path, name):
+    compress, suffix = COMPRESSORS[name]
+    wrong = ".gz" if suffix != ".gz" else ".xz"
+    for file, remedy in (("f", f"call it f{suffix}"), ("f.jsonl", f"call it f.jsonl{suffix}"), (f"f{wrong}", f"call it f{wrong}{suffix}")):
+        (tmp_path / file).write_bytes(compress(LISTS))
+        for spec in (None, "jsonl", "mlm", "srilm", "kaldi-nbest") if file == "f" else (None,):
+            with pytest.raises(UserError) as caught:
+                read_lists(tmp_path / file if spec != "kaldi-nbest" else f"ark:{tmp_path}/{file}", spec)
+            assert f"{file}: is compressed with {name}, which its name does not say; {remedy}, or decompress it" in str(caught.value)
+
+
+@pytest.mark.parametrize(("magic", "name"), [(b"(\xb5/\xfd\x04", "Zstandard"), (b"PK\3\4\x14", "zip"), (b"\x04\x22\x4d\x18", "LZ4")])
+def test_compression_that_cannot_be_read_is_named(tmp_path, magic, name):
+    for file in ("f", "f.jsonl", "f.jsonl.zst"):
+        (tmp_path / file).write_bytes(magic + bytes(range(256)))
+        with pytest.raises(UserError, match=f"{file}: is compressed with {name}, .*; decompress it"):
+            read_lists(tmp_path / file)
+
+
+def test_bzip2_is_read_and_written(tmp_path):
+    (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(LISTS))
+    lists = read_lists(tmp_path / "a.jsonl.bz2")
+    write_lists(lists, tmp_path / "b.jsonl.bz2", "jsonl")
+    assert (tmp_path / "b.jsonl.bz2").read_bytes()[:3] == b"BZh" and read_lists(tmp_path / "b.jsonl.bz2") == lists
+    (tmp_path / "c.jsonl.bz2").write_bytes(bz2.compress(LISTS * 999)[:-30])
+    (tmp_path / "d.jsonl.bz2").write_bytes(LISTS)
+    for file in ("c", "d"):
+        with pytest.raises(UserError, match=rf"{file}\.jsonl\.bz2:?.*: damaged archive .*; fetch or write it again"):
+            read_lists(tmp_path / f"{file}.jsonl.bz2")
+
+
+@pytest.mark.parametrize(
+    ("content", "cause"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("\\data\\\nngram 1=2\n", "is an ARPA language model, which goes to --lm"),
+        ("\nmade by x\n\\data\\\nngram 1=2\n", "is an ARPA language model, which goes to --lm"),
+        (b"mmap lm http://kheafield.com/code format version 5\n\0", "is KenLM's binary of a language model, which goes to --lm"),
+        (b"lmtools-corpus-1\n{}\n", "is a binarised corpus, which goes to lmtools train"),
+        (b"\x20\1\0\0\0\0\0\0" + b'{"a":{"dtype":"F32"', "is weights of a neural network"),
+        ('# lmtools-scores {"model": "x"}\na#1\t-1\t2\n', "is a file of scores, which goes to --scores"),
+        ({}, "is an empty directory"),
+        ({"config.yaml": "", "model.safetensors": ""}, "is a model directory, which goes to --lm"),
+        ({"config.yaml": "", "lm.arpa": ""}, "is a model directory, which goes to --lm"),
+        ({"nbest.jsonl": "", "text": ""}, "is a directory with the lists nbest.jsonl in it, which have to be named"),
+    ],
+)
+def test_what_is_no_list_is_called_what_it_is(tmp_path, content, cause):
+    path = tmp_path / "f"
+    if isinstance(content, dict):
+        path.mkdir()
+        for name, text in content.items():
+            (path / name).write_text(text)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    for formats in (FORMATS, LATTICES, FORMATS | LATTICES, PAIRS):
+        with pytest.raises(UserError) as caught:
+            form.detect(path, formats)
+        assert f"f: {cause}" in str(caught.value)
+        assert f"; give a file or directory in one of the formats {next(iter(formats))}" in str(caught.value)
+    if "empty" in cause:  # as a text it may be
+        assert form.detect(path, FORMATS, "kaldi-text") == "kaldi-text"
+    else:
+        with pytest.raises(UserError):
+            form.detect(path, FORMATS, "kaldi-text")
+
+
+def test_a_pipe_is_not_looked_into(tmp_path):
+    """What is read to recognise it would be missing afterwards."""
+    os.mkfifo(tmp_path / "p")
+    with pytest.raises(UserError, match="p: a pipe is not looked into; name its format: jsonl"):
+        form.detect(tmp_path / "p", FORMATS)
+    assert form.detect(tmp_path / "p", FORMATS, "kaldi-text") == "kaldi-text"

@@ -70,7 +70,8 @@ def test_detect(tmp_path, file, content, expected):
         assert detect(path) == expected == detect(path, default="kaldi-text")
     else:
         assert detect(path, default="kaldi-text") == "kaldi-text"
-        with pytest.raises(UserError, match="could be anything; name its format: jsonl, kaldi-nbest, espnet2"):
+        cause = "could be anything; name its format" if content else "is empty; give a file or directory in one of the formats"
+        with pytest.raises(UserError, match=f"{cause}:? jsonl, kaldi-nbest, espnet2"):
             detect(path)
 
 
