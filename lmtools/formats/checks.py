@@ -19,6 +19,13 @@ def identifier(utt: str, where: str) -> str:
     return encodable(utt, where)
 
 
+def file_name(name: str, where: str, what: str = "utterance id") -> str:
+    """`name` if it can be that of a file in a directory of lists; UserError for separators, control characters, hidden and long names."""
+    if re.search(r"[/\x00-\x1f\x7f-\x9f]", name) or name.startswith(".") or len(name.encode()) > 200:
+        raise UserError(f"{where}: {what} {name[:80]!a} cannot name a file; rename it")
+    return identifier(name, where)
+
+
 def encodable(text: str, where: str) -> str:
     """`text` if UTF-8 can hold it; UserError for half a surrogate pair, which JSON's escapes let through."""
     try:

@@ -1,11 +1,14 @@
-"""SRILM's N-best lists: one file an utterance (its name, without .gz, is the id), or a directory of such files.
+"""SRILM's N-best lists: one file an utterance (its name, without .gz and .score, is the id), or a directory of such files.
 
 - headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language model, number of words, words: `am` and
-  `lm`. The number is kept as the extra `nwords` where it is not that of the words.
+  `lm`. The number is kept as the extra `nwords` where it is not that of the words, as in lists with noises, which SRILM does not count.
 - `NBestList1.0` (version 1): `(-71234) blue finch`, one total in bytelogs: `am`.
 - `NBestList2.0` (version 2): `(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) ...`. `am` and `lm` are the words' sums of a: and g:; the
   total is kept as the extra `score`, and the line with its times, phones and states as `words`. Phones and states are the tokens
   whose times lie within the preceding word's.
+
+The pause `-pau-` is no word for SRILM, which leaves it out of its counts, language models and errors; so it is left out of the text, and
+the line with its pauses is the extra `spoken`. Noises ([laughter] and the like) differ from recogniser to recogniser: they stay.
 
 A bytelog is a logarithm to base 1.0001, divided by 1024 and rounded (SRILM's manual page nbest-format): 1024/10000.5 of a natural one.
 """
@@ -16,12 +19,15 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
-from lmtools.formats.checks import NUMBER, checked, identifier, listed, number, one_score
+from lmtools.formats.checks import NUMBER, checked, file_name, identifier, listed, number, one_score
 from lmtools.formats.form import children, first_line
 from lmtools.formats.units import BASE10, BYTELOG, scaled, spelled
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
+SCORED = ".score"  # as SRILM's rescoring calls its lists: UTT.score.gz
+PAUSE = "-pau-"
+NOISE = re.compile(r"-\S+-|\[\S*\]|<\S*>|\(\S*\)|\{\S*\}|\+\+\S*\+\+|[@%#]\S*")
 OPTIONS = {"version": "what to write: 0 (headerless), 1 or 2 (default: what was read, else 0)"}
 TOKEN = 11  # fields of a word in version 2: word ( st: # et: # g: # a: # )
 MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
@@ -33,8 +39,16 @@ def recognises(path: Path, first: str) -> bool:
         files = inside(path)
         first = first_line(files[0]) if files else ""
     parts = first.split()
-    headerless = len(parts) > 2 and all(map(NUMBER.fullmatch, parts[:2])) and parts[2] == str(len(parts) - 3)
+    headerless = len(parts) > 2 and all(map(NUMBER.fullmatch, parts[:2])) and counted(parts[2], parts[3:], parts)
     return headerless or first.strip() in HEADERS
+
+
+def counted(count: str, words: list[str], line: list[str]) -> bool:
+    """Whether SRILM writes `count` before `words`: all of them, or without pauses and some noises; 0 if it read no score of an LM."""
+    if not re.fullmatch(r"0|[1-9][0-9]{0,8}", count):
+        return False
+    least = sum(not NOISE.fullmatch(word) for word in words)
+    return least <= int(count) <= len(words) or (line[0].startswith("-") and line[1:3] == ["0", "0"])
 
 
 def inside(path: Path) -> list[Path]:
@@ -78,9 +92,18 @@ def one(path) -> NBest:
             hyps.append(headerless(line, where))
         if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
             raise UserError(f"{where}: a line without `(score)` after lines that have it, or the other way round; keep one format")
-    file = Path(path)
-    utt = identifier(file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name, str(path))
-    return NBest(utt, tuple(hyps), extra=EMPTY if version == "0" else {"version": version})
+    return NBest(identifier(utterance_of(Path(path)), str(path)), tuple(hyps), extra=EMPTY if version == "0" else {"version": version})
+
+
+def file_of(utt: str, path) -> str:
+    """The name of an utterance's file in the directory `path`."""
+    return file_name(utt, str(path)) + (SCORED if utt.endswith(SCORED) else "") + ".gz"
+
+
+def utterance_of(file: Path) -> str:
+    """The utterance that a file's name says."""
+    name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
+    return name.removesuffix(SCORED) or name
 
 
 def headerless(line: str, where: str) -> Hypothesis:
@@ -91,13 +114,28 @@ def headerless(line: str, where: str) -> Hypothesis:
     scores = {name: scaled(part, BASE10, where, f"the {name} score") for name, part in zip(("am", "lm"), parts, strict=False)}
     if not re.fullmatch(r"[0-9]{1,9}", parts[2]):
         raise UserError(f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words")
-    return Hypothesis(" ".join(parts[3:]), scores, EMPTY if int(parts[2]) == len(parts) - 3 else {"nwords": parts[2]})
+    text, extra = without_pauses(parts[3:])
+    return Hypothesis(text, scores, extra if int(parts[2]) == len(text.split()) else {"nwords": parts[2], **extra})
+
+
+def without_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
+    """The text of `words`, and the extra that keeps their pauses."""
+    text = " ".join(word for word in words if word != PAUSE)
+    return text, {"spoken": " ".join(words)} if PAUSE in words else {}
+
+
+def with_pauses(hyp: Hypothesis) -> list[str]:
+    """The words of a hypothesis, with its pauses if the text is what it was read with."""
+    words = hyp.extra.get("spoken", "").split()
+    text = " ".join(hyp.text.split())
+    return words if without_pauses(words)[0] == text else text.split()
 
 
 def composite(line: str, where: str) -> Hypothesis:
     """A line of a total in bytelogs and words."""
     score, words = total(line, where)
-    return Hypothesis(" ".join(words), {"am": scaled(score, BYTELOG, where, "the score")})
+    text, extra = without_pauses(words)
+    return Hypothesis(text, {"am": scaled(score, BYTELOG, where, "the score")}, extra)
 
 
 def total(line: str, where: str) -> tuple[str, list[str]]:
@@ -118,7 +156,8 @@ def detailed(line: str, where: str) -> Hypothesis:
     sums = {name: sum(number(token[place], where, what) for token in found)
             for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))}  # fmt: skip
     scores = {name: scaled(repr(value), BYTELOG, where, f"the sum of the {name} scores") for name, value in sums.items()}
-    return Hypothesis(" ".join(token[0] for token in found), scores, {"score": score, "words": " ".join(rest)})
+    text, _ = without_pauses([token[0] for token in found])
+    return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
 
 def words(tokens: list[list[str]], where: str) -> list[list[str]]:
@@ -142,21 +181,14 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
     nbests = checked(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)
-    if first and not second and (str(path) == "-" or Path(path).name in names(first.utt)):
+    if first and not second and (str(path) == "-" or utterance_of(Path(path)) == first.utt):
         write_one(first, path, version, path)
         return
     if str(path) == "-":
         raise UserError(f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a directory")
-    with atomic_directory(path, f"{first.utt}.gz" if first else "") as temporary:
+    with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for some in ((first, second), nbests) for nbest in some if nbest):
-            if "/" in nbest.utt or nbest.utt.startswith(".") or len(nbest.utt.encode()) > 200:
-                raise UserError(f"{path}: utterance id {nbest.utt!r} cannot name a file; rename it")
-            write_one(nbest, temporary / f"{nbest.utt}.gz", version, path)
-
-
-def names(utt: str) -> set[str]:
-    """The names of a file whose list is of `utt`."""
-    return {utt + suffix for suffix in ("", *OPENERS) if suffix or Path(utt).suffix not in OPENERS}
+            write_one(nbest, temporary / file_of(nbest.utt, path), version, path)
 
 
 def write_one(nbest: NBest, file, version: str | None, path) -> None:
@@ -181,21 +213,20 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
 
 def as_headerless(hyp: Hypothesis, where: str) -> str:
     """A line of version 0."""
-    tokens = hyp.text.split()
     scores = [spelled(value, BASE10) for value in two_scores(hyp, where)]
-    return " ".join([*scores, hyp.extra.get("nwords", str(len(tokens))), *tokens])
+    return " ".join([*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *with_pauses(hyp)])
 
 
 def as_composite(hyp: Hypothesis, where: str) -> str:
     """A line of version 1."""
-    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *hyp.text.split()])
+    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *with_pauses(hyp)])
 
 
 def as_detailed(hyp: Hypothesis, where: str) -> str:
     """A line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
     found = words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where) if len(tokens) % TOKEN == 0 else []
-    if [token[0] for token in found] != hyp.text.split():
+    if without_pauses([token[0] for token in found])[0].split() != hyp.text.split():
         raise UserError(f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write version=0 or version=1")
     total = str(round(sum(two_scores(hyp, where)) / BYTELOG))
     score = total if TOTAL in hyp.scores else hyp.extra.get("score", total)

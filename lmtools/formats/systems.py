@@ -14,7 +14,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import checked, component, identifier
+from lmtools.formats.checks import checked, component, file_name
 from lmtools.formats.form import children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -130,8 +130,6 @@ def targets(names: Sequence[str], path) -> Iterator[list[Path]]:
         yield places
         return
     for name in names:
-        if "/" in name or name.startswith(".") or len(name.encode()) > 200:
-            raise UserError(f"{path}: system {name!r} cannot name a file; name the files one by one, with commas between them")
-        identifier(name, str(path))
+        file_name(name, str(path), "system")
     with atomic_directory(path, f"{names[0]}.txt") as temporary:
         yield [temporary / f"{name}.txt" for name in names]

@@ -9,7 +9,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
-from lmtools.formats.checks import identifier, listed
+from lmtools.formats.checks import file_name, listed
 from lmtools.formats.form import children
 from lmtools.types import TOTAL, Lattice
 
@@ -121,9 +121,9 @@ def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, text: 
         raise UserError(f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory")
     with atomic_directory(path, inside[0] if inside else f"*{suffix}") as folder:
         for lattice in lattices:
-            file = folder / f"{identifier(lattice.utt, f'{path}: a lattice')}{suffix}"
-            if "/" in lattice.utt or file.exists():
-                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice or holds '/'; rename it")
+            file = folder / f"{file_name(lattice.utt, str(path))}{suffix}"
+            if file.exists():
+                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them")
             with atomic_text(file) as out:
                 out.write(text(lattice))
 

@@ -1,3 +1,4 @@
+import bz2
 import gzip
 import math
 
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
+from lmtools.files import OPENERS
 from lmtools.formats import FORMATS, detect, form, jsonl, srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -78,7 +80,7 @@ def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
     path = file(tmp_path, DETAILED)
     assert detect(path) == "srilm"
     (nbest,) = srilm.read(path)
-    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", "-pau-"]
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", ""]
     assert dict(nbest.hyps[0].scores) == pytest.approx({"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7)
     srilm.write([nbest], tmp_path / "again" / "zed1")
     assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
@@ -146,7 +148,11 @@ def test_refuses(tmp_path, content, cause):
         (["a", "b"], {"am": -1.0, "lm": -1.0}, {"version": "1"}, "utterance 'a': has the scores am, lm"),
         (["a", "b"], {"am": -1.0}, {"version": "2"}, "has no times for its words"),
         (["a", "b"], {"am": -1.0}, {"version": "3"}, "version=3"),
-        (["a/b", "b"], {"am": -1.0}, {}, "cannot name a file"),
+        (["a/b", "b"], {"am": -1.0}, {}, "utterance id 'a/b' cannot name a file; rename it"),
+        (["a\0b", "b"], {"am": -1.0}, {}, r"'a.x00b' cannot name a file"),
+        (["a", "b\x1b[2J"], {"am": -1.0}, {}, "cannot name a file"),
+        (["a", ".b"], {"am": -1.0}, {}, "cannot name a file"),
+        (["a", "b" * 300], {"am": -1.0}, {}, "cannot name a file"),
     ],
 )
 def test_refuses_to_write(tmp_path, utts, scores, options, cause):
@@ -158,3 +164,56 @@ def test_refuses_to_write(tmp_path, utts, scores, options, cause):
 def test_several_lists_do_not_go_to_standard_output():
     with pytest.raises(UserError, match="one list a file"):
         srilm.write([NBest("a", ()), NBest("b", ())], "-")
+
+
+PAUSED = "-311.2 -14.9 2 -pau- blue -pau- finch [laughter]\n-320 -20 3 blue fins [laughter]\n-4 -5 0 -pau-\n"
+
+
+@pytest.mark.parametrize("name", ["zed1", "zed1.score", "zed1.gz", "zed1.score.gz", "zed1.score.bz2"])
+def test_pauses_and_names_of_rescored_lists(tmp_path, name):
+    (tmp_path / "d").mkdir()
+    content = PAUSED.encode()
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get((tmp_path / name).suffix, bytes)(content)
+    (tmp_path / "d" / name).write_bytes(packed)
+    assert detect(tmp_path / "d") == detect(tmp_path / "d" / name) == "srilm"
+    (nbest,) = srilm.read(tmp_path / "d")
+    assert nbest.utt == "zed1"
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch [laughter]", "blue fins [laughter]", ""]
+    assert [dict(hyp.extra) for hyp in nbest.hyps] == [
+        {"nwords": "2", "spoken": "-pau- blue -pau- finch [laughter]"}, {}, {"spoken": "-pau-"},
+    ]  # fmt: skip
+    srilm.write([nbest], tmp_path / "again" / name)
+    with OPENERS.get((tmp_path / name).suffix, open)(tmp_path / "again" / name, "rb") as stream:
+        assert stream.read() == content
+    changed = [NBest("zed1", (Hypothesis("blue", nbest.hyps[0].scores, nbest.hyps[0].extra),))]
+    srilm.write(changed, tmp_path / "changed" / "zed1")
+    assert (tmp_path / "changed" / "zed1").read_text() == "-311.2 -14.9 2 blue\n"
+
+
+def test_pauses_of_bytelogs(tmp_path):
+    path = file(tmp_path, "NBestList1.0\n(-71234) -pau- blue finch -pau-\n")
+    (nbest,) = srilm.read(path)
+    assert nbest.hyps[0].text == "blue finch"
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "line", ["-311.2 -14.9 2 -pau- blue finch", "-311.2 0 0 blue finch", "-3 -1 1 ++breath++ blue %hes%", "-3 -1 0 -pau-"]
+)
+def test_recognises_lists_whose_pauses_and_noises_are_not_counted(tmp_path, line):
+    assert detect(file(tmp_path, line + "\n")) == "srilm"
+
+
+@pytest.mark.parametrize("line", ["-311.2 -14.9 3 blue finch", "-311.2 -14.9 1 blue finch", "0 0 0 blue", "1 2 0 blue", "0 1 2 0.5"])
+def test_does_not_recognise_what_is_counted_otherwise(tmp_path, line):
+    assert detect(file(tmp_path, line + "\n"), "kaldi-text") == "kaldi-text"
+
+
+def test_ids_that_end_as_rescored_lists_do(tmp_path):
+    lists = [NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.score", "b", "c.score.gz")]
+    srilm.write(lists, tmp_path / "d")
+    assert list(srilm.read(tmp_path / "d")) == lists
+    srilm.write(lists, tmp_path / "d")  # in place of its own
+    srilm.write(lists[:1], tmp_path / "a.score")
+    assert list(srilm.read(tmp_path / "a.score")) == lists[:1]

@@ -187,6 +187,15 @@ def test_directories_hold_a_file_each(tmp_path, name):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("utt", ["a/b", "../a", "a\0b", "a\x1b[2J", ".a", "b" * 300])
+@pytest.mark.parametrize("name", ["slf", "openfst", "pocketsphinx"])
+def test_ids_that_cannot_name_a_file_are_refused(tmp_path, name, utt):
+    lattice = Lattice.of(utt, 2, 0, [Arc(0, 1, "x", {"am": -1.0})], [Final(1, {"am": 0.0})])
+    with pytest.raises(UserError, match="cannot name a file; rename it"):
+        lattices.write([lattice], tmp_path / "d", name)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["plf", "openfst", "pocketsphinx", "wcn"])
 def test_room_for_one_score_holds_the_total(tmp_path, name):
     both = Lattice.of("1", 2, 0, [Arc(0, 1, "a", {"am": -1.0, "lm": -2.0})], [Final(1)])
