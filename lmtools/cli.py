@@ -9,8 +9,9 @@ import signal
 import sys
 
 from lmtools import __version__
-from lmtools.errors import UserError
-from lmtools.verbs import add_switches
+from lmtools.errors import UserError, one_line
+from lmtools.files import MAX_LINE, remedy
+from lmtools.verbs import add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it is imported only when called,
 # so that the table wing never waits for torch.
@@ -41,18 +42,24 @@ def main(argv=None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors="replace")
     args = parse(sys.argv[1:] if argv is None else argv)
+    if args.max_line is not None:
+        os.environ[MAX_LINE] = str(args.max_line)
     try:
         with commands_allowed() if args.allow_commands else contextlib.nullcontext():
             status = args.run(args)
         sys.stdout.flush()
         return status or 0
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 0
-    except (UserError, OSError) as error:  # OSError: a full disk, a directory that went away
+    except (UserError, OSError, MemoryError) as error:  # OSError: standard output on a full disk, a directory that went away
         if args.debug:
             raise
-        print(f"lmtools {args.verb}: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        print(f"lmtools {args.verb}: {one_line(told(error))}", file=sys.stderr)
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            return 1
+        silence()
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -63,6 +70,21 @@ def commands_allowed() -> contextlib.AbstractContextManager:
     return importlib.import_module("lmtools.formats.streams").commands_allowed()
 
 
+def told(error: Exception) -> Exception:
+    """The user's view of an error."""
+    if isinstance(error, MemoryError):
+        return UserError(f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a larger machine")
+    if isinstance(error, OSError):
+        name = "standard output or a temporary file ($TMPDIR)" if error.filename is None else error.filename
+        return UserError(f"{name}: {error.strerror or error}; {remedy(error)}")
+    return error
+
+
+def silence() -> None:
+    """Send the rest of standard output nowhere: nobody reads it, or it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
     top = argparse.ArgumentParser(prog="lmtools", description=__import__("lmtools").__doc__, epilog="lmtools VERB --help explains one verb")
@@ -71,7 +93,7 @@ def parse(argv) -> argparse.Namespace:
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, purpose in VERBS.items():
         parser = verbs.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
-        add_switches(parser)
+        add_common(parser)
         if name == called:
             module = importlib.import_module(f"lmtools.verbs.{name}")
             module.arguments(parser)

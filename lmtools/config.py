@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import reprlib
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -12,16 +13,30 @@ import yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
 
+LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
+UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # PyYAML, of values such as 2024-13-45 or `!!int x`
+SHOWN = reprlib.Repr()
+SHOWN.maxstring = SHOWN.maxother = 200
+
+
+def shown(value) -> str:
+    """A value for a message; aliases can make a small file a value without end."""
+    return SHOWN.repr(value)
+
 
 def load_yaml(path) -> dict:
     """The mapping in a YAML file; UserError with the line where it is malformed."""
     try:
-        content = yaml.safe_load(read_bytes(path))
+        content = yaml.safe_load(read_bytes(path, LONGEST))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         cause = " ".join(str(getattr(error, "problem", error)).split())
         raise UserError(f"{path}{line}: not YAML ({cause}); mend the line") from None
+    except RecursionError:
+        raise UserError(f"{path}: nested too deeply; write `name: value` lines") from None
+    except UNFIT as error:
+        raise UserError(f"{path}: a value is not of the kind that it looks like ({shown(error)}); quote it") from None
     if not isinstance(content, dict | types.NoneType):
         raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
     return content or {}
@@ -44,7 +59,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             node = node[group]
         try:
             node[leaf] = yaml.safe_load(value)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, RecursionError, *UNFIT):
             raise UserError(f"{assignment}: cannot read the value; quote it") from None
     return tree
 
@@ -52,7 +67,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
 def build(cls, tree: Mapping, source="configuration", prefix=""):
     """An instance of dataclass `cls` from nested mappings; names the class does not have and values of another type are refused."""
     if not isinstance(tree, Mapping):
-        raise UserError(f"{source}: '{prefix.rstrip('.')}' is {tree!r}; expected a group of settings")
+        raise UserError(f"{source}: '{prefix.rstrip('.')}' is {shown(tree)}; expected a group of settings")
     hints = typing.get_type_hints(cls)
     values = {}
     for name, value in tree.items():
@@ -78,7 +93,7 @@ def convert(kind, value, source, name):
         except (TypeError, ValueError):
             continue
     wanted = getattr(kind, "__name__", str(kind))
-    raise UserError(f"{source}: setting '{name}' is {value!r}; expected {wanted}")
+    raise UserError(f"{source}: setting '{name}' is {shown(value)}; expected {wanted}")
 
 
 def scalar(kind, value):

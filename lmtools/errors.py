@@ -1,4 +1,6 @@
-"""The one exception that a user's mistake raises."""
+"""The one exception that a user's mistake raises, and how it is said."""
+
+LONGEST = 500  # characters of a message
 
 
 class UserError(Exception):
@@ -6,3 +8,17 @@ class UserError(Exception):
 
     The command line prints it on standard error and exits with status 1; nothing is half-written.
     """
+
+
+def one_line(error: Exception) -> str:
+    """The message in one line of at most LONGEST characters, without its middle if it is longer; what would not be seen is escaped."""
+    text = " ".join(cut(str(error)).splitlines())
+    return cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
+
+
+def cut(text: str) -> str:
+    """`text`, or its beginning, which says where, and its end, which says what to do."""
+    if len(text) <= LONGEST:
+        return text
+    half = (LONGEST - len(" ... ")) // 2
+    return f"{text[:half]} ... {text[-half:]}"

@@ -1,10 +1,19 @@
 """Reading text of any compression, and writing so that a crash leaves the old file or the new one, never a torn one.
 
+What is written goes into a hidden directory beside its place, `.NAME.BOOT.RANDOM.tmp`, which its writer holds a lock on. A kill leaves
+it; the next writer of NAME takes it away if it gets the lock. The lock ends with the process and its children, so that neither a process
+number given anew nor one of another container misleads; BOOT stands for the running kernel, outside which the lock would say nothing, so
+that what another machine writes on a shared disk, or wrote before a restart, is never touched.
+
+
 The text `-` is standard input or output; a Path of this name, which was found in a directory, is a file.
 """
 
 import bz2
 import contextlib
+import errno
+import fcntl
+import functools
 import gzip
 import hashlib
 import io
@@ -15,7 +24,8 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
@@ -26,35 +36,101 @@ MAGIC = {  # how compressed files begin: what compressed them, the suffix by whi
     rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""), rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+MAX_LINE = "LMTOOLS_MAX_LINE"  # the variable that says how long a line may be: worker processes inherit it
+LONGEST = "16M"  # unless it is set
+WHOLE = 16  # longest lines that a file may have which is read whole
+LEFT = re.compile(r"\.(.+)\.([0-9a-f]{16})\.[a-z0-9_]{8}\.tmp")  # the directory that a writer works in
+LONGEST_NAME = 150  # bytes of a name that such a directory's name repeats; file systems permit 255
+NEW, OLD = "new", "old"  # what a directory that is being replaced is called there
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # what only writing gives, where no name comes with the error
+REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.ELOOP: "check the symbolic links on the path",
+    errno.EACCES: "check the permissions of it and its directory",
+    errno.EPERM: "check the permissions of it and its directory",
+    errno.EROFS: "give a place that can be written",
+    errno.ENOSPC: "free space on its disk and run again",
+    errno.EDQUOT: "free space of your quota and run again",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or give another disk",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+}
 
 
-def read_bytes(path) -> bytes:
-    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2); UserError if it cannot be read."""
-    if path == "-":
-        return sys.stdin.buffer.read()
+def size(text: str) -> int:
+    """The bytes that `500000`, `64K`, `16M` or `2G` means; ValueError for anything else."""
+    match = re.fullmatch(r"0*([1-9][0-9]{0,11})([KMG]?)", text.upper(), re.ASCII)
+    if not match:
+        raise ValueError(f"{text!r} is no size; write it as 500000, 64K, 16M or 2G")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
+
+
+def longest_line() -> int:
+    """The bytes that a line may have."""
     try:
-        with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
-            return stream.read()
+        return size(os.environ.get(MAX_LINE) or LONGEST)
+    except ValueError as error:
+        raise UserError(f"{MAX_LINE}: {error}") from None
+
+
+def in_units(count: int) -> str:
+    """A number of bytes as text."""
+    return f"{count >> 20} MB" if count % (1 << 20) == 0 else f"{count} bytes"
+
+
+def too_long(where: str, most: int, what: str = "a line") -> UserError:
+    """The refusal of a line of more than `most` bytes."""
+    return UserError(f"{where}: {what} of more than {in_units(most)}; check that it is the right file, or give --max-line a larger size")
+
+
+def stream_of(path) -> contextlib.AbstractContextManager:
+    """A context with the bytes of `path` (`-`: standard input, which stays open), decompressed by its suffix (.gz, .xz, .bz2)."""
+    return contextlib.nullcontext(sys.stdin.buffer) if path == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
+
+
+def read_bytes(path, most: int | None = None) -> bytes:
+    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
+
+    UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as a line may have).
+    """
+    limit = WHOLE * longest_line() if most is None else most
+    try:
+        with stream_of(path) as stream:
+            data = stream.read(limit + 1)
     except DAMAGED as error:
         raise UserError(f"{path}: damaged archive ({error}); fetch or write it again") from None
     except OSError as error:
         raise cannot("read", path, error) from None
+    if len(data) > limit:
+        larger = f", or give --max-line a larger size: it may have {WHOLE} times that" if most is None else ""
+        raise UserError(f"{path}: more than {in_units(limit)}, too much for a file of its kind; check that it is the right one{larger}")
+    return data
 
 
 def read_lines(path) -> Iterator[tuple[int, str]]:
     """Pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order mark and CR before LF are dropped.
 
-    Only LF ends a line: Unicode's other separators occur inside real transcripts.
+    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a line longer than longest_line().
     """
     number = 0
     try:
-        stream = sys.stdin.buffer if path == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
-        with contextlib.nullcontext(stream) if path == "-" else stream as lines:
-            for number, raw in enumerate(lines, 1):
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                yield number, line.removesuffix("\n").removesuffix("\r")
+        for number, raw in raw_lines(path):
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, line.removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise not_utf8(path, f"{path}:{number}") from None
+
+
+def raw_lines(path) -> Iterator[tuple[int, bytes]]:
+    """Pairs (line number from 1, bytes of the line with its end), lazily."""
+    number, most = 0, longest_line()
+    try:
+        with stream_of(path) as stream:
+            for number, raw in enumerate(iter(functools.partial(stream.readline, most + 1), b""), 1):
+                if len(raw) > most:
+                    raise too_long(f"{path}:{number}", most)
+                yield number, raw
     except DAMAGED as error:
         raise UserError(f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again") from None
     except OSError as error:
@@ -82,81 +158,179 @@ def not_utf8(path, where: str) -> UserError:
 
 def cannot(verb: str, path, error: OSError) -> UserError:
     """The user's view of an operating-system error on `path`."""
-    if error.errno is None:  # of a decompressor
+    if verb == "read" and error.errno is None:  # of a decompressor
         return UserError(f"{path}: damaged archive ({error}); fetch or write it again")
-    remedy = "check the path" if isinstance(error, FileNotFoundError) else "check the path, its permissions and the disk"
-    return UserError(f"{path}: cannot {verb}: {error.strerror}; {remedy}")
+    return UserError(f"{path}: cannot {verb}: {error.strerror or error}; {remedy(error)}")
+
+
+def remedy(error: OSError) -> str:
+    """What one does about an operating-system error."""
+    return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
 
 
 @contextlib.contextmanager
-def atomic_path(path) -> Iterator[Path]:
-    """A temporary path beside `path`; on leaving without an error its content is flushed and renamed to `path`, else removed.
+def atomic_path(path, follow: bool = True, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
+    """An empty file of the same name elsewhere on the disk of `path`; on leaving without an error it is flushed and renamed to `path`.
 
-    A link is followed; a pipe or a device (/dev/stdout, /dev/null) cannot be replaced and is given as it is.
+    A link is followed, or replaced if not `follow`; a pipe or a device (/dev/stdout, /dev/null) cannot be replaced and is given as it is.
+    UserError if it cannot be written, also for those `failures` by which a library says so.
     """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
+    path = Path(os.path.realpath(path)) if follow else Path(path)
+    if follow and path.exists() and not path.is_file():
         if path.is_dir():
             raise UserError(f"{path}: cannot write: is a directory; give the name of a file")
         yield path
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=f".tmp{path.suffix}")
-    except OSError as error:
-        raise cannot("write", path, error) from None
-    os.close(handle)
-    try:
-        yield Path(name)
-        flush(name)
-        os.chmod(name, 0o666 & ~umask())
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    with workplace(path, failures) as folder:
+        temporary = folder / path.name
+        temporary.touch()
+        yield temporary
+        flush(temporary)
+        os.replace(temporary, path)
 
 
 @contextlib.contextmanager
 def atomic_directory(path, marker: str) -> Iterator[Path]:
-    """A temporary directory beside `path` that takes its place when the block ends well, else is removed.
+    """An empty directory elsewhere on the disk of `path` that takes its place when the block ends well, else is removed.
 
-    What stood at `path` is replaced only if it is an empty directory or one that holds the file `marker`; UserError otherwise.
+    What stood at `path` is replaced only if it is an empty directory or one that holds the file `marker`; UserError otherwise, and if
+    the directory cannot be written.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not (path / marker).is_file() and not (path.is_dir() and not any(path.iterdir())):
         raise UserError(f"{path}: exists and holds no {marker}; give another directory or remove it")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise cannot("write", path, error) from None
-    old = Path(f"{temporary}.old")
-    try:
-        yield Path(temporary)
-        for file in Path(temporary).rglob("*"):
+    with new_directory(path) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def new_directory(path: Path) -> Iterator[Path]:
+    """The same for a directory `path` that may be replaced whatever it holds."""
+    with workplace(path) as folder:
+        new, old = folder / NEW, folder / OLD
+        new.mkdir()
+        try:
+            yield new
+        except UserError as error:  # about what will be called otherwise
+            raise UserError(str(error).replace(str(new), str(path))) from None
+        for file in new.rglob("*"):
             if file.is_file():
                 flush(file)
-        os.chmod(temporary, 0o777 & ~umask())
         if path.exists():
             os.rename(path, old)
-        os.rename(temporary, path)
+        try:
+            os.rename(new, path)
+        finally:
+            restore(folder, path)
+
+
+@contextlib.contextmanager
+def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
+    """A directory beside `path`, which is made if it has to be; it is removed in the end, and what killed writers of `path` left before.
+
+    Errors of writing become a UserError about `path`: those of the disk, those that name something in there, and `failures`.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sweep(path)
+        folder, lock = claim(path)
+    except OSError as error:
+        raise cannot("write", path, error) from None
+    try:
+        yield folder
+    except failures as error:
+        raise UserError(f"{path}: cannot write: {error}; free space on its disk, check its permissions, and run again") from None
+    except OSError as error:
+        if not concerns(error, folder):
+            raise
+        raise cannot("write", path, error) from None
     finally:
-        if old.exists() and not path.exists():
-            os.rename(old, path)
-        for leftover in (temporary, old):
-            shutil.rmtree(leftover, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def concerns(error: OSError, folder: Path) -> bool:
+    """Whether an error that came up while something was written in `folder` is one of writing it."""
+    if error.filename is not None:
+        return folder in Path(os.fsdecode(error.filename)).parents
+    return error.errno in DISK or (error.errno is None and not isinstance(error, DAMAGED))  # numpy counts the items and gives no number
+
+
+def claim(path: Path) -> tuple[Path, int]:
+    """A new directory to write `path` in, and the descriptor that locks it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{short(path.name)}.{boot()}.", suffix=".tmp"))
+        with contextlib.suppress(FileNotFoundError):  # another process swept it before it was locked
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            with contextlib.suppress(OSError):  # a file system without locks: nobody else gets it either
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if stands(lock, folder):
+                return folder, lock
+            os.close(lock)
+
+
+def stands(lock: int, folder: Path) -> bool:
+    """Whether the directory that is open as `lock` still has its name."""
+    try:
+        return os.path.samestat(os.fstat(lock), os.lstat(folder))
+    except FileNotFoundError:
+        return False
+
+
+def sweep(path: Path) -> None:
+    """Remove the directories in which killed processes wrote `path`; of a directory's replacement that a kill cut in two, undo the half."""
+    for name in left_in(path.parent).get(short(path.name), ()):
+        folder = path.parent / name
+        try:
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:  # gone meanwhile, or another user's
+            continue
+        with contextlib.suppress(OSError):  # its writer lives
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if stands(lock, folder):
+                restore(folder, path)
+                shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+@functools.lru_cache(maxsize=64)
+def left_in(parent: Path) -> Mapping[str, list[str]]:
+    """The directories of writers, dead or alive, in `parent`, by `short` name; listed once a process, which may write many files there."""
+    found = defaultdict(list)
+    for name in os.listdir(parent):
+        if (match := LEFT.fullmatch(name)) and match[2] == boot():
+            found[match[1]].append(name)
+    return found
+
+
+def restore(folder: Path, path: Path) -> None:
+    """Put back the directory that stood at `path`, if it was taken away and nothing came."""
+    if (folder / OLD).is_dir() and not os.path.lexists(path):
+        os.rename(folder / OLD, path)
+
+
+def short(name: str) -> str:
+    """A name, or what stands for it where it is long."""
+    whole = os.fsencode(name)
+    if len(whole) <= LONGEST_NAME:
+        return name
+    return os.fsdecode(whole[: LONGEST_NAME - 17]).encode("ascii", "ignore").decode() + "-" + hashlib.sha256(whole).hexdigest()[:16]
+
+
+@functools.cache
+def boot() -> str:
+    """16 hexadecimal digits that no other kernel has, nor this one after a restart; those of this process where the system has none."""
+    try:
+        identity = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        identity = os.urandom(16)
+    return hashlib.sha256(identity).hexdigest()[:16]
 
 
 def flush(path) -> None:
     """Have the disk hold what was written to the file `path`."""
     with open(path, "rb") as stream:
         os.fsync(stream.fileno())
-
-
-def umask() -> int:
-    """The process's file mode mask (there is no call that only reads it)."""
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from lmtools.errors import UserError
+from lmtools.errors import UserError, one_line
 from lmtools.espnet.export import CONFIG, WEIGHTS, export
 from lmtools.espnet.tokens import read_tokens
 
@@ -52,7 +52,7 @@ def guarded(function, *arguments) -> int:
     try:
         function(*arguments)
     except UserError as error:
-        print(f"lmtools.espnet: {' '.join(str(error).splitlines())}", file=sys.stderr)
+        print(f"lmtools.espnet: {one_line(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
+from lmtools.files import DAMAGED, OPENERS, cannot, longest_line, not_as_named, too_long
 from lmtools.formats.checks import identifier
 
-KEY = re.compile(rb"([ \t\n\v\f\r]*)([^ \t\n\v\f\r]*)")
+BLANK, KEY = re.compile(rb"[ \t\n\v\f\r]*"), re.compile(rb"[^ \t\n\v\f\r]*")
 ALLOWING: list[bool] = []  # filled while lines of script files may run commands
 LONGEST_KEY = 1 << 16  # bytes; a longer one means that this is no archive
 BLOCK = 1 << 24  # bytes that a broken length may claim at a time
@@ -26,7 +26,7 @@ class Stream:
 
     def __init__(self, raw, name: str, start: int = 0):
         self.raw, self.name, self.start, self.base = raw, name, start, start
-        self.buffer, self.head, self.number = b"", 0, 1
+        self.buffer, self.head, self.number, self.most = b"", 0, 1, longest_line()
         if start == 0 and self.peek(3) == b"\xef\xbb\xbf":  # a byte-order mark
             self.head = 3
 
@@ -58,39 +58,56 @@ class Stream:
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes; UserError if there are fewer."""
-        pieces = []
+        where, pieces, least = f"{self.name}: byte {self.offset}", [], size - self.most
         while size > 0 and (self.head < len(self.buffer) or self.more(size)):
             pieces.append(self.buffer[self.head : self.head + size])
             self.head += len(pieces[-1])
             size -= len(pieces[-1])
+            if size < least:
+                raise too_long(where, self.most, "an entry")
         if size > 0:
             raise UserError(f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again")
         return b"".join(pieces)
 
     def readline(self) -> str:
         """The rest of the line without its end; UserError if it is not UTF-8."""
-        where, pieces = self.place(), []
+        where, pieces, left = self.place(), [], self.most
         while self.head < len(self.buffer) or self.more():
             end = self.buffer.find(b"\n", self.head)
             stop = len(self.buffer) if end < 0 else end
             pieces.append(self.buffer[self.head : stop])
+            left -= stop - self.head
+            if left < 0:
+                raise too_long(where, self.most)
             self.head = stop if end < 0 else stop + 1
             if end >= 0:
                 self.number += 1
                 break
         return self.decoded(b"".join(pieces).removesuffix(b"\r"), where)
 
+    def skip_blanks(self) -> bytes:
+        """Pass over white space; the last byte of it."""
+        last = b""
+        while self.head < len(self.buffer) or self.more():
+            end = BLANK.match(self.buffer, self.head).end()
+            last = self.buffer[end - 1 : end] if end > self.head else last
+            self.number += self.buffer.count(b"\n", self.head, end)
+            self.head = end
+            if end < len(self.buffer):
+                break
+        return last
+
     def key(self) -> str | None:
         """The next key, with one space or tab after it read too; None at the end."""
-        while (match := KEY.match(self.buffer, self.head)).end() == len(self.buffer) and len(match[2]) < LONGEST_KEY and self.more():
+        before = self.skip_blanks()
+        while (end := KEY.match(self.buffer, self.head).end()) == len(self.buffer) and end - self.head < LONGEST_KEY and self.more():
             pass
-        blank, key = match.groups()
-        self.number += blank.count(b"\n")
+        key = self.buffer[self.head : end]
         if not key:
             return None
-        if (blank and not blank.endswith(b"\n")) or len(key) >= LONGEST_KEY:
+        if before not in (b"", b"\n") or len(key) >= LONGEST_KEY:
             raise UserError(f"{self.place()}: no key at the start of the line; write `key value`, or give a Kaldi archive")
-        self.head += len(blank) + len(key)
+        self.head = end
         if self.peek() in (b" ", b"\t"):
             self.head += 1
         return identifier(self.decoded(key, self.place()), self.place())

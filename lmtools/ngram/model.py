@@ -1,8 +1,10 @@
 """n-gram models as they are queried: through KenLM, with the normaliser that they were estimated with."""
 
+import contextlib
 import hashlib
 import math
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +14,13 @@ import numpy as np
 
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_bytes, sha256
+from lmtools.files import OPENERS, cannot, raw_lines, sha256
 from lmtools.ngram.sentences import RESERVED
 from lmtools.subword import Subword, load_subword
 
 CONFIG = "config.yaml"
 KIND = "ngram"
+BINARY = b"mmap lm "  # how KenLM's binary files begin
 SUBWORD = "subword"
 LN10 = math.log(10)
 
@@ -117,13 +120,26 @@ def open_kenlm(path: Path) -> kenlm.Model:
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
-    try:
-        if path.suffix not in OPENERS:
-            return kenlm.Model(str(path), config)
-        with tempfile.NamedTemporaryFile(suffix=".arpa") as plain:  # KenLM's module reads no compressed files
-            plain.write(read_bytes(path))
+    with contextlib.ExitStack() as stack:
+        file = path
+        if path.suffix in OPENERS:  # which KenLM's module does not read
+            plain = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".arpa"))
+            plain.writelines(raw for _, raw in raw_lines(path))
             plain.flush()
-            return kenlm.Model(plain.name, config)
-    except (OSError, RuntimeError, ValueError) as error:
-        cause = "not an ARPA or KenLM file" if isinstance(error, ValueError) else str(error).rpartition(" threw ")[2]
-        raise UserError(f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it again") from None
+            file = plain.name
+        elif not binary(path):
+            deque(raw_lines(path), maxlen=0)  # refuses lines so long that KenLM would need many times as much memory
+        try:
+            return kenlm.Model(str(file), config)
+        except (OSError, RuntimeError, ValueError) as error:
+            cause = "not an ARPA or KenLM file" if isinstance(error, ValueError) else str(error).rpartition(" threw ")[2]
+            raise UserError(f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it again") from None
+
+
+def binary(path: Path) -> bool:
+    """Whether a file is one of KenLM's own form."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(len(BINARY)) == BINARY
+    except OSError as error:
+        raise cannot("read", path, error) from None

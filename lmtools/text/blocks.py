@@ -1,22 +1,20 @@
 """Text in blocks of whole lines, and work on blocks by several processes, with the results in their order."""
 
-import contextlib
 import itertools
 import multiprocessing
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.files import DAMAGED, cannot, longest_line, stream_of, too_long
 
-SIZE = 1 << 20  # bytes of a block, at least; a line stays whole however long it is
+NEWLINE = b"\n"
+SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
 AHEAD = 3  # blocks a process that are under way: what bounds the memory
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
@@ -46,15 +44,17 @@ class Block(NamedTuple):
 
 def read_blocks(paths: Sequence) -> Iterator[Block]:
     """The blocks of UTF-8 texts (.gz, .xz, `-`: standard input), one after the other, lazily."""
+    most = longest_line()
     for path in paths:
         number = 1
         try:
-            stream = sys.stdin.buffer if str(path) == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
-            with contextlib.nullcontext(stream) if str(path) == "-" else stream as whole:
-                while content := whole.read(SIZE):
-                    content += whole.readline()
+            with stream_of(path) as whole:
+                while content := whole.read(min(SIZE, most)):
+                    content += whole.readline(most + 1)
+                    if len(content) - content.rfind(NEWLINE, 0, -1) - 1 > most:
+                        raise too_long(f"{path}:{number + content.count(NEWLINE, 0, -1)}", most)
                     yield Block(str(path), number, content)
-                    number += content.count(b"\n")
+                    number += content.count(NEWLINE)
         except DAMAGED as error:
             where = f"{path}:{number}: damaged archive from there on"
             raise UserError(f"{where} ({error}); fetch or write it again") from None

@@ -1,15 +1,23 @@
-"""One module a verb: `arguments(parser)` declares, `run(args)` does."""
+"""The verbs of the command line, one module each, and the options that all of them have."""
 
 import argparse
 
-SWITCHES = {
-    "--debug": "show the traceback of an error",
-    "--allow-commands": "run what lines `key command |` of Kaldi's script files say (default: refuse them)",
-}
+from lmtools.files import LONGEST, MAX_LINE, size
 
 
-def add_switches(parser, action: bool = False) -> None:
-    """The switches of every verb; an `action` of a verb takes them as well, after its name."""
-    for switch, about in SWITCHES.items():
-        options = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if action else {"help": about}
-        parser.add_argument(switch, action="store_true", **options)
+def add_common(parser: argparse.ArgumentParser, inner: bool = False) -> None:
+    """Declare the options of every verb; an `inner` parser, of an action, leaves what was given before the action and hides them."""
+    unset, shown = ((argparse.SUPPRESS, argparse.SUPPRESS) if inner else (None, None))
+    parser.add_argument("--debug", action="store_true", default=unset or False, help=shown or "show the traceback of an error")
+    about = "run what lines `key command |` of Kaldi's script files say (default: refuse them)"
+    parser.add_argument("--allow-commands", action="store_true", default=unset or False, help=shown or about)
+    about = f"longest line to read, as 500000, 64K, 16M or 2G; a file that is read whole: 16 times (default: ${MAX_LINE} or {LONGEST})"
+    parser.add_argument("--max-line", type=bytes_of, default=unset, metavar="SIZE", help=shown or about)
+
+
+def bytes_of(text: str) -> int:
+    """The size that an option states."""
+    try:
+        return size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,6 +1,7 @@
 import errno
 import importlib
 import io
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import lmtools
 from lmtools import cli
 from lmtools.cli import VERBS, main
 from lmtools.errors import UserError
+from lmtools.files import MAX_LINE, longest_line
 
 TABLE_WING = ["doctor", "convert", "subword", "corpus", "ngram", "mbr", "tune", "rescore", "evaluate", "report"]
 
@@ -33,7 +35,7 @@ def test_every_verb_explains_itself(verb, capsys):
     text = capsys.readouterr().out
     assert text.startswith(f"usage: lmtools {verb}")
     assert VERBS[verb].split()[-1] in text
-    assert "--debug" in text
+    assert "--debug" in text and "--max-line" in text
 
 
 def test_help_names_every_verb(capsys):
@@ -90,7 +92,13 @@ def test_done_is_0(tmp_path):
     ("error", "status", "said"),
     [
         (UserError("f:3: cause;\nremedy"), 1, "lmtools corpus: f:3: cause; remedy\n"),
-        (OSError(errno.ENOSPC, "No space left on device", "f"), 1, "lmtools corpus: [Errno 28] No space left on device: 'f'\n"),
+        (UserError("f:3: \x1b[2J\0 is odd\u202e; remedy"), 1, "lmtools corpus: f:3: \\x1b[2J\\x00 is odd\\u202e; remedy\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "f"),
+            1,
+            "lmtools corpus: f: No space left on device; free space on its disk and run again\n",
+        ),
+        (MemoryError(), 1, "lmtools corpus: not enough memory (no more was given); give it less at a time, or a larger machine\n"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
@@ -104,6 +112,48 @@ def test_errors_inside_a_verb(monkeypatch, capsys, error, status, said):
     if status == 1:
         with pytest.raises(type(error)):
             main(["corpus", "--debug"])
+
+
+def test_a_long_message_keeps_its_ends(monkeypatch, capsys):
+    def act(args):
+        raise UserError(f"f:3: {chr(0) * 10**6} is no number; correct it")
+
+    verb_that(monkeypatch, act)
+    assert main(["corpus"]) == 1
+    said = capsys.readouterr().err
+    assert len(said) < 540 and said.count("\n") == 1
+    assert said.startswith("lmtools corpus: f:3: \\x00") and said.endswith("is no number; correct it\n")
+
+
+def test_full_standard_output(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    script = (
+        "import sys; from lmtools import cli; from lmtools.verbs import corpus; corpus.arguments = lambda p: None\n"
+        "corpus.run = lambda a: print('x' * 10**6)\nsys.exit(cli.main(['corpus']))"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "standard output" in done.stderr and "; free space" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["corpus --max-line 2K", "lattice --max-line 2K info f", "lattice info f --max-line=2K"])
+def test_every_verb_takes_the_longest_line(monkeypatch, words):
+    monkeypatch.setenv(MAX_LINE, "16M")
+    verb_that(monkeypatch, lambda args: 0)
+    monkeypatch.setattr("lmtools.verbs.lattice.run", lambda args: 0)
+    assert main(words.split()) == 0
+    assert longest_line() == 2048
+
+
+@pytest.mark.parametrize("given", ["", "0", "-1", "16X", "1.5M", "M"])
+def test_a_size_that_is_none(monkeypatch, capsys, given):
+    verb_that(monkeypatch, lambda args: 0)
+    with pytest.raises(SystemExit) as done:
+        main(["corpus", f"--max-line={given}"])
+    assert done.value.code == 2
+    assert "write it as 500000, 64K, 16M or 2G" in capsys.readouterr().err
 
 
 def test_our_own_mistake_is_not_hidden(monkeypatch):

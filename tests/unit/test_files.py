@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools import files
 from lmtools.errors import UserError
-from lmtools.files import atomic_directory, atomic_path, atomic_text, read_bytes, read_lines, sha256
+from lmtools.files import MAX_LINE, atomic_directory, atomic_path, atomic_text, longest_line, read_bytes, read_lines, sha256, size
 
 SUFFIXES = ["", ".gz", ".xz"]
 
@@ -122,13 +123,16 @@ def test_killed_writer_leaves_the_old_file(tmp_path):
     with subprocess.Popen([sys.executable, "-c", script, str(path)]) as child:
         begun = False
         for _ in range(2000):
-            if begun := any(one.stat().st_size for one in tmp_path.glob(".t.*.tmp")):
+            if begun := any(one.stat().st_size for one in tmp_path.glob(".t.*.tmp/t")):
                 break
             time.sleep(0.01)
         child.kill()
     assert begun
     assert child.returncode == -signal.SIGKILL
     assert path.read_text() == "old"
+    with atomic_text(path) as stream:
+        stream.write("new")
+    assert os.listdir(tmp_path) == ["t"]
 
 
 def test_readers_never_see_a_torn_file(tmp_path):
@@ -221,7 +225,7 @@ def test_half_a_surrogate_pair_does_not_stop_writing(tmp_path):
 def test_atomic_path_is_a_file_of_the_same_suffix(tmp_path):
     with atomic_path(tmp_path / "t.npz") as temporary:
         assert temporary.suffix == ".npz"
-        assert temporary.parent == tmp_path
+        assert temporary.parent.parent == tmp_path
         temporary.write_bytes(b"x")
     assert (tmp_path / "t.npz").read_bytes() == b"x"
 
@@ -262,7 +266,7 @@ def test_directory_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, mon
         rename(source, target)
 
     monkeypatch.setattr(os, "rename", second_fails)
-    with pytest.raises(OSError, match="no more space"):
+    with pytest.raises(UserError, match="d: cannot write: no more space; "):
         fill(tmp_path / "d", "new")
     assert len(calls) == 3
     assert (tmp_path / "d/marker").read_text() == "old"
@@ -277,3 +281,235 @@ def test_foreign_directories_and_files_are_refused(tmp_path):
         with pytest.raises(UserError, match="exists and holds no marker; give another directory or remove it"):
             fill(tmp_path / name, "1")
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["d", "f", "precious"]
+
+
+WRITERS = {
+    "file": "with atomic_text(path) as stream: stream.write('n'); stream.flush(); hold()",
+    "compressed": "with atomic_text(path) as stream: stream.write('n'); stream.flush(); hold()",
+    "directory": "with atomic_directory(path, 'marker') as folder: (folder / 'marker').write_text('n'); hold()",
+}
+
+
+def writer(path, kind, hold="print('begun', flush=True); time.sleep(60)"):
+    """A process that has begun to write `path` and will not end by itself."""
+    script = "import os, sys, time; from lmtools import files; from lmtools.files import atomic_directory, atomic_text\n"
+    script += f"path = sys.argv[1]\ndef hold(): {hold}\n{WRITERS[kind]}"
+    child = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begun\n"
+    return child
+
+
+def kill(child):
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def rewrite(path, kind):
+    """Write `path` in a new process, which looks for what others left."""
+    child = writer(path, kind, "print('begun', flush=True)")
+    child.stdout.close()
+    assert child.wait() == 0
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, kind):
+    path = tmp_path / ("t.gz" if kind == "compressed" else "t")
+    for child in [writer(path, kind), writer(path, kind)]:
+        kill(child)
+    other = tmp_path / f"{path.name}2"
+    kill(writer(other, kind))
+    assert len(os.listdir(tmp_path)) == 3
+    rewrite(path, kind)
+    assert sorted(name for name in os.listdir(tmp_path) if not name.startswith(f".{other.name}.")) == [path.name]
+    assert len(os.listdir(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_what_a_living_process_writes_is_left(tmp_path, kind):
+    child = writer(tmp_path / "t", kind)
+    (there,) = os.listdir(tmp_path)
+    rewrite(tmp_path / "t", kind)
+    assert sorted(os.listdir(tmp_path)) == sorted([there, "t"])
+    kill(child)
+
+
+def test_what_a_child_of_a_killed_process_may_still_write_is_left(tmp_path):
+    """A forked worker holds its parent's lock; the number of the parent may be another process's by now, and does not matter."""
+    fork = "child = os.fork(); (print('begun', flush=True) if child else None); time.sleep(60 if child else 3)"
+    parent = writer(tmp_path / "t", "file", fork)
+    (there,) = os.listdir(tmp_path)
+    parent.kill()
+    parent.wait()
+    rewrite(tmp_path / "t", "file")
+    assert there in os.listdir(tmp_path)
+    parent.stdout.read()  # ends when the worker does
+    parent.stdout.close()
+    rewrite(tmp_path / "t", "file")
+    assert os.listdir(tmp_path) == ["t"]
+
+
+FOREIGN = [".t.0123456789abcdef.abcdefgh.tmp", ".t.abcdefgh.tmp", ".t.{boot}.abcdefgh.tmp.x", ".t2.{boot}.abcdefgh.tmp"]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_another_machine_or_program_left_is_left(tmp_path, name):
+    """Locks say nothing of other machines, nor of a time before this one was started."""
+    foreign = tmp_path / name.format(boot=files.boot())
+    foreign.mkdir()
+    rewrite(tmp_path / "t", "file")
+    assert foreign.is_dir()
+
+
+def test_planted_links_are_not_followed(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious/t").write_text("x")
+    (tmp_path / f".t.{files.boot()}.abcdefgh.tmp").symlink_to(tmp_path / "precious")
+    folder = tmp_path / f".t.{files.boot()}.bcdefghi.tmp"
+    folder.mkdir()
+    (folder / "t").symlink_to(tmp_path / "precious")
+    rewrite(tmp_path / "t", "file")
+    assert (tmp_path / "precious/t").read_text() == "x"
+    assert not folder.exists()
+
+
+def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
+    """Between the two renames nothing stands at the path; the next writer, should it fail, leaves the old directory there."""
+    fill(tmp_path / "d", "old")
+    script = (
+        "import os, signal, sys; from lmtools.files import atomic_directory\nrename = os.rename\n"
+        "os.rename = lambda *names: (rename(*names), os.kill(os.getpid(), signal.SIGKILL))\n"
+        "with atomic_directory(sys.argv[1], 'marker') as folder: (folder / 'marker').write_text('new')"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == -signal.SIGKILL
+    assert not (tmp_path / "d").exists()
+    script = "import sys; from lmtools.files import *\nwith atomic_directory(sys.argv[1], 'marker'): sys.exit(3)"
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == 3
+    assert (tmp_path / "d/marker").read_text() == "old"
+    assert os.listdir(tmp_path) == ["d"]
+
+
+def test_writers_of_one_file_at_once(tmp_path):
+    """Processes that write, sweep and are killed at the same time never take each other's work away."""
+    script = (
+        "import sys; from lmtools import files\n"
+        "for turn in range(150):\n"
+        "    files.left_in.cache_clear()\n"
+        "    with files.atomic_text(sys.argv[1]) as stream: stream.write(sys.argv[2] * 1000)\n"
+    )
+    children = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "t"), str(n)], stderr=subprocess.PIPE) for n in range(4)]
+    time.sleep(0.3)
+    children[0].kill()
+    said = [child.communicate()[1] for child in children]
+    assert [child.returncode for child in children[1:]] == [0] * 3, said
+    assert len(set((tmp_path / "t").read_text())) == 1
+    rewrite(tmp_path / "t", "file")
+    assert os.listdir(tmp_path) == ["t"]
+
+
+def test_links_are_replaced_where_nobody_named_them(tmp_path):
+    (tmp_path / "precious").write_text("x")
+    (tmp_path / "t").symlink_to(tmp_path / "precious")
+    with atomic_path(tmp_path / "t", follow=False) as temporary:
+        temporary.write_text("y")
+    assert (tmp_path / "precious").read_text() == "x"
+    assert not (tmp_path / "t").is_symlink() and (tmp_path / "t").read_text() == "y"
+
+
+@pytest.mark.parametrize("length", [200, 255])
+def test_a_name_as_long_as_the_file_system_permits(tmp_path, length):
+    path = tmp_path / ("é" * (length // 2 - 2) + "x.gz")
+    rewrite(path, "file")
+    kill(writer(path, "file"))
+    rewrite(path, "file")
+    assert os.listdir(tmp_path) == [path.name]
+
+
+FULL = """
+import resource, signal, sys
+import numpy as np
+from lmtools.errors import UserError
+from lmtools.files import atomic_directory, atomic_path, atomic_text
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+if sys.argv[3] == "limit": resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+path, act = sys.argv[1:3]
+def directory():
+    with atomic_directory(path, "marker") as folder, atomic_text(folder / "marker") as stream: stream.write("x" * 10**6)
+def text():
+    with atomic_text(path) as stream: stream.write("".join(map(str, range(10**6))))
+def late():
+    with atomic_text(path) as stream: stream.write("x" * 4000 if sys.argv[3] != "limit" else "x" * 20_001)
+def numpy():
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream: np.savez(stream, a=np.zeros(10**6))
+def library():
+    with atomic_path(path, failures=(RuntimeError,)) as temporary: raise RuntimeError("no room")
+try: globals()[act]()
+except UserError as error: print(error)
+"""
+
+
+@pytest.mark.parametrize("disk", ["limit", "tmpfs"])
+@pytest.mark.parametrize("act", ["text", "late", "numpy", "directory", "library"])
+def test_a_full_disk_is_said_in_one_line(tmp_path, act, disk, small_disk):
+    folder = tmp_path if disk == "limit" else small_disk()
+    path = folder / ("t.gz" if act == "text" else "t")
+    if act == "late" and disk == "tmpfs":
+        (folder / "fill").write_bytes(bytes(os.statvfs(folder).f_bavail * 4096 - 4096))
+    before = sorted(os.listdir(folder))
+    done = subprocess.run([sys.executable, "-c", FULL, str(path), act, disk], capture_output=True, text=True)
+    if act == "late" and disk == "tmpfs" and not done.stdout:
+        pytest.skip("this tmpfs had room left")
+    assert done.stdout.startswith(str(path)) and "; " in done.stdout and done.stdout.count("\n") == 1, done
+    assert not done.stderr
+    assert sorted(os.listdir(folder)) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that mounts a file system of 40 kB; skips where that is not permitted."""
+    mounted = []
+
+    def mount():
+        folder = tmp_path / "small"
+        folder.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(folder)], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_errors_of_something_else_are_not_blamed_on_the_file(tmp_path):
+    for error in (BrokenPipeError(32, "Broken pipe"), FileNotFoundError(2, "No such file", "other"), PermissionError(13, "no", "/other")):
+        with pytest.raises(type(error)), atomic_text(tmp_path / "t"):
+            raise error
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("suffix, pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_line_may_have_so_many_bytes(tmp_path, monkeypatch, suffix, pack):
+    monkeypatch.setenv(MAX_LINE, "1K")
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(pack(b"a\n" + b"b" * 1023 + b"\n" + b"c" * 1024))
+    assert [len(line) for _, line in read_lines(path)] == [1, 1023, 1024]
+    path.write_bytes(pack(b"a\n" + b"b" * 1024 + b"\nc\n"))
+    with pytest.raises(UserError, match=r"t.*:2: a line of more than 1024 bytes; check that .*--max-line"):
+        lines(path)
+    path.write_bytes(pack(bytes(1024 * files.WHOLE)))
+    assert len(read_bytes(path)) == 1024 * files.WHOLE
+    path.write_bytes(pack(bytes(1024 * files.WHOLE + 1)))
+    with pytest.raises(UserError, match=r"more than 16384 bytes, too much for a file of its kind; .*--max-line"):
+        read_bytes(path)
+
+
+def test_sizes(monkeypatch):
+    assert [size(text) for text in ("1", "010", "64K", "16m", "2G")] == [1, 10, 1 << 16, 1 << 24, 1 << 31]
+    monkeypatch.delenv(MAX_LINE, raising=False)
+    assert longest_line() == 16 << 20
+    monkeypatch.setenv(MAX_LINE, "much")
+    with pytest.raises(UserError, match="LMTOOLS_MAX_LINE: 'much' is no size; write it as"):
+        longest_line()

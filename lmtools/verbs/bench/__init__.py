@@ -1,6 +1,6 @@
 """lmtools bench: measurements of speed."""
 
-from lmtools.verbs import add_switches
+from lmtools.verbs import add_common
 from lmtools.verbs.bench import criteria, lattice, lm, score
 
 KINDS = {"score": score, "lm": lm, "lattice": lattice, "criteria": criteria}
@@ -15,7 +15,7 @@ def arguments(parser):
         sub.add_argument("--threads", type=int, default=1, metavar="N", help="(default: %(default)s)")
         sub.add_argument("--precision", default="float32", help="float32, bfloat16, auto (default: %(default)s)")
         sub.add_argument("--out", metavar="F.json", help="write the figures")
-        add_switches(sub, action=True)
+        add_common(sub, inner=True)
         module.arguments(sub)
         sub.set_defaults(measure=module.run)
 

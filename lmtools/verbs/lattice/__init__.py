@@ -4,7 +4,7 @@ import argparse
 
 from lmtools.formats import form
 from lmtools.formats.lattices import LATTICES
-from lmtools.verbs import add_switches
+from lmtools.verbs import add_common
 from lmtools.verbs.lattice import info, nbest, oracle, rescore
 
 ACTIONS = {"info": info, "nbest": nbest, "oracle": oracle, "rescore": rescore}
@@ -19,7 +19,7 @@ def arguments(parser):
         sub.epilog = f"Formats of lattices:\n{form.about(LATTICES)}"
         sub.add_argument("input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input")
         sub.add_argument("--from", dest="source", metavar="FMT", help="its format, NAME or NAME:option=value,... (default: recognised)")
-        add_switches(sub, action=True)
+        add_common(sub, inner=True)
         module.arguments(sub)
         sub.set_defaults(act=module.run)
 
