@@ -19,7 +19,8 @@ from lmtools.errors import UserError
 from lmtools.files import atomic_path, cannot
 from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
-from lmtools.text.blocks import Block, read_blocks, spread
+from lmtools.text.blocks import Block, read_blocks
+from lmtools.workers import spread
 
 MAGIC = b"lmtools-corpus-1\n"
 ALIGNMENT = 64  # bytes

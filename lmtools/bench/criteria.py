@@ -13,10 +13,8 @@ import gc
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
-from multiprocessing import get_context
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +34,7 @@ from lmtools.outputs.softmax import compute_dtype
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
+from lmtools.workers import Pool
 
 REFERENCE = "softmax"
 CUTOFFS = (4_000, 40_000, 200_000)  # those below the vocabulary's size
@@ -201,8 +200,8 @@ def resident(name: str) -> int:
 
 def memory(job: Job, criterion: str) -> dict:
     """`Bench.memory` in a process where nothing else ran."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-        return alone.submit(alone_memory, job, criterion).result()
+    with Pool(partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch") as alone:
+        return alone.submit(criterion).result()
 
 
 def alone_memory(job: Job, criterion: str) -> dict:

@@ -1,13 +1,9 @@
 """What is wanted of rescored lattices, one lattice at a time, in order, computed here or by several processes."""
 
-import multiprocessing
-import os
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import torch
+from functools import partial
 
 from lmtools.lattice.density import duration
 from lmtools.lattice.fold import fold
@@ -15,8 +11,7 @@ from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import Rescorer, Settings
 from lmtools.types import EMPTY, Lattice, NBest
-
-AHEAD = 2  # lattices a process that may wait, so that a long input is not read at once
+from lmtools.workers import spread
 
 
 @dataclass(frozen=True)
@@ -54,34 +49,7 @@ class Harvest:
 
 def harvest(lattices: Iterable[Lattice], settings: Settings, wanted: Wanted, nj: int = 1) -> Iterator[Harvest]:
     """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
-    if nj == 1:
-        rescorer = settings.load()
-        yield from (reap(rescorer, lattice, wanted) for lattice in lattices)
-        return
-    threads, waiting = max(1, (os.cpu_count() or 1) // nj), deque()
-    with multiprocessing.get_context("spawn").Pool(nj, start_worker, (settings, wanted, threads)) as pool:
-        for lattice in lattices:
-            waiting.append(pool.apply_async(work_on, (lattice,)))
-            if len(waiting) > AHEAD * nj:
-                yield waiting.popleft().get()
-        while waiting:
-            yield waiting.popleft().get()
-
-
-WORKER: dict[str, object] = {}  # a worker process's own rescorer, loaded once, and what is wanted
-
-
-def start_worker(settings: Settings, wanted: Wanted, threads: int) -> None:
-    """Say in a new worker process what its work is; the models wait for the first lattice, as a pool hides errors before that."""
-    torch.set_num_threads(threads)
-    WORKER.update(settings=settings, wanted=wanted)
-
-
-def work_on(lattice: Lattice) -> Harvest:
-    """What a worker does with a lattice."""
-    if "rescorer" not in WORKER:
-        WORKER["rescorer"] = WORKER["settings"].load()
-    return reap(WORKER["rescorer"], lattice, WORKER["wanted"])
+    return spread(partial(reap, wanted=wanted), lattices, nj, settings.load)
 
 
 def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:

@@ -1,13 +1,10 @@
 """Scores of any number of texts, in input order: deduplicated, cached, planned, and spread over processes."""
 
 import contextlib
-import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
 from lmtools.errors import UserError
@@ -15,6 +12,7 @@ from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
 from lmtools.score.planner import batches, score_batch
 from lmtools.score.scorers import Ngram, Scorer, load_scorer
+from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
@@ -43,10 +41,9 @@ class Options:
             raise UserError(f"{self.lm}: an n-gram model has no score without normalisation; leave --normalise out")
         return penalised(scorer, self.oov_penalty)
 
-    @property
-    def cache_directory(self):
-        """Where the cache lies, None for no cache."""
-        return cache_directory(self.cache)
+    def open_cache(self, scorer: Scorer) -> Cache:
+        """The cache of what the scorer gives; to be closed."""
+        return Cache(cache_directory(self.cache), scorer.signature)
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,14 @@ class TextScores:
     signature: dict[str, str]
 
 
-def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list."""
+def score_texts(texts: Sequence[str], scorer: Scorer, options: Options, cache: Cache | None = None) -> TextScores:
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list.
+
+    `cache`: one that is open, for many calls; else that of the options is opened and closed.
+    """
     sentences, which = distinct(texts, scorer.prepare)
-    scores = score_sentences(sentences, scorer, options)
+    with contextlib.nullcontext(cache) if cache else contextlib.closing(options.open_cache(scorer)) as known:
+        scores = score_sentences(sentences, scorer, options, known)
     out_of_vocabulary = [scorer.unknown(s) for s in sentences]
     lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
     unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
@@ -79,55 +80,36 @@ def distinct(texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]) 
     return sentences, np.array([place[prepared[number[text]]] for text in texts], dtype=np.int64)
 
 
-def score_sentences(sentences: list, scorer: Scorer, options: Options) -> np.ndarray:
+def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Cache) -> np.ndarray:
     """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
-    cache = Cache(options.cache_directory, scorer.signature)
-    with contextlib.closing(cache):
-        scores = np.full(len(sentences), np.nan)
-        for i, value in cache.get(sentences).items():
-            scores[i] = value
-        missing = np.flatnonzero(np.isnan(scores)).tolist()
-        plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], options.rows)]
-        bar = tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True)
-        for batch, values in zip(plan, run([[sentences[i] for i in batch] for batch in plan], scorer, options), strict=True):
+    scores = np.full(len(sentences), np.nan)
+    for i, value in cache.get(sentences).items():
+        scores[i] = value
+    missing = np.flatnonzero(np.isnan(scores)).tolist()
+    plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], options.rows)]
+    with tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True) as bar:
+        for number, values in run([[sentences[i] for i in batch] for batch in plan], scorer, options):
+            batch = plan[number]
             refuse_not_finite(values, [sentences[i] for i in batch], options.lm)
             scores[batch] = values
             cache.put((sentences[i], v) for i, v in zip(batch, values, strict=True))
             bar.update(len(batch))
-        bar.close()
     return scores
 
 
-def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[list[float]]:
-    """The sums of each batch's log-probabilities, in order, computed here or by `nj` processes."""
+def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[tuple[int, list[float]]]:
+    """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by `nj` processes."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
-    if processes <= 1:
-        yield from (sums(scorer, batch) for batch in work)
-        return
-    context = multiprocessing.get_context("spawn")
-    threads = max(1, (os.cpu_count() or 1) // processes)
-    with context.Pool(processes, start_worker, (options, threads)) as pool:
-        yield from pool.imap(work_on, work)
+    if processes > 1:
+        yield from as_completed(sums, work, processes, options.load, f"{REMEDY} or smaller batches (--rows)")
+    else:
+        yield from enumerate(sums(scorer, batch) for batch in work)
 
 
 def sums(scorer: Scorer, batch: list) -> list[float]:
     """One log-probability a sentence."""
     return [float(values.sum()) for values in score_batch(scorer, batch)]
-
-
-WORKER: dict[str, Scorer] = {}  # a worker process's own scorer, loaded once
-
-
-def start_worker(options: Options, threads: int) -> None:
-    """Load the scorer in a new worker process."""
-    torch.set_num_threads(threads)
-    WORKER["scorer"] = options.load()
-
-
-def work_on(batch: list) -> list[float]:
-    """What a worker does with a batch."""
-    return sums(WORKER["scorer"], batch)
 
 
 def refuse_not_finite(values, sentences, lm: str) -> None:

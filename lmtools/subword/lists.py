@@ -11,7 +11,8 @@ from lmtools.errors import UserError
 from lmtools.subword import counting
 from lmtools.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 from lmtools.text import MARK, Normaliser
-from lmtools.text.blocks import Block, read_blocks, spread
+from lmtools.text.blocks import Block, read_blocks
+from lmtools.workers import spread
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
 WIDEST = 1000  # characters: a longer "word" is noise and not kept

@@ -1,23 +1,13 @@
-"""Text in blocks of whole lines, and work on blocks by several processes, with the results in their order."""
+"""Text in blocks of whole lines, as lmtools.workers spreads them over processes."""
 
-import itertools
-import multiprocessing
-import os
-import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, cannot, longest_line, stream_of, too_long
 
 NEWLINE = b"\n"
 SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
-AHEAD = 3  # blocks a process that are under way: what bounds the memory
-
-Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
 class Block(NamedTuple):
@@ -60,47 +50,3 @@ def read_blocks(paths: Sequence) -> Iterator[Block]:
             raise UserError(f"{where} ({error}); fetch or write it again") from None
         except OSError as error:
             raise cannot("read", path, error) from None
-
-
-def spread(work: Callable[[Item], Result], items: Iterable[Item], nj: int = 1) -> Iterator[Result]:
-    """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or there is but one item.
-
-    `work` is pickled once a process, so that it may hold a large vocabulary (functools.partial).
-    """
-    items = iter(items)
-    head = list(itertools.islice(items, 2))
-    items = itertools.chain(head, items)
-    if nj == 1 or len(head) < 2:
-        yield from map(work, items)
-        return
-    waiting = deque()
-    try:
-        with ProcessPoolExecutor(nj, multiprocessing.get_context("spawn"), start_worker, (work,)) as pool:
-            for item in items:
-                waiting.append(pool.submit(work_on, item))
-                if len(waiting) > AHEAD * nj:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-    except BrokenProcessPool:
-        raise UserError("a worker process was killed, perhaps for want of memory; give a lower --nj") from None
-
-
-WORKER: dict[str, Callable] = {}  # a worker process's own work
-
-
-def start_worker(work: Callable) -> None:
-    """Say in a new worker process what its work is; it ends when its parent does, however that ends."""
-    WORKER["work"] = work
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def end_with_parent() -> None:
-    """Wait for the parent's end and end this process."""
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
-def work_on(item):
-    """What a worker does with an item."""
-    return WORKER["work"](item)

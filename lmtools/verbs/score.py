@@ -77,9 +77,9 @@ def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
     """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
     form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
     scorer, sizes = options.load(), [0, 0, 0, 0]
-    with writing(args.out, scorer.signature) as add:
+    with contextlib.closing(options.open_cache(scorer)) as cache, writing(args.out, scorer.signature) as add:
         for nbest in stream(args.nbest, form):
-            flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options)
+            flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options, cache)
             add(nbest, flat.log_prob, flat.tokens)
             more = len(nbest.hyps), 1, int(flat.tokens.sum()), int(flat.unknown.sum())
             sizes = [a + b for a, b in zip(sizes, more, strict=True)]

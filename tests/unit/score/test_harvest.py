@@ -3,14 +3,12 @@
 import dataclasses
 
 import pytest
-import torch
 from lattices import random_lattice
 from lattices import sentences as of_lattice
 from toys import WORDS
 
 from lmtools.errors import UserError
 from lmtools.ngram import build
-from lmtools.score import harvest as module
 from lmtools.score.harvest import Wanted, harvest
 from lmtools.score.lattices import Settings
 from lmtools.text import Normaliser
@@ -64,12 +62,9 @@ def test_several_processes_give_the_same_in_order(settings, lattices):
     assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [dataclasses.replace(one, seconds=0.0) for one in alone]
 
 
-def test_a_worker_without_its_model_says_so(settings, lattices, monkeypatch):
-    """It does when it gets its first lattice; a pool would start a worker that fails before again and again."""
-    monkeypatch.setattr(module, "WORKER", {})
-    module.start_worker(dataclasses.replace(settings, lms={"ngram": "/no/such/model"}), Wanted(), torch.get_num_threads())
+def test_a_worker_without_its_model_says_so(settings, lattices):
     with pytest.raises(UserError, match="/no/such/model: no such language model"):
-        module.work_on(lattices[0])
+        list(harvest(lattices, dataclasses.replace(settings, lms={"ngram": "/no/such/model"}), Wanted(), nj=2))
 
 
 def test_lattices_are_taken_one_by_one(settings, lattices):

@@ -1,10 +1,8 @@
-"""Blocks of text hold the lines that read_lines gives; work that is spread comes back in order, and errors with it."""
+"""Blocks of text hold the lines that read_lines gives."""
 
 import gzip
 import io
 import lzma
-import os
-import signal
 import sys
 
 import pytest
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.text import blocks
-from lmtools.text.blocks import Block, read_blocks, spread
+from lmtools.text.blocks import Block, read_blocks
 
 PIECES = st.lists(st.sampled_from(["a", "bc", "\n", "\r\n", "\r", "é漢", "\ufeff", "\u2028", "\x85", "\x0b", " "]), max_size=30)
 
@@ -55,29 +53,3 @@ def test_what_cannot_be_read_is_named(tmp_path):
         Block("t", 7, b"fine\n\xff\n").text()
     with pytest.raises(UserError, match="t:2: not UTF-8"):
         Block("t", 1, b"\xef\xbb\xbffine\n\xff\n").text()
-
-
-def double(n: int) -> int:
-    if n == 13:
-        raise UserError("13: unlucky; take another")
-    return 2 * n
-
-
-def die(n: int) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_results_come_in_order():
-    assert list(spread(double, range(10), 2)) == list(spread(double, iter(range(10)))) == list(range(0, 20, 2))
-    assert list(spread(double, [], 2)) == []
-
-
-@pytest.mark.parametrize("nj", [1, 2])
-def test_a_users_error_passes(nj):
-    with pytest.raises(UserError, match="13: unlucky"):
-        list(spread(double, range(10, 20), nj))
-
-
-def test_a_worker_that_is_killed_is_reported():
-    with pytest.raises(UserError, match="a worker process was killed, perhaps for want of memory; give a lower --nj"):
-        list(spread(die, range(4), 2))

@@ -1,0 +1,253 @@
+"""Work by several processes: results in order, errors as they were raised, and nobody left behind or waited for, whoever is killed.
+
+Each worker has a pipe of its own, so that its end, at any moment, is the end of that pipe: with a queue that all share, as pools have it,
+a worker that is killed while it reads or writes stops the others for ever. A thread a worker in the parent sends items and takes results.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+from lmtools.errors import UserError
+
+AHEAD = 3  # items a process that are under way: what bounds the memory
+PATIENCE = 5  # seconds that a process which was killed has to be gone
+REMEDY = "give fewer processes (a lower --nj)"
+DIE_WITH_PARENT = 1  # Linux's PR_SET_PDEATHSIG
+CONTEXT = multiprocessing.get_context("spawn")
+
+Item, Result = TypeVar("Item"), TypeVar("Result")
+
+
+def spread(work: Callable, items: Iterable[Item], nj: int = 1, load: Callable | None = None, remedy: str = REMEDY) -> Iterator[Result]:
+    """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or there is but one item.
+
+    `work` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()` returns, called once a process, is
+    its first argument. An item is taken when it is needed, AHEAD * nj at most before their results are. An exception of `work` is raised
+    here in the place of its result; UserError, within seconds, when a worker is killed: what died, and the `remedy`.
+    """
+    items = iter(items)
+    head = list(itertools.islice(items, 2 if nj > 1 else 0))
+    items = itertools.chain(head, items)
+    if len(head) < 2:
+        yield from map(bound(work, load), items)
+    else:
+        yield from (result for _, result in numbered(work, items, nj, load, remedy, ordered=True))
+
+
+def as_completed(work: Callable, items: Iterable[Item], nj: int, load: Callable | None = None, remedy: str = REMEDY) -> Iterator[tuple]:
+    """Pairs (number of the item from 0, `work` of it) in the order in which `nj` processes finish them; else as `spread`.
+
+    All results that are there when a worker dies come before the error.
+    """
+    yield from numbered(work, items, nj, load, remedy, ordered=False)
+
+
+def bound(work: Callable, load: Callable | None) -> Callable:
+    """`work` with what `load()` returns as its first argument."""
+    return partial(work, load()) if load else work
+
+
+def numbered(work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool) -> Iterator[tuple[int, Any]]:
+    """Pairs (number of the item, its result) by `nj` processes."""
+    waiting: dict[Future, int] = {}
+    with Pool(work, nj, load, remedy) as pool:
+        for number, item in enumerate(items):
+            waiting[pool.submit(item)] = number
+            yield from finished(waiting, AHEAD * nj, ordered)
+        yield from finished(waiting, 0, ordered)
+
+
+def finished(waiting: dict[Future, int], most: int, ordered: bool) -> Iterator[tuple[int, Any]]:
+    """What is done of the work `waiting` (`ordered`: from its beginning), and more until at most `most` waits; results before errors."""
+    while waiting:
+        some = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
+        if len(waiting) > most:
+            wait(some, return_when=FIRST_COMPLETED)
+        done = [future for future in some if future.done()]
+        if not done:
+            return
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            yield waiting.pop(future), future.result()
+
+
+class Pool:
+    """At most `nj` processes, one started with each of the first items; on leaving all are ended, without waiting for their work.
+
+    Arguments are those of `spread`. When one dies, all are ended, and all work that is not done fails with the same UserError.
+    """
+
+    def __init__(self, work: Callable, nj: int, load: Callable | None = None, remedy: str = REMEDY):
+        self.nj, self.remedy = nj, remedy
+        self.content = pickle.dumps((work, load), pickle.HIGHEST_PROTOCOL)
+        self.todo: queue.SimpleQueue = queue.SimpleQueue()
+        self.workers: list[Worker] = []
+        self.lock, self.death = threading.Lock(), None
+
+    def __enter__(self) -> "Pool":
+        return self
+
+    def __exit__(self, *error) -> None:
+        for worker in self.workers:
+            worker.process.kill()
+            self.todo.put(None)
+        for worker in self.workers:
+            worker.thread.join(PATIENCE)
+            worker.process.join(PATIENCE)
+            worker.connection.close()
+
+    def submit(self, item) -> Future:
+        """The future result of `work` of the item."""
+        if len(self.workers) < self.nj:
+            try:
+                self.workers.append(Worker(self))
+            except OSError as error:
+                raise UserError(f"cannot start a worker process: {error.strerror}; {self.remedy}") from None
+        future = Future()
+        self.todo.put((future, item))
+        return future
+
+    def lost(self, worker: "Worker") -> UserError:
+        """What to say of the first worker that died; the others are ended, so that nobody waits for their results."""
+        with self.lock:
+            if self.death is None:
+                worker.process.join(PATIENCE)
+                self.death = UserError(f"worker process {worker.process.pid} {ended(worker.process.exitcode)}; {self.remedy}")
+                for other in self.workers:
+                    other.process.kill()
+        return self.death
+
+
+def ended(status: int | None) -> str:
+    """How a process ended, in words; a negative status is that of a signal."""
+    if status is None or status >= 0:
+        return "ended by itself" + (f" with status {status}" if status else "")
+    try:
+        name = f"{signal.Signals(-status).name} ({-status})"
+    except ValueError:
+        name = f"signal {-status}"
+    return f"was killed by {name}" + (", perhaps for want of memory" if -status == signal.SIGKILL else "")
+
+
+class Worker:
+    """A process, and the thread here that gives it items of the pool's queue and takes the results."""
+
+    def __init__(self, pool: Pool):
+        self.pool, self.told = pool, False
+        # the user's number of threads, or an even share of the processors; a parent's end is told to the children of its main thread only
+        threads = None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)
+        in_main = threading.current_thread() is threading.main_thread()
+        self.connection, theirs = CONTEXT.Pipe()
+        self.process = CONTEXT.Process(target=serve, args=(theirs, os.getpid() if in_main else None, threads), daemon=True)
+        with without_interrupts():
+            self.process.start()
+        theirs.close()  # or its end would not be the end of the pipe
+        self.thread = threading.Thread(target=self.relay, daemon=True)
+        self.thread.start()
+
+    def relay(self) -> None:
+        """Have the process do one piece of work after the other until there is none."""
+        while task := self.pool.todo.get():
+            future, item = task
+            try:
+                future.set_result(self.result(item))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def result(self, item):
+        """What the process makes of an item."""
+        if self.pool.death:
+            raise self.pool.death
+        message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+        try:
+            if not self.told:
+                self.connection.send_bytes(self.pool.content)
+                self.told = True
+            self.connection.send_bytes(message)
+            answer = self.connection.recv_bytes()
+        except (EOFError, OSError):
+            raise self.pool.lost(self) from None
+        good, value = pickle.loads(answer)
+        if good:
+            return value
+        error, trace = value
+        raise error from RuntimeError(f"in worker process {self.process.pid}:\n{trace}")
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not even while Python starts in them."""
+    resource_tracker.ensure_running()  # starting it, which the first process would do, lets interrupts through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def serve(connection, parent: int | None, threads: int | None) -> None:
+    """What a worker process does: read what its work is, then answer one item after the other, until the pipe ends."""
+    end_with_parent(parent)
+    with contextlib.suppress(EOFError, OSError):
+        content = connection.recv_bytes()
+        try:
+            act = prepared(content, threads)
+        except Exception as error:  # a model that cannot be loaded: said in the place of the first result
+            act = partial(fail, error)
+        while True:
+            connection.send_bytes(answered(act, connection.recv_bytes()))
+
+
+def end_with_parent(parent: int | None) -> None:
+    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as soon as a thread may run."""
+    if parent is not None and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before the call
+            os._exit(1)
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+
+
+def wait_for_parent() -> None:
+    """Wait for the parent's end and end this process."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def prepared(content: bytes, threads: int | None) -> Callable:
+    """The work that the pickled `content` says, ready to be called with an item; torch, where the work brings it along, uses `threads`."""
+    work, load = pickle.loads(content)
+    if threads and "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+    return bound(work, load)
+
+
+def fail(error: Exception, item) -> None:
+    """Work that cannot be done."""
+    raise error
+
+
+def answered(act: Callable, message: bytes) -> bytes:
+    """The pickled answer to a pickled item: (True, result), or (False, (exception, its traceback as text))."""
+    try:
+        return pickle.dumps((True, act(pickle.loads(message))), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        trace = traceback.format_exc()
+        try:
+            answer = pickle.dumps((False, (error, trace)))
+            pickle.loads(answer)  # not every exception survives it
+            return answer
+        except Exception:
+            return pickle.dumps((False, (RuntimeError(f"{type(error).__name__}: {error}"), trace)))

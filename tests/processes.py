@@ -1,0 +1,49 @@
+"""What tests that kill processes share: who is there, and who is gone."""
+
+import contextlib
+import time
+from pathlib import Path
+
+PATIENCE = 20  # seconds until what should end in a few is taken for hanging
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that waits to be collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def gone(pids, seconds=PATIENCE) -> bool:
+    until = time.monotonic() + seconds
+    while any(map(alive, pids)):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes under `pid`."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+    found, todo = [], [pid]
+    while todo:
+        todo += parents.get(todo.pop(), [])
+        found += [one for one in todo if one not in found]
+    return found
+
+
+def workers_of(pid: int) -> list[int]:
+    """The worker processes under `pid`, without the helper that Python starts beside them."""
+    return [one for one in descendants(pid) if b"spawn_main" in command(one)]
+
+
+def command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,102 @@
+"""Verbs whose processes are killed: one line, status 1, within seconds, and nobody left; what was computed stays in the cache."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from lattices import random_lattice
+from processes import PATIENCE, descendants, gone, workers_of
+from toys import WORDS, sentences
+
+from lmtools.formats import jsonl
+from lmtools.formats.lattices import slf
+from lmtools.types import Hypothesis, NBest
+
+ROOT = Path(__file__).parents[3]
+# the verbs as they are, but that little work is worth a process and a block of text is small
+SCRIPT = "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import main; sys.exit(main(sys.argv[1:]))"
+SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
+VERBS = {
+    "score": "score --lm {lm}/masked --nbest n.jsonl --out out --cache cache --rows 1 --nj 2",
+    "ppl": "ppl --lm {lm}/masked --text text --out out --cache cache --rows 1 --nj 2",
+    "rescore": "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out out --nj 2",
+    "corpus": "corpus --text text --subword {lm}/../sw --out out --nj 2",
+    "subword": "subword --text text --type word --out out --nj 2",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """More work than a minute holds."""
+    home = tmp_path_factory.mktemp("kills")
+    lines = sentences(100_000, 1)
+    (home / "text").write_text("\n".join(lines) + "\n")
+    jsonl.write([NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines[:30_000])], home / "n.jsonl")
+    lattice = random_lattice(3, words=WORDS[:4])
+    slf.write((dataclasses.replace(lattice, utt=f"u{n}") for n in range(3000)), str(home / "lattices"))
+    return home
+
+
+class Verb:
+    """A running verb with two workers."""
+
+    def __init__(self, name: str, home: Path, lm: Path):
+        script = SCRIPT.format(SCORING if name in ("score", "ppl") else "pass")
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self.out = home / "out"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", script, *VERBS[name].format(lm=lm).split()],
+            text=True, cwd=home, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def __enter__(self):
+        until = time.monotonic() + 6 * PATIENCE
+        while len(workers_of(self.process.pid)) < 2 and time.monotonic() < until and self.process.poll() is None:
+            time.sleep(0.02)
+        assert len(workers_of(self.process.pid)) == 2, self.process.communicate()
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+@pytest.mark.parametrize("pause", [0.0, 5.0])  # as soon as the workers are there, and when they have their models
+@pytest.mark.parametrize("name", VERBS)
+def test_a_worker_is_killed(home, trained, name, pause):
+    with Verb(name, home, trained["masked"].parent) as verb:
+        time.sleep(pause)
+        everybody, victim = descendants(verb.process.pid), workers_of(verb.process.pid)[1]
+        assert verb.process.poll() is None and len(workers_of(verb.process.pid)) == 2, "it ended before"
+        os.kill(victim, signal.SIGKILL)
+        _, said = verb.process.communicate(timeout=PATIENCE)
+        assert verb.process.returncode == 1 and gone(everybody, 5)
+        cause = f"worker process {victim} was killed by SIGKILL (9), perhaps for want of memory; give fewer processes (a lower --nj)"
+        assert f": {cause}" in said and said.count("\n") == 1 and not verb.out.exists()
+
+
+@pytest.mark.parametrize("pause", [0.0, 5.0])
+@pytest.mark.parametrize("name", ["score", "rescore", "corpus"])
+def test_the_parent_is_killed(home, trained, name, pause):
+    with Verb(name, home, trained["masked"].parent) as verb:
+        time.sleep(pause)
+        everybody = descendants(verb.process.pid)
+        os.kill(verb.process.pid, signal.SIGKILL)
+        assert gone(everybody, 5)
+
+
+@pytest.mark.parametrize("pause", [0.0, 5.0])
+@pytest.mark.parametrize("name", ["score", "rescore", "corpus"])
+def test_an_interrupt_is_silent(home, trained, name, pause):
+    with Verb(name, home, trained["masked"].parent) as verb:
+        time.sleep(pause)
+        everybody = descendants(verb.process.pid)
+        os.killpg(verb.process.pid, signal.SIGINT)
+        printed = verb.process.communicate(timeout=PATIENCE)
+        assert verb.process.returncode == 130 and printed == ("", "") and gone(everybody, 5) and not verb.out.exists()
