@@ -30,8 +30,9 @@ def digest(tree: Mapping) -> str:
 
 
 def sealed(tree: Mapping) -> dict:
-    """`tree` with its seal."""
-    return {SEAL: digest(tree), **tree}
+    """`tree` with its seal, in place of one that it has."""
+    rest = {name: value for name, value in tree.items() if name != SEAL}
+    return {SEAL: digest(rest), **rest}
 
 
 def sealed_yaml(text: str) -> str:
