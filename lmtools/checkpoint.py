@@ -4,66 +4,120 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
+import yaml
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from lmtools.config import build, dump, load_yaml
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, atomic_text, sha256
+from lmtools.files import atomic_path, atomic_text, cannot, sha256
 from lmtools.lm import LanguageModel
+from lmtools.seal import SEAL, Damaged, digest, sealed, sealed_yaml, unsealed
 from lmtools.settings import Settings
 from lmtools.subword import load_subword
 
 WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.yaml"
+REMEDY = "copy the model directory again, or run the same lmtools train command again, which mends it or trains anew"
 
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
-    """Write tensors and JSON-able metadata as one safetensors file, atomically."""
+    """Write tensors and JSON-able metadata as one safetensors file, atomically; the metadata hold a digest of all, and a seal."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    said = json.dumps(sealed({**metadata, "tensors": tensors_digest(tensors)}))
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, {"lmtools": json.dumps(metadata)})  # one key: safetensors writes several in any order
+        try:
+            save_file(tensors, temporary, {"lmtools": said})  # one key: safetensors writes several in any order
+        except SafetensorError as error:
+            raise cannot("write", path, operating_system_error(error)) from None
+
+
+def operating_system_error(error: SafetensorError) -> OSError:
+    """What the operating system said, of which safetensors keeps the text only."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(None, " ".join(str(error).split()))
+
+
+def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
+    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the order of the tensors in their file."""
+    made = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        made.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        made.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return made.hexdigest()
 
 
 @contextlib.contextmanager
-def opened(path):
-    """A safetensors file for reading; UserError if it is missing or damaged."""
+def opened(path) -> Iterator[tuple]:
+    """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if it is missing."""
     try:
         with safe_open(path, framework="pt") as stream:
-            yield stream
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
-        raise UserError(f"{path}: not a readable safetensors file ({error}); train again or copy it again") from None
+            said = json.loads(stream.metadata()["lmtools"])
+            if "tensors" in said:  # no file of an older version
+                said = {SEAL: said[SEAL], **said}
+            yield stream, unsealed(said, path, REMEDY)
+    except FileNotFoundError as error:
+        raise cannot("read", path, OSError(error.errno or 2, os.strerror(error.errno or 2))) from None
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise Damaged(f"{path}: not a readable safetensors file ({' '.join(str(error).split())}); {REMEDY}") from None
+
+
+def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
+    """The tensors of a safetensors file by name, and its metadata; Damaged unless they are what was written."""
+    with opened(path) as (stream, said):
+        tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (no mapping)
+    if "tensors" in said and said["tensors"] != tensors_digest(tensors):
+        raise Damaged(f"{path}: damaged (its tensors are not those that were written); {REMEDY}")
+    return tensors, said
 
 
 def load_tensors(path) -> dict[str, torch.Tensor]:
     """The tensors of a safetensors file by name."""
-    with opened(path) as stream:
-        names = stream.keys()
-        return {name: stream.get_tensor(name) for name in names}
+    return load_checked(path)[0]
 
 
 def load_metadata(path) -> dict:
     """The metadata that `save_tensors` wrote."""
-    with opened(path) as stream:
-        return json.loads((stream.metadata() or {}).get("lmtools", "{}"))
+    with opened(path) as (_, said):
+        return said
 
 
 def prepare(directory, settings: Settings, subword) -> None:
     """Make `directory` a model directory of `settings` that lacks only its weights."""
-    directory = Path(directory)
+    directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword")
     with atomic_text(directory / CONFIG) as stream:
-        stream.write(dump(settings))
-        stream.write(f"vocabulary: {{size: {subword.size}, hash: {subword.hash}}}\n")
+        stream.write(sealed_yaml(text))
+
+
+def config_text(settings: Settings, subword) -> str:
+    """What config.yaml says, without its seal."""
+    return f"{dump(settings)}vocabulary: {{size: {subword.size}, hash: {subword.hash}}}\n"
+
+
+def is_prepared(directory, settings: Settings, subword) -> bool:
+    """Whether the directory has what `prepare` wrote, undamaged."""
+    try:
+        written = load_subword(Path(directory) / "subword").hash
+        return written == subword.hash and read_config(directory) == yaml.safe_load(config_text(settings, subword))
+    except UserError:
+        return False
+
+
+def read_config(directory) -> dict:
+    """What config.yaml of a model directory says, its seal checked."""
+    path = Path(directory) / CONFIG
+    return unsealed(load_yaml(path), path, REMEDY, warn=False)  # the weights say what it has to be
 
 
 def read_settings(directory) -> tuple[Settings, dict]:
     """The settings of a model directory and its `vocabulary` (size, hash)."""
-    path = Path(directory) / CONFIG
-    tree = load_yaml(path)
+    path, tree = Path(directory) / CONFIG, read_config(directory)
     vocabulary = tree.pop("vocabulary", None)
     if not isinstance(vocabulary, dict):
         raise UserError(f"{path}: no vocabulary; this is not the directory of a neural language model")
@@ -84,8 +138,8 @@ def shared_tensors(lm: LanguageModel, tensors: Mapping[str, torch.Tensor]) -> di
 
 
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
-    """Write the weights into a prepared model directory."""
-    save_tensors(state_dict(lm), Path(directory) / WEIGHTS, **metadata)
+    """Write the weights into a prepared model directory; their metadata say which config.yaml they belong to."""
+    save_tensors(state_dict(lm), Path(directory) / WEIGHTS, config=digest(read_config(directory)), **metadata)
 
 
 def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> None:
@@ -102,17 +156,26 @@ def load_model(directory) -> tuple[LanguageModel, object]:
     subword = load_subword(Path(directory) / "subword")
     if subword.hash != vocabulary.get("hash"):
         raise UserError(f"{directory}/subword: not the vocabulary that the model was trained with; copy the whole model directory again")
-    path = Path(directory) / WEIGHTS
     lm = LanguageModel(settings, subword.size, words=subword.words)
-    load_state(lm, load_tensors(path), path)
+    load_state(lm, load_weights(directory)[0], Path(directory) / WEIGHTS)
     return lm.eval(), subword
+
+
+def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
+    """The weights of a model directory by name, and their metadata; Damaged unless as they were written, and of its config.yaml."""
+    path = Path(directory) / WEIGHTS
+    tensors, said = load_checked(path)
+    if said.get("config", "") not in ("", digest(read_config(directory))):
+        raise Damaged(f"{path}: belongs to another {CONFIG} than the one beside it (of another training); {REMEDY}")
+    return tensors, said
 
 
 def model_hash(directory) -> str:
     """Identifies a model by its weights, settings and vocabulary; the same after a move or a copy."""
     settings, vocabulary = read_settings(directory)
     made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
-    parts = (*made_of, vocabulary["hash"], sha256(Path(directory) / WEIGHTS))
+    path = Path(directory) / WEIGHTS
+    parts = (*made_of, vocabulary["hash"], load_metadata(path).get("tensors") or sha256(path))
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -122,6 +185,7 @@ class Progress:
 
     step: int = 0
     best: float | None = None  # the lowest validation loss so far, nats a token
+    best_step: int | None = None  # where it was measured; None in files of older versions
     worse: int = 0  # validations since then
     shrunk: int = 0  # how often a plateau has lowered the learning rate
     tokens: int = 0
@@ -140,7 +204,7 @@ def save_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer
 def load_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer) -> Progress:
     """Put the saved weights and optimiser state back; returns how far the training was."""
     path = Path(directory) / STATE
-    tensors = load_tensors(path)
+    tensors, said = load_checked(path)
     load_state(lm, {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}, path)
     state: dict[int, dict] = {}
     for name, tensor in tensors.items():
@@ -149,10 +213,10 @@ def load_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer
             index, _, field = rest.partition(".")
             state.setdefault(int(index), {})[field] = tensor
     optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
-    return Progress(**load_metadata(path)["progress"])
+    return Progress(**said["progress"])
 
 
 def training_metadata(directory) -> dict | None:
-    """The metadata (fingerprint, progress) of a saved training, or None where there is none."""
+    """The metadata (fingerprint, progress) of a saved training, or None where there is none; Damaged where it cannot go on from there."""
     path = Path(directory) / STATE
-    return load_metadata(path) if path.exists() else None
+    return load_checked(path)[1] if path.exists() else None

@@ -1,5 +1,6 @@
 """Binarised text: one file of token ids with sentence offsets, read through a memory map."""
 
+import hashlib
 import itertools
 import json
 import shutil
@@ -16,7 +17,8 @@ import numpy as np
 from lmtools import __version__
 from lmtools.config import build
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, cannot
+from lmtools.files import atomic_path, cannot, sha256
+from lmtools.seal import SEAL, Damaged, digest, say_unchecked, sealed, unsealed
 from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
 from lmtools.text.blocks import Block, read_blocks
@@ -25,6 +27,7 @@ from lmtools.workers import spread
 MAGIC = b"lmtools-corpus-1\n"
 ALIGNMENT = 64  # bytes
 OFFSET = np.dtype("<i8")
+REMEDY = "write it again with lmtools corpus"
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,11 @@ class Header:
     model: int  # bytes of the subword model's content, which follows
     version: str
     sources: list[str]
+    content: str | None = None  # SHA-256 of model, offsets and ids; None in files of older versions
 
     def dumps(self) -> bytes:
-        """Magic line and JSON line, padded with spaces to a multiple of ALIGNMENT bytes."""
-        text = MAGIC + json.dumps(asdict(self)).encode()
+        """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT bytes."""
+        text = MAGIC + json.dumps(sealed(asdict(self))).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
 
@@ -78,7 +82,7 @@ class Corpus:
         middle = first + OFFSET.itemsize * (header.sentences + 1)
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
         if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
-            raise UserError(f"{path}: the file is torn ({len(data)} bytes); write it again with lmtools corpus")
+            raise Damaged(f"{path}: the file is torn ({len(data)} bytes); {REMEDY}")
         model, offsets, ids = data[start : start + header.model], data[first:middle].view(OFFSET), data[middle:].view(header.dtype)
         return cls(Path(path), header, model, offsets, ids)
 
@@ -115,6 +119,18 @@ class Corpus:
         """The subword model that made the ids, from the file itself."""
         return assemble(VOCABULARIES[self.header.scheme], self.model.tobytes(), self.header.normaliser, self.vocabulary_hash, self.path)
 
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 that stands for all that the file says, read in whole; Damaged where it is not as it was written."""
+        if self.header.content is None:  # of an older version
+            say_unchecked(str(self.path))
+            ends, highest = self.offsets[[0, -1]].tolist(), int(self.ids.max(initial=0))
+            if ends != [0, self.tokens] or self.lengths.min(initial=0) < 0 or highest >= self.header.size:
+                raise Damaged(f"{self.path}: damaged (its offsets or ids lie outside the file or the vocabulary); {REMEDY}")
+            return sha256(self.path)
+        if content_digest(*(hashlib.sha256(part) for part in (self.model, self.offsets, self.ids))) != self.header.content:
+            raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
+        return digest(asdict(self.header))
+
     def check(self, subword: Subword) -> "Corpus":
         """This corpus, if `subword` made its ids; else UserError."""
         if self.vocabulary_hash != subword.hash:
@@ -135,11 +151,31 @@ def read_header(path) -> tuple[Header, int]:
     except OSError as error:
         raise cannot("read", path, error) from None
     try:
-        header = build(Header, json.loads(line), path)
+        tree = json.loads(line)
+        header = build(Header, unsealed(tree, path, REMEDY, warn=False), path)
         np.dtype(header.dtype)
-    except (ValueError, TypeError):
-        raise UserError(f"{path}:2: the file is torn in its header; write it again with lmtools corpus") from None
+        if (header.content is None) != (SEAL not in tree):
+            raise ValueError
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise Damaged(f"{path}:2: the file is torn in its header; {REMEDY}") from None
     return header, len(MAGIC) + len(line)
+
+
+def content_digest(model, offsets, ids) -> str:
+    """Hexadecimal SHA-256 of a corpus's content out of the digests of its parts."""
+    return hashlib.sha256(b"".join(part.digest() for part in (model, offsets, ids))).hexdigest()
+
+
+class Hashed:
+    """A file for writing that knows the SHA-256 of what was written."""
+
+    def __init__(self, stream):
+        self.stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, array: np.ndarray) -> None:
+        """Append the bytes of an array."""
+        self.sha256.update(array)
+        self.stream.write(array)
 
 
 class Encoded(NamedTuple):
@@ -158,7 +194,8 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     """
     dtype = np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
     total, longest = Counter(), 0
-    with atomic_path(out) as whole, scratch(whole) as ids, scratch(whole) as offsets:
+    with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
+        ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
         for made in spread(partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj):
             ids.write(made.ids)
@@ -170,8 +207,9 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
             raise UserError(f"{sources[0]}: no sentence in the text; give text with one sentence a line")
         made = {"vocabulary": subword.hash, "scheme": subword.scheme, "size": subword.size, "normaliser": subword.normaliser}
         text = {**total, "longest": longest, "sources": [str(source) for source in sources]}
-        header = Header(dtype=dtype.str, model=len(subword.content), version=__version__, **made, **text)
-        join(whole, header.dumps() + subword.content + bytes(padding(len(subword.content))), offsets, ids)
+        content = content_digest(hashlib.sha256(subword.content), offsets.sha256, ids.sha256)
+        header = Header(dtype=dtype.str, model=len(subword.content), version=__version__, content=content, **made, **text)
+        join(whole, header.dumps() + subword.content + bytes(padding(len(subword.content))), offset_file, id_file)
     return Corpus.open(out)
 
 

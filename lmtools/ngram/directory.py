@@ -1,5 +1,6 @@
 """From text to an n-gram model's directory."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -7,10 +8,12 @@ from lmtools import __version__
 from lmtools.config import dump, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, sha256
+from lmtools.lock import locked
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
 from lmtools.ngram.programs import Programs, Report
 from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, Sentences, only_known
+from lmtools.seal import sealed_yaml
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -36,11 +39,13 @@ def build(
     """
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
-    guard(out)
     programs = Programs.find(kenlm)
     sentences = Sentences(texts, tokeniser(tokens, closed))
     by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
-    with atomic_directory(out, CONFIG) as directory:
+    with contextlib.ExitStack() as held:
+        held.enter_context(locked(out))
+        guard(out)
+        directory = held.enter_context(atomic_directory(out, CONFIG))
         if by_lmplz:
             occurrences, report = estimate_on_disk(sentences, order, directory, programs, memory)
         else:
@@ -64,7 +69,7 @@ def build(
             version=__version__,
             unknown=UNKNOWN if closed else None,
         )
-        (directory / CONFIG).write_text(dump(description), encoding="utf-8")
+        (directory / CONFIG).write_text(sealed_yaml(dump(description)), encoding="utf-8")
     return description
 
 

@@ -16,6 +16,7 @@ from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, cannot, raw_lines, sha256
 from lmtools.ngram.sentences import RESERVED
+from lmtools.seal import unsealed
 from lmtools.subword import Subword, load_subword
 
 CONFIG = "config.yaml"
@@ -51,7 +52,7 @@ class Description:
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
             raise UserError(f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or a KenLM file")
-        return build(cls, tree, path)
+        return build(cls, unsealed(tree, path, "copy the directory again, or estimate it again with lmtools ngram"), path)
 
 
 class NgramModel:

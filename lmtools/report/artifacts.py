@@ -1,14 +1,15 @@
 """Single artifacts of an experiment as they lie in its directory; a damaged one is a UserError that names it."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from lmtools import seal
 from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
+from lmtools.seal import parse_json, unsealed
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
@@ -39,7 +40,8 @@ def read_models(home: Path) -> dict[str, str]:
 
 def read_configs(home: Path) -> dict[str, dict]:
     """The config.yaml of each language model."""
-    return {path.parent.name: load_yaml(path) for path in by_name(home.glob("lm/*/config.yaml"))}
+    paths = by_name(home.glob("lm/*/config.yaml"))
+    return {path.parent.name: unsealed(load_yaml(path), path, "train again or copy it again", warn=False) for path in paths}
 
 
 def read_metrics(path: Path) -> list[dict]:
@@ -47,25 +49,19 @@ def read_metrics(path: Path) -> list[dict]:
     lines = [(number, line) for number, line in read_lines(path) if line.strip()]
     if lines and not lines[-1][1].endswith("}"):
         lines.pop()
-    return [parse(line, f"{path}:{number}", "train the model again") for number, line in lines]
+    return [parse_json(line, f"{path}:{number}", "train the model again") for number, line in lines]
+
+
+def read_manifest(path: Path) -> dict:
+    """The JSON object in the manifest of a stage, which has no seal: a recipe hashes what its stages write."""
+    return parse_json(read_bytes(path), path, "run the stage again")
 
 
 def read_json(path: Path, key: str | None = None) -> dict:
-    """The JSON object in `path`; UserError if it is none or lacks `key`."""
-    tree = parse(read_bytes(path), path, "write it again")
+    """The JSON object in `path`; UserError if it is none, was damaged or lacks `key`."""
+    tree = seal.read_json(path)
     if key and key not in tree:
         raise UserError(f"{path}: has no {key!r}; write it again")
-    return tree
-
-
-def parse(content, where, remedy: str) -> dict:
-    """The JSON object that `content` spells; UserError otherwise."""
-    try:
-        tree = json.loads(content)
-    except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}); {remedy}") from None
-    if not isinstance(tree, dict):
-        raise UserError(f"{where}: expected a JSON object; {remedy}")
     return tree
 
 

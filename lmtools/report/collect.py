@@ -10,7 +10,17 @@ import numpy as np
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists, scores
-from lmtools.report.artifacts import by_name, numbered, read_configs, read_json, read_lattices, read_metrics, read_models, read_ppl
+from lmtools.report.artifacts import (
+    by_name,
+    numbered,
+    read_configs,
+    read_json,
+    read_lattices,
+    read_manifest,
+    read_metrics,
+    read_models,
+    read_ppl,
+)
 from lmtools.report.names import ordered
 from lmtools.rescore import Weights, load, set_hash
 from lmtools.rescore.features import column_of, summed
@@ -91,7 +101,7 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
         raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
     systems = read_systems(home)
     samples, dropped = read_samples([Path(path) for path in nbests] or found(home), systems)
-    stages = [read_json(path) for path in numbered(home / "stages")]
+    stages = [read_manifest(path) for path in numbered(home / "stages")]
     speed = home / "bench/speed.json"
     parts = {
         "systems": {name: keep(system, samples) for name, system in systems.items()},

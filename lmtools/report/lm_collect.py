@@ -8,7 +8,7 @@ from pathlib import Path
 from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import numbered, read_configs, read_json, read_metrics, read_ppl
+from lmtools.report.artifacts import numbered, read_configs, read_json, read_manifest, read_metrics, read_ppl
 from lmtools.report.collect import default_title
 from lmtools.report.lm_models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
 
@@ -79,7 +79,7 @@ def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
     """The language-modelling experiment in directory `home`."""
     if not home.is_dir():
         raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
-    stages = [read_json(path) for path in numbered(home / "stages")]
+    stages = [read_manifest(path) for path in numbered(home / "stages")]
     bench = read_json(home / BENCH, "rows") if (home / BENCH).exists() else None
     models = read_lms(home, {row["name"]: row for row in bench["rows"]} if bench else {})
     grids, missing = read_grids(home, models)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import numbered, read_json
+from lmtools.report.artifacts import numbered, read_json, read_manifest
 from lmtools.report.collect import default_title
 from lmtools.report.lm_collect import read_lms
 from lmtools.report.lm_models import Model
@@ -120,7 +120,7 @@ def collect_sts(home: Path, title: str | None = None) -> StsExperiment:
     """The experiment of semantic textual similarity in directory `home`."""
     if not home.is_dir():
         raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
-    stages = [read_json(path) for path in numbered(home / "stages")]
+    stages = [read_manifest(path) for path in numbered(home / "stages")]
     judged, dropped = read_judged(home)
     models = read_lms(home, {})
     speed = read_json(home / SPEED, "rows") if (home / SPEED).exists() else None

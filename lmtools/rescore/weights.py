@@ -1,6 +1,5 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
-from lmtools.files import atomic_text, read_bytes
+from lmtools.seal import read_json, write_json
 
 KEYS = {"metric": str, "features": dict, "reference": str, "dev": dict, "search": dict, "version": str}
 DEV = {"path": str, "sha256": str, "utterances": int, "first_pass": float}
@@ -46,18 +45,13 @@ def save(weights: Weights, path) -> None:
     dev = {name: getattr(weights.dev, name) for name in DEV} | {weights.metric: weights.dev.score}
     tree = {name: getattr(weights, name) for name in KEYS}
     tree |= {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
-    with atomic_text(path) as out:
-        json.dump(tree, out, ensure_ascii=False, indent=1, allow_nan=False)
-        out.write("\n")
+    write_json(tree, path, allow_nan=False)
 
 
 def load(path) -> Weights:
     """The weights in `path`; UserError for keys that are missing, unknown or of another type."""
     remedy = "write it again with lmtools tune"
-    try:
-        tree = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: not JSON ({error}); {remedy}") from None
+    tree = read_json(path, remedy)
     shaped(tree, KEYS, path, "the file", remedy)
     metric = tree["metric"]
     if metric not in METRICS:

@@ -9,6 +9,7 @@ import yaml
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_directory
+from lmtools.seal import sealed_yaml
 from lmtools.text import MARK, Normaliser
 
 PAD, EOS, UNK, BOS, MASK = range(5)
@@ -128,4 +129,4 @@ class Subword:
             description = {"scheme": self.scheme, "size": self.size, "hash": self.hash}
             if self.left_out:
                 description["left_out"] = self.left_out._asdict()
-            (temporary / DESCRIPTION).write_text(yaml.safe_dump(description, sort_keys=False), encoding="utf-8")
+            (temporary / DESCRIPTION).write_text(sealed_yaml(yaml.safe_dump(description, sort_keys=False)), encoding="utf-8")

@@ -6,6 +6,7 @@ from pathlib import Path
 from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
+from lmtools.seal import unsealed
 from lmtools.subword.base import DESCRIPTION, Subword, room
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import Bpe, Unigram, scheme_of
@@ -49,7 +50,7 @@ def spelled(pieces: Subword, words_dir) -> Spelled:
         raise UserError(f"{words_dir}: a {words.scheme} vocabulary; --words takes a directory that lmtools subword --type word made")
     if words.normaliser != pieces.normaliser:
         raise UserError(f"{words_dir}: its text was normalised in another way; give the same options of the normaliser")
-    share = (load_yaml(Path(words_dir) / DESCRIPTION).get("left_out") or {}).get("share") or 0.0
+    share = (described(words_dir).get("left_out") or {}).get("share") or 0.0
     unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
     return Spelled(Spelled.joined(pieces, words, unknown), pieces.normaliser)
 
@@ -77,12 +78,17 @@ def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, 
 
 def load_subword(directory) -> Subword:
     """The subword model in `directory`; UserError if there is none, it is damaged, or its files do not belong together."""
-    path = Path(directory)
-    description = load_yaml(path / DESCRIPTION)
+    path, description = Path(directory), described(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:
         raise UserError(f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of {', '.join(VOCABULARIES)}")
     return assemble(kind, read_bytes(path / kind.file), Normaliser.load(path), description.get("hash"), path)
+
+
+def described(directory) -> dict:
+    """What a subword model's directory says of itself; UserError where that was damaged."""
+    path = Path(directory) / DESCRIPTION
+    return unsealed(load_yaml(path), path, "copy the directory again, or write it again with lmtools subword", warn=False)
 
 
 def assemble(kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source) -> Subword:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import atomic_text, cannot, read_lines
 
 
 class Log:
@@ -16,14 +16,18 @@ class Log:
         self.path, self.total, self.name = Path(directory) / "metrics.jsonl", total, name
         keep = [line for _, line in read_lines(self.path)] if step and self.path.exists() else []
         with atomic_text(self.path) as stream:
-            stream.writelines(line + "\n" for line in keep if line.endswith("}") and json.loads(line)["step"] <= step)
+            stream.writelines(line + "\n" for line in keep if is_before(line, step))
         terminal = sys.stderr.isatty()
         self.bar = tqdm(total=total, initial=step, desc=name, unit="step", dynamic_ncols=True) if terminal else None
 
     def metrics(self, line: str, **values) -> None:
         """Append one line of metrics and show it."""
-        with open(self.path, "a") as stream:
-            stream.write(json.dumps({key: round(v, 6) if isinstance(v, float) else v for key, v in values.items()}) + "\n")
+        made = json.dumps({key: round(v, 6) if isinstance(v, float) else v for key, v in values.items()})
+        try:
+            with open(self.path, "a") as stream:
+                stream.write(made + "\n")
+        except OSError as error:
+            raise cannot("write", self.path, error) from None
         self.say(f"step {values['step']}/{self.total} {line}")
 
     def say(self, line: str) -> None:
@@ -42,6 +46,14 @@ class Log:
         """Take the bar away."""
         if self.bar is not None:
             self.bar.close()
+
+
+def is_before(line: str, step: int) -> bool:
+    """Whether a line of metrics.jsonl is whole, and of this step or one before."""
+    try:
+        return json.loads(line)["step"] <= step
+    except (ValueError, KeyError, TypeError):  # a crash or a full disk cut it short
+        return False
 
 
 class Silence:

@@ -4,6 +4,7 @@ Every random choice is a function of (seed, epoch) or (seed, step): a training t
 byte for byte on a CPU, as one that never stopped.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -12,13 +13,17 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from lmtools.checkpoint import (
+    CONFIG,
     WEIGHTS,
     Progress,
+    is_prepared,
+    load_checked,
     load_training,
     prepare,
     save_training,
@@ -26,10 +31,12 @@ from lmtools.checkpoint import (
     training_metadata,
 )
 from lmtools.corpus import Corpus
-from lmtools.files import sha256
+from lmtools.errors import UserError
 from lmtools.lm import LanguageModel, autocast, resolve_precision
+from lmtools.lock import locked
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
 from lmtools.outputs import SAMPLED
+from lmtools.seal import Damaged
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
 from lmtools.train.log import Log, Silence
@@ -37,7 +44,6 @@ from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning
 from lmtools.train.parallel import World, joined
 from lmtools.train.streams import Streams
 
-NOTHING, SAME, OTHER = "nothing", "same", "other"  # what a model directory may hold: no training, this one, one of other settings or data
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
 
 
@@ -45,53 +51,111 @@ class Stopped(Exception):
     """SIGTERM came; the state is saved."""
 
 
-def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
-    """Train into the model directory `out`, going on from what a killed run left there; returns at once when it is complete.
+class Found(NamedTuple):
+    """What a training finds in its model directory.
 
-    A directory that holds a training of other settings or data is set aside (`out.1`, `out.2` ...), never overwritten. As one of
-    several processes of torchrun it trains together with the others; how many they are may change when a training goes on.
+    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to make room; `lost`: why its weights are
+    not those that they should be, although it can go on.
     """
-    with joined(device) as world:
-        begun = world.agree(lambda: begin(settings, train_bin, valid_bin, out, world.device(device), world))
-        if isinstance(begun, Progress):
-            return begun
-        training, found = begun
-        world.agree(lambda: make_room(training, found) if world.first else None)
-        return training.run(resume=found == SAME)
+
+    progress: Progress | None = None
+    aside: str | None = None
+    lost: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.progress is not None and self.progress.done and not self.lost
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether the lost weights are those of the checkpoint."""
+        return self.lost is not None and self.progress.best_step == self.progress.step
 
 
-def begin(settings: Settings, train_bin, valid_bin, out, device: torch.device, world: World) -> "Progress | tuple[Training, str]":
-    """A training that is ready to run and what was found in `out` (SAME, OTHER, NOTHING), or how far it came if it is complete."""
-    settings = dataclasses.replace(settings, precision=resolve_precision(settings.precision, device))
-    corpora = [Corpus.open(path) for path in (train_bin, valid_bin)]
-    subword = corpora[0].subword
-    corpora[1].check(subword)
-    fingerprint = identify(settings, subword, train_bin, valid_bin)
-    previous = training_metadata(out)
-    found = NOTHING if not previous else SAME if previous["fingerprint"] == fingerprint else OTHER
-    if found == SAME and previous["progress"]["done"] and (Path(out) / WEIGHTS).exists():
-        return Progress(**previous["progress"])
-    return Training(settings, *corpora, out, device, fingerprint, world), found  # refuses what does not fit before anything is written
+def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
+    """Train into the model directory `out`, going on from what a killed run left there; returns at once when it is complete and undamaged.
+
+    A directory that holds a training of other settings or data, or a damaged one that cannot be mended exactly, is set aside (`out.1`,
+    `out.2` ...), never overwritten. UserError where another process trains into it. As one of several processes of torchrun it trains
+    together with the others; how many they are may change when a training goes on.
+    """
+    with joined(device) as world, contextlib.ExitStack() as held:
+        world.agree(lambda: held.enter_context(locked(out)) if world.first else None)
+        settings = world.agree(lambda: on_device(settings, world.device(device)))
+        corpora = world.agree(lambda: read_corpora(train_bin, valid_bin))
+        fingerprint = world.agree(lambda: identify(settings, *corpora))
+        found = world.agree(lambda: inspect(out, fingerprint))
+        training = None
+        if not found.complete:  # refuses what does not fit before anything is written
+            training = world.agree(lambda: Training(settings, *corpora, out, world.device(device), fingerprint, world))
+        world.agree(lambda: make_room(out, settings, corpora[0].subword, found) if world.first else None)
+        return training.run(found) if training else found.progress
 
 
-def make_room(training: "Training", found: str) -> None:
-    """Make a model directory; what is in the way is set aside."""
-    if found == OTHER:
-        set_aside(training.out)
-    prepare(training.out, training.settings, training.subword)
+def on_device(settings: Settings, device: torch.device) -> Settings:
+    """The settings with the precision that `auto` is there."""
+    return dataclasses.replace(settings, precision=resolve_precision(settings.precision, device))
 
 
-def identify(settings: Settings, subword, *corpora) -> str:
-    """A hash of all that determines the weights."""
-    parts = [dataclasses.asdict(settings), subword.hash, *(sha256(path) for path in corpora)]
+def read_corpora(train_bin, valid_bin) -> tuple[Corpus, Corpus]:
+    """The corpora of a training, of one vocabulary."""
+    train, valid = Corpus.open(train_bin), Corpus.open(valid_bin)
+    return train, valid.check(train.subword)
+
+
+def identify(settings: Settings, *corpora: Corpus) -> str:
+    """A hash of all that determines the weights; UserError where a corpus is damaged."""
+    parts = [dataclasses.asdict(settings), corpora[0].subword.hash, *(corpus.digest() for corpus in corpora)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def set_aside(out) -> None:
+def inspect(out, fingerprint: str) -> Found:
+    """What is in the model directory `out`; all of its weights and its checkpoint are read."""
+    path = Path(out) / WEIGHTS
+    lost, said = None, {}
+    try:
+        said = load_checked(path)[1] if path.exists() else {}
+    except Damaged as error:
+        lost = str(error).partition("; ")[0]
+    try:
+        state = training_metadata(out)
+    except Damaged as error:
+        return Found(aside=str(error).partition("; ")[0])
+    other = f"{out}: held a training of other settings or data"
+    if state is None:
+        return Found(aside=lost or (other if said.get("fingerprint", fingerprint) != fingerprint else None))
+    if state["fingerprint"] != fingerprint:
+        return Found(aside=other)
+    if said.get("fingerprint", fingerprint) != fingerprint:
+        lost = f"{path}: weights of another training"
+    progress = Progress(**state["progress"])
+    if not path.exists() and progress.best is not None:
+        lost = f"{path}: is not there"
+    found = Found(progress, lost=lost if progress.best is not None else None)
+    return Found(aside=lost) if found.lost and progress.done and not found.rebuilt else found
+
+
+def make_room(out, settings: Settings, subword, found: Found) -> None:
+    """Make a model directory, or mend it; what is in the way is set aside."""
+    if found.aside:
+        set_aside(out, found.aside)
+    if found.lost:
+        how = "made again from the checkpoint" if found.rebuilt else "the next validation that is better than the best so far writes them"
+        print(f"{found.lost}; {how}", flush=True)
+        (Path(out) / WEIGHTS).unlink(missing_ok=True)
+    if found.complete and is_prepared(out, settings, subword):
+        return
+    if found.complete:
+        print(f"{out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
+    prepare(out, settings, subword)
+
+
+def set_aside(out, why: str) -> None:
     """Move a model directory out of the way under the first free number."""
     number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
     shutil.move(out, f"{out}.{number}")
-    print(f"{out}: held a training of other settings or data; it is kept as {out}.{number}", flush=True)
+    print(f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True)
 
 
 class Training:
@@ -120,12 +184,14 @@ class Training:
             return Streams(corpus, self.settings.batch, seed, self.world)
         return Sentences(corpus, self.settings.batch, VALIDATION_SEED if seed is None else seed, self.world, self.lm)
 
-    def run(self, resume: bool) -> Progress:
+    def run(self, found: Found) -> Progress:
         """Train to the end, or until patience ends or SIGTERM comes."""
-        if resume:
+        if resume := found.progress is not None:
             saved = Saved(self.optimiser)
             self.progress = load_training(self.out, self.lm, saved)
             self.train.resume(saved.carried, self.device)
+            if found.rebuilt and self.world.first:
+                self.save_best()
         self.log = Log(self.out, self.progress.step, self.total, Path(self.out).name) if self.world.first else Silence()
         self.log.say(self.describe(resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
@@ -134,7 +200,16 @@ class Training:
         finally:
             signal.signal(signal.SIGTERM, former)
             self.log.close()
+        self.world.agree(self.check_weights if self.world.first else bool)
         return self.progress
+
+    def check_weights(self) -> None:
+        """UserError where the best weights were lost on the way, and none were better afterwards."""
+        if not (Path(self.out) / WEIGHTS).exists():
+            raise UserError(
+                f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were lost while this training was stopped;"
+                " run the same command again, it trains from the beginning"
+            )
 
     def describe(self, resume: bool) -> str:
         """One line that says what is trained on what."""
@@ -183,6 +258,11 @@ class Training:
         saved = Saved(self.optimiser, self.train.saved())
         if self.world.first:
             save_training(self.out, self.lm, saved, self.progress, self.fingerprint)
+
+    def save_best(self) -> None:
+        """Write the weights, the best so far."""
+        said = {"step": self.progress.step, "valid_loss": self.progress.best, "fingerprint": self.fingerprint}
+        save_weights(self.out, self.lm, **said)
 
     def intervals(self):
         """What is done every so many steps."""
@@ -241,11 +321,15 @@ class Training:
     def validate(self) -> None:
         """Measure the validation loss, keep the best weights, and decide whether training is done."""
         progress, loss = self.progress, self.validation_loss()
+        if not math.isfinite(loss):
+            raise self.world.error(
+                f"{self.out}: the validation loss is {loss} at step {progress.step}; lower optim.lr or optim.clip, or use precision=float32"
+            )
         better = progress.best is None or loss < progress.best
         if better:
-            progress.best = loss
+            progress.best, progress.best_step = loss, progress.step
             if self.world.first:
-                save_weights(self.out, self.lm, step=progress.step, valid_loss=loss)
+                self.save_best()
         progress.worse = 0 if better else progress.worse + 1
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"

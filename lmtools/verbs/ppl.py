@@ -1,12 +1,12 @@
 """lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
 
-import json
 import sys
 
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats import kaldi_text
 from lmtools.score import perplexity
+from lmtools.seal import write_json
 from lmtools.verbs.score import add_options, options_of
 
 
@@ -26,8 +26,7 @@ def run(args):
         raise UserError(f"{args.text}:1: no sentences; give text")
     figures = perplexity(texts, options_of(args), args.carry) | {"text": args.text}
     if args.out:
-        with atomic_text(args.out) as stream:
-            stream.write(json.dumps(figures, indent=1) + "\n")
+        write_json(figures, args.out)
     print(
         f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token {figures['subword_ppl']:.2f} "
         f"(by sentence: mean {figures['sentence_ppl_mean']:.2f}, median {figures['sentence_ppl_median']:.2f}), "

@@ -1,15 +1,15 @@
 """lmtools sts: how well cosines of sentence vectors agree with people's judgements of similarity."""
 
 import argparse
-import json
 import sys
 
 import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
-from lmtools.files import atomic_text, read_bytes, sha256
+from lmtools.files import sha256
 from lmtools.formats import form, pairs, vectors
+from lmtools.seal import read_json, write_json
 from lmtools.verbs.encoding import MODELS, POOLS, add_options
 
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
@@ -45,9 +45,7 @@ def run(args):
     if args.against:
         lines += compared(args, tree)
     if args.out:
-        with atomic_text(args.out) as stream:
-            json.dump(tree, stream)
-            stream.write("\n")
+        write_json(tree, args.out, indent=None)
     print("\n".join(lines))
     if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
         print(f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0", file=sys.stderr)
@@ -101,11 +99,12 @@ def line(row: dict, count: int) -> str:
 
 def compared(args, tree: dict) -> list[str]:
     """Williams' test of each last layer against that of the other system."""
+    remedy = "write it again with lmtools sts --out"
+    other = read_json(args.against, remedy)
     try:
-        other = json.loads(read_bytes(args.against))
         same, values = other["sha256"] == tree["sha256"], other["rows"][-1]["cosine"]
     except (ValueError, KeyError, IndexError, TypeError):
-        raise UserError(f"{args.against}: not what lmtools sts --out wrote; write it again") from None
+        raise UserError(f"{args.against}: not what lmtools sts --out wrote; {remedy}") from None
     if not same or tree["similarity"] is None:
         raise UserError(f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity; give the same pairs")
     p = williams(np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values))

@@ -4,6 +4,7 @@ import argparse
 import math
 
 from lmtools.files import read_lines
+from lmtools.lock import locked
 from lmtools.subword import SUBWORDS, Subword, adopt, train
 from lmtools.subword.directory import saved
 from lmtools.subword.lists import Listed
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--type and --min-count are for learning; with --model leave them out")
     if args.text and not args.scheme:
         args.wrong_usage("--text needs --type")
-    subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words) if args.model else learn(args)
+    with locked(args.out):
+        subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words) if args.model else learn(args)
     spells = f" that spell {subword.words.size} words" if isinstance(subword, Spelled) else ""
     print(f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids{spells}, hash {subword.hash[:12]}")
     if subword.left_out and subword.left_out.items:

@@ -147,8 +147,10 @@ def test_no_sentence(word, tmp_path):
         (lambda data: data[:-1], "is torn"),
         (lambda data: data + b"\0", "is torn"),
         (lambda data: data[: len(MAGIC) + 30], "torn in its header"),
-        (lambda data: data.replace(b'"<u2"', b'"<u9"'), "torn in its header"),
-        (lambda data: data.replace(b'"tokens"', b'"tokes_"'), "unknown setting 'tokes_'"),
+        (lambda data: data.replace(b'"<u2"', b'"<u9"'), "its seal does not fit"),
+        (lambda data: data.replace(b'"tokens"', b'"tokes_"'), "its seal does not fit"),
+        (lambda data: data.replace(b'"seal"', b'"sea1"'), "unknown setting 'sea1'"),
+        (lambda data: data.replace(b'"seal": "', b'"version": "'), "torn in its header"),
     ],
 )
 def test_foreign_and_torn_files(word, tmp_path, how, message):
@@ -222,3 +224,34 @@ def test_verb(subwords, tmp_path, capsys):
     status = main(["corpus", "--text", str(source), str(source), "--subword", str(subwords[1] / "word"), "--out", str(tmp_path / "t.bin")])
     assert status == 0
     assert capsys.readouterr().out == f"{tmp_path}/t.bin: 8 sentences, 18 tokens (11.11% unknown), longest 4, 4 empty lines skipped\n"
+
+
+@pytest.mark.parametrize("part", ["model", "offsets", "ids"])
+def test_a_flipped_bit_in_any_part_is_found(word, tmp_path, part):
+    corpus = binarise([write(tmp_path / "t", LINES)], word, tmp_path / "t.bin")
+    whole, data = corpus.digest(), bytearray(corpus.path.read_bytes())
+    found = data.rindex(getattr(corpus, part).tobytes())
+    data[found] ^= 0x40
+    corpus.path.write_bytes(data)
+    with pytest.raises(UserError, match=r"t\.bin: damaged \(its content is not what was written\); write it again"):
+        Corpus.open(corpus.path).digest()
+    data[found] ^= 0x40
+    corpus.path.write_bytes(data)
+    assert Corpus.open(corpus.path).digest() == whole
+
+
+def test_a_corpus_of_an_older_version_is_taken_with_a_warning(word, tmp_path, capsys):
+    corpus = binarise([write(tmp_path / "t", LINES)], word, tmp_path / "t.bin")
+    line, _, rest = corpus.path.read_bytes()[len(MAGIC) :].partition(b"\n")
+    tree = {name: value for name, value in json.loads(line).items() if name not in ("seal", "content")}
+    head = json.dumps(tree).encode()
+    rest = bytearray(rest)
+    (tmp_path / "old.bin").write_bytes(MAGIC + head.ljust(len(line)) + b"\n" + rest)
+    old = Corpus.open(tmp_path / "old.bin")
+    assert [one.tolist() for one in old] == [one.tolist() for one in corpus] and old.digest() != corpus.digest()
+    warning = "has no seal (an older version wrote it, or it was edited), so that damage would not be found"
+    assert capsys.readouterr().err == f"{old.path}: {warning}\n"
+    rest[-1] = 0xFF
+    (tmp_path / "old.bin").write_bytes(MAGIC + head.ljust(len(line)) + b"\n" + rest)
+    with pytest.raises(UserError, match=r"old\.bin: damaged \(its offsets or ids lie outside"):
+        Corpus.open(tmp_path / "old.bin").digest()

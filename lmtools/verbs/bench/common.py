@@ -1,9 +1,7 @@
 """What the benchmarks' commands share."""
 
-import json
-
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
+from lmtools.seal import write_json
 
 
 def named(pairs: list[str]) -> dict[str, str]:
@@ -18,5 +16,4 @@ def named(pairs: list[str]) -> dict[str, str]:
 def save(figures: dict, path: str | None) -> None:
     """Write `figures` as JSON, if there is a path."""
     if path:
-        with atomic_text(path) as stream:
-            stream.write(json.dumps(figures, indent=1) + "\n")
+        write_json(figures, path)

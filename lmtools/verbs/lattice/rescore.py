@@ -1,6 +1,5 @@
 """lmtools lattice rescore: new scores on every arc from language models (exact for n-grams); lattices, N-best lists and texts of them"""
 
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -9,12 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
 from lmtools.formats import FORMATS, form, kaldi_text
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.expand import STATES
 from lmtools.score.harvest import Harvest, Wanted, harvest
 from lmtools.score.lattices import Settings
+from lmtools.seal import write_json
 from lmtools.verbs.convert import positive
 from lmtools.verbs.lattice.common import add_weights, from_zero, lattices_of, references, say, weights_of, width
 from lmtools.verbs.score import add_normalise, add_penalty
@@ -176,6 +175,4 @@ def report(args, settings: Settings, tally: Tally) -> None:
         "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise, "oov_penalty": args.oov_penalty,
         "approximation": {name: float(np.mean([row[name] for row in rows])) for name in rows[0]} if rows else {},
     }  # fmt: skip
-    with atomic_text(args.report) as out:
-        json.dump(tree, out, ensure_ascii=False, indent=1, allow_nan=False)
-        out.write("\n")
+    write_json(tree, args.report, allow_nan=False)

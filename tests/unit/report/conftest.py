@@ -18,6 +18,7 @@ from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.drawing import Picture
 from lmtools.rescore import Options, gather, save, tune
+from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (
@@ -246,8 +247,7 @@ def trained(exp: Path, name: str, criterion: str, figures, rng, model: str = "ls
 
 
 def dump(content, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1))
+    write_json(content, path)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import yaml
 
+from lmtools.seal import write_json
+
 WORDS = 33_283
 MAIN = {  # by name: config.yaml's model or n-gram order, vocabulary, parameters, test perplexity, OOV
     "kn5": (5, "words", 4_210_774, 241.6),
@@ -135,8 +137,7 @@ def bench(rng) -> dict:
 
 
 def dump(content, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1))
+    write_json(content, path)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.collect import collect, set_name
 from lmtools.report.names import label, looks, ordered
 from lmtools.rescore import set_hash
+from lmtools.seal import write_json
 from lmtools.text import Normaliser
 from lmtools.types import NBest
 
@@ -82,7 +83,7 @@ def test_tuned_set_is_known_by_its_hash(fresh):
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text())
         tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
-        path.write_text(json.dumps(tree))
+        write_json(tree, path)
     assert [sample.name for sample in collect(fresh).samples if sample.tuned] == ["test"]
 
 
@@ -216,7 +217,7 @@ def test_reports_of_lattices_by_system_and_set(fresh):
         for name in ("test", "dev"):
             path = fresh / "lattice" / system / f"{name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps({"lattices": 2, "system": system}))
+            write_json({"lattices": 2, "system": system}, path)
     found = collect(fresh).lattices
     assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
     assert found["tta", "dev"]["system"] == "tta"

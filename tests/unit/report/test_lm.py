@@ -22,6 +22,7 @@ from lmtools.report.lm_models import Vocabulary, called, count_parameters, order
 from lmtools.report.lm_tables import lm_tables
 from lmtools.report.page import page
 from lmtools.report.write import language_models, recognised, results
+from lmtools.seal import write_json
 from lmtools.text import Normaliser
 
 
@@ -141,7 +142,7 @@ def test_perplexities_are_those_measured(lms):
 
 def test_perplexities_over_different_words_are_warned_of(fresh, lms):
     path = fresh / "ppl/kn5/test.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"oov": 17}))
+    write_json(json.loads(path.read_text()) | {"oov": 17}, path)
     for exp, warned in ((fresh, ["test"]), (lms, [])):
         notes = lm_tables(LmReport(collect_lms(exp), ""))[0].notes
         assert [note.partition("words of ")[2].split()[0] for note in notes if note.startswith("Warning")] == warned

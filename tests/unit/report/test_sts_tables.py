@@ -20,6 +20,7 @@ from lmtools.report.sts_context import PUBLISHED, StsReport
 from lmtools.report.sts_figures import sts_pictures
 from lmtools.report.sts_tables import sts_tables
 from lmtools.report.write import recognised, write_report
+from lmtools.seal import write_json
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = ["causal", "causal-eos", "masked-masked", "masked", "masked-cls", "masked-boundaries", "bert", "tta", "tta-max", "words", "tfidf"]
@@ -65,7 +66,7 @@ def change(exp, system, edit, name="test"):
     """Rewrite a result as `edit` changes it."""
     content = tree(exp, system, name)
     edit(content)
-    (exp / f"sts/{system}/{name}.json").write_text(json.dumps(content))
+    write_json(content, exp / f"sts/{system}/{name}.json")
 
 
 def starting(found, start):

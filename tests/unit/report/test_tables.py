@@ -12,6 +12,7 @@ from lmtools.report.context import NONE, Report, decimal
 from lmtools.report.figures import pictures
 from lmtools.report.measure import measure
 from lmtools.report.tables import change, main_tables, probability, span, tables
+from lmtools.seal import write_json
 
 
 def report_of(exp, **options) -> Report:
@@ -112,7 +113,7 @@ def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
     tree = json.loads(path.read_text())
     tree["dev"]["wer"] += 1
     tree["features"]["tta"] = 0.0
-    path.write_text(json.dumps(tree))
+    write_json(tree, path)
     warnings = [note.split(":")[1] for note in titled(report_of(fresh), "Weights").notes if note.startswith("Warning")]
     assert warnings == [" T-TA on dev", " T-TA on test"]
 
@@ -188,7 +189,7 @@ def test_other_metrics_have_no_word_errors(fresh):
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text()) | {"metric": "bleu"}
         tree["dev"]["bleu"] = tree["dev"].pop("wer")
-        path.write_text(json.dumps(tree))
+        write_json(tree, path)
     (table,) = main_tables(report_of(fresh))
     assert table.header == ("system", "dev BLEU", "test BLEU", "95% CI", "change", "relative", "p (sacreBLEU)")
     chances = column(table, "p (sacreBLEU)")
@@ -232,7 +233,7 @@ def test_what_rescoring_lattices_took(fresh):
     for system, content in files.items():
         path = fresh / "lattice" / system / "test.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(content))
+        write_json(content, path)
     table = titled(report_of(fresh), "Rescoring lattices")
     assert [row[0] for row in table.rows] == ["n-gram", "uniLM (causal)", "T-TA", "mine"]
     assert {row[1] for row in table.rows} == {"test"}

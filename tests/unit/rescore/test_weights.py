@@ -46,6 +46,10 @@ def test_loading_is_strict(tmp_path, path, value, message):
     tree = json.loads(file.read_text())
     change(tree, path, value)
     file.write_text(json.dumps(tree))
+    with pytest.raises(UserError, match=r"w.json: damaged, or edited .*; .* lmtools tune, or take the line of the seal out"):
+        load(file)
+    del tree["seal"]
+    file.write_text(json.dumps(tree))
     with pytest.raises(UserError, match=f"w.json: {message}.*; write it again with lmtools tune"):
         load(file)
 

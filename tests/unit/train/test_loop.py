@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -212,20 +213,216 @@ def test_bfloat16_follows_float32(tiny, tmp_path):
 
 
 def test_a_damaged_model_directory_is_refused(trained, tmp_path):
-    import shutil
-
     shutil.copytree(trained["tta"], tmp_path / "m")
     (tmp_path / "m/model.safetensors").write_bytes((trained["tta"] / "model.safetensors").read_bytes()[:-100])
     with pytest.raises(UserError, match="not a readable safetensors file"):
         load_model(tmp_path / "m")
     shutil.copy(trained["tta"] / "model.safetensors", tmp_path / "m")
     config = (tmp_path / "m/config.yaml").read_text()
-    (tmp_path / "m/config.yaml").write_text(config.replace("dim: 16", "dim: 32"))
-    with pytest.raises(UserError, match="does not fit config"):
-        load_model(tmp_path / "m")
-    (tmp_path / "m/config.yaml").write_text(config.replace("hash: ", "hash: 0"))
+    for change in (("dim: 16", "dim: 32"), ("hash: ", "hash: 0")):
+        (tmp_path / "m/config.yaml").write_text(config.replace(*change))
+        with pytest.raises(UserError, match=r"config\.yaml: damaged, or edited after it was written"):
+            load_model(tmp_path / "m")
+    (tmp_path / "m/config.yaml").write_text(config)
+    shutil.copytree(tmp_path / "m/subword", tmp_path / "sw")
+    change_vocabulary(tmp_path / "m/subword")
     with pytest.raises(UserError, match="not the vocabulary"):
         load_model(tmp_path / "m")
+
+
+def change_vocabulary(directory):
+    """Another word list, whole."""
+    from lmtools.subword import train as learn
+    from lmtools.text import Normaliser
+
+    learn("word", ["another list"], None, Normaliser(), directory)
+
+
+def test_the_weights_of_one_training_beside_the_config_of_another(tiny, trained, tmp_path):
+    shutil.copytree(trained["tta"], tmp_path / "m")
+    other = settings("tta", epochs=1, seed=3)
+    train(other, tiny / "train.bin", tiny / "valid.bin", tmp_path / "other", "cpu")
+    shutil.copy(tmp_path / "other/model.safetensors", tmp_path / "m")  # every name and shape fits
+    with pytest.raises(UserError, match=r"m/model\.safetensors: belongs to another config\.yaml"):
+        load_model(tmp_path / "m")
+
+
+def flip(path, where=0.7):
+    """Turn a bit of a file's content over."""
+    data = bytearray(path.read_bytes())
+    data[int(where * len(data))] ^= 0x10
+    path.write_bytes(data)
+
+
+def plain(directory) -> dict:
+    """What a training leaves, without times."""
+    return {
+        **tensors(directory),
+        "model": (directory / "model.safetensors").read_bytes(),
+        "config": (directory / "config.yaml").read_bytes(),
+    }
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "missing", "other"])
+@pytest.mark.parametrize("valid_every", [10, 4])  # of 18 steps: the best weights are the last ones, or (a high learning rate) are not
+def test_train_mends_damaged_weights_or_trains_anew(tiny, trained, tmp_path, capsys, how, valid_every):
+    hot = settings("causal", steps=18, valid_every=valid_every, optim=Optim(lr=5e-3 if valid_every == 10 else 0.3, warmup=1))
+    corpora, out = (tiny / "train.bin", tiny / "valid.bin"), tmp_path / "m"
+    progress = train(hot, *corpora, out, "cpu")
+    last = progress.best_step == progress.step
+    assert last == (valid_every == 10)
+    before, path = plain(out), out / "model.safetensors"
+    if how == "flipped":
+        flip(path)
+    elif how == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    elif how == "missing":
+        path.unlink()
+    else:
+        shutil.copy(trained["causal"] / "model.safetensors", path)
+    damaged = path.read_bytes() if path.exists() else None
+    capsys.readouterr()
+    train(hot, *corpora, out, "cpu")
+    assert plain(out) == before
+    said = capsys.readouterr().out
+    assert ("made again from the checkpoint" if last else f"it is kept as {out}.1, and training starts from the beginning") in said
+    if not last and damaged:
+        assert (tmp_path / "m.1/model.safetensors").read_bytes() == damaged
+    load_model(out)
+
+
+def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(tiny, tmp_path, capsys, monkeypatch):
+    some, corpora = settings("causal", steps=18, valid_every=5, checkpoint_every=7), (tiny / "train.bin", tiny / "valid.bin")
+    train(some, *corpora, tmp_path / "whole", "cpu")
+    step = Training.step
+
+    def killed(self, batch):
+        if self.progress.step == 8:
+            raise KeyboardInterrupt
+        return step(self, batch)
+
+    for name in ("better", "worse"):
+        monkeypatch.setattr(Training, "step", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(some, *corpora, tmp_path / name, "cpu")
+        flip(tmp_path / name / "model.safetensors")
+        monkeypatch.setattr(Training, "step", step)
+        if name == "worse":
+            monkeypatch.setattr(Training, "validation_loss", lambda self: 99.0)
+            with pytest.raises(UserError, match=r"the best weights, of step 5, were lost .* run the same command again"):
+                train(some, *corpora, tmp_path / name, "cpu")
+            monkeypatch.undo()
+        train(some, *corpora, tmp_path / name, "cpu")
+        assert plain(tmp_path / name) == plain(tmp_path / "whole")
+        assert "the next validation that is better than the best so far writes them" in capsys.readouterr().out
+    assert (tmp_path / "worse.1").is_dir() and not (tmp_path / "better.1").exists()
+
+
+def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(tiny, tmp_path, capsys):
+    some, corpora, out = settings("tta", epochs=1), (tiny / "train.bin", tiny / "valid.bin"), tmp_path / "m"
+    train(some, *corpora, out, "cpu")
+    before = plain(out)
+    for damaged in ("config.yaml", "subword/vocab.txt", "subword/normaliser.yaml"):
+        flip(out / damaged)
+        train(some, *corpora, out, "cpu")
+        assert plain(out) == before and "damaged or changed; written again" in capsys.readouterr().out
+        load_model(out)
+    flip(out / "checkpoint.safetensors")
+    train(some, *corpora, out, "cpu")
+    assert plain(out) == before and plain_weights(tmp_path / "m.1") == before["model"]
+    assert (
+        f"checkpoint.safetensors: damaged (its tensors are not those that were written); it is kept as {out}.1" in capsys.readouterr().out
+    )
+    (out / "checkpoint.safetensors").unlink()
+    train(dataclasses.replace(some, seed=5), *corpora, out, "cpu")
+    assert plain_weights(tmp_path / "m.2") == before["model"]  # is not overwritten though nothing else says whose it is
+
+
+def plain_weights(directory) -> bytes:
+    return (directory / "model.safetensors").read_bytes()
+
+
+def test_a_model_of_an_older_version_is_taken_with_a_warning(trained, tmp_path, capsys):
+    from safetensors.torch import save_file
+
+    shutil.copytree(trained["tta"], tmp_path / "m")
+    path, config = tmp_path / "m/model.safetensors", tmp_path / "m/config.yaml"
+    save_file(load_tensors(path), path, {"lmtools": json.dumps({"step": 3, "valid_loss": 1.5})})
+    config.write_text("".join(line for line in config.read_text().splitlines(True) if not line.startswith("seal")))
+    load_model(tmp_path / "m")
+    load_model(tmp_path / "m")
+    err = capsys.readouterr().err
+    assert err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage would not be found\n"
+
+
+@pytest.mark.parametrize("when", ["checkpoint", "model", "metrics"])
+def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(tiny, tmp_path, monkeypatch, when):
+    import errno
+
+    from safetensors import SafetensorError
+
+    from lmtools import checkpoint
+    from lmtools.train import log
+
+    some, corpora = settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2), (tiny / "train.bin", tiny / "valid.bin")
+    train(some, *corpora, tmp_path / "whole", "cpu")
+    written, save, opener, full = [], checkpoint.save_file, open, True
+
+    def save_file(tensors, path, metadata):
+        written.append(path.name)
+        if full and when in path.name and sum(when in name for name in written) == 2:
+            path.write_bytes(b"torn")
+            raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+        save(tensors, path, metadata)
+
+    def open_full(path, mode="r"):
+        if full and when == "metrics" and mode == "a" and len(written) == 3:
+            with opener(path, mode) as stream:
+                stream.write('{"step": 8, "lo')
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opener(path, mode)
+
+    monkeypatch.setattr(checkpoint, "save_file", save_file)
+    monkeypatch.setattr(log, "open", open_full, raising=False)
+    with pytest.raises(UserError, match=rf"{when}.*: cannot write: No space left on device; ") as refused:
+        train(some, *corpora, tmp_path / "m", "cpu")
+    assert "\n" not in str(refused.value)
+    full = False
+    train(some, *corpora, tmp_path / "m", "cpu")
+    assert plain(tmp_path / "m") == plain(tmp_path / "whole")
+    logs = [[json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()] for name in ("whole", "m")]
+    whole, again = ([line for line in log if "valid_loss" in line] for log in logs)
+    assert whole == again
+
+
+def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_path, monkeypatch):
+    some, corpora = settings("causal", steps=12, checkpoint_every=5), (tiny / "train.bin", tiny / "valid.bin")
+    train(some, *corpora, tmp_path / "whole", "cpu")
+    step = Training.step
+
+    def failing(self, batch):
+        if self.progress.step == 7:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return step(self, batch)
+
+    monkeypatch.setattr(Training, "step", failing)
+    with pytest.raises(RuntimeError):
+        train(some, *corpora, tmp_path / "m", "cpu")
+    assert load_metadata(tmp_path / "m/checkpoint.safetensors")["progress"]["step"] == 5
+    monkeypatch.setattr(Training, "step", step)
+    train(some, *corpora, tmp_path / "m", "cpu")
+    assert plain(tmp_path / "m") == plain(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("loss", ["nan", "inf"])
+def test_a_validation_loss_that_is_not_finite_is_refused(tiny, tmp_path, monkeypatch, loss):
+    losses = iter([2.0, float(loss)])
+    monkeypatch.setattr(Training, "validation_loss", lambda self: next(losses))
+    some = settings("causal", valid_every=4, checkpoint_every=100)
+    with pytest.raises(UserError, match=f"the validation loss is {loss} at step 8; lower optim.lr"):
+        train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    assert load_metadata(tmp_path / "m/checkpoint.safetensors")["progress"]["step"] == 4
+    load_model(tmp_path / "m")
 
 
 def test_model_directories_hold_no_pickle(trained):

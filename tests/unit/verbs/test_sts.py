@@ -11,6 +11,7 @@ from scipy import stats
 from lmtools.cli import main
 from lmtools.embed import pooling
 from lmtools.formats import vectors
+from lmtools.seal import write_json
 from lmtools.verbs.encoding import POOLS
 
 PAIRS = [
@@ -106,7 +107,7 @@ def test_what_cannot_be_is_one_line(home, trained, tmp_path, capsys):
     (home / "flat.tsv").write_text("".join(f"{a}\t{b}\t3\n" for a, b, _ in PAIRS))
     np.savez(home / "words.npz", vectors=np.zeros((2, 2)), words=np.array(["a", "b"]))
     (home / "torn.npz").write_bytes((home / "v.npz").read_bytes()[:200])
-    (home / "other.json").write_text("{}")
+    write_json({}, home / "other.json")
     capsys.readouterr()
     vector = ["--vectors", str(home / "v.npz")]
     cases = [
