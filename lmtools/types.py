@@ -49,12 +49,14 @@ class ScoreTable:
     """One language model's score of every hypothesis of a set.
 
     log_prob[utt] and tokens[utt] have shape (hypotheses,): natural-log probability with the end of sentence counted, and the
-    number of tokens it sums over. `signature` says what made it (model hash, vocabulary hash, precision, version).
+    number of tokens it sums over. `signature` says what made it (model hash, vocabulary hash, precision, version). checks[utt] is what
+    the rows of a file say of the texts they were made of (lmtools/formats/scores.py); None where they say nothing.
     """
 
     log_prob: Mapping[str, np.ndarray]
     tokens: Mapping[str, np.ndarray]
     signature: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    checks: Mapping[str, Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)

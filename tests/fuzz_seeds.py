@@ -125,5 +125,8 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     "openfst": [single("0 1 blue blue 0.5", "1 2 <eps> <eps>", "2 1.5")],
     "wcn": [single("the:3:0.909 that:3:0.069 phone:4:0.976", "", "<eps>:1:1")],
     "plain": [{"": KALDI_TEXT}],
-    "scores": [single('# lmtools-scores {"model": "x"}', "zed1#1\t-7.5\t4", "zed1#2\t-8\t5")],
+    "scores": [
+        single('# lmtools-scores {"model": "x"}', "zed1#1\t-7.5\t4", "zed1#2\t-8\t5"),
+        single('# lmtools-scores {"model": "x"}\t84cb66bb02c9', "zed1#1\t-7.5\t4\t149e2cf4f707", "zed1#2\t-8.0\t5\t1bb516948598"),
+    ],
 }

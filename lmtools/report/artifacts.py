@@ -9,6 +9,7 @@ from lmtools.errors import UserError
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
+from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import parse_json, unsealed
 
 
@@ -36,6 +37,11 @@ def read_models(home: Path) -> dict[str, str]:
         if value not in hashes.setdefault(name, []):
             hashes[name].append(value)
     return {name: "/".join(values) for name, values in hashes.items()}
+
+
+def unchecked(home: Path) -> list[str]:
+    """A warning on each file of scores whose rows do not vouch for their texts."""
+    return [UNCHECKED.format(path) for path in by_name(home.glob("score/*/*.scores*")) if not scores.has_check(next(read_lines(path))[1])]
 
 
 def read_configs(home: Path) -> dict[str, dict]:

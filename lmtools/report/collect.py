@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.formats import jsonl, kaldi_text, lists, scores
+from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.artifacts import (
     by_name,
     numbered,
@@ -22,8 +20,8 @@ from lmtools.report.artifacts import (
     read_ppl,
 )
 from lmtools.report.names import ordered
-from lmtools.rescore import Weights, load, set_hash
-from lmtools.rescore.features import column_of, summed
+from lmtools.rescore import Columns, Weights, load, read_columns, set_hash
+from lmtools.rescore.features import summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
@@ -87,12 +85,11 @@ class Experiment:
         weights = [system.weights for system in self.systems.values() if system.weights]
         return list(dict.fromkeys(name for one in weights for name in one.features))
 
-    def columns(self, sample: Sample) -> dict[str, list[np.ndarray]]:
-        """The columns (hypotheses,) a list of `sample` that weights name, of language models whose scores are there: sums and means."""
+    def columns(self, sample: Sample) -> Columns:
+        """The columns of `sample` that weights name, of language models whose scores are there: sums and means."""
         paths = {path.parent.name: path for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))}
-        lms = {name: summed(name) for name in self.features if summed(name) in paths}
-        tables = {lm: scores.read(paths[lm]) for lm in dict.fromkeys(lms.values())}
-        return {name: column_of(name, tables[lm], sample.nbests, paths[lm]) for name, lm in lms.items()}
+        specs = [f"{name}={paths[summed(name)]}" for name in self.features if summed(name) in paths]
+        return read_columns(specs, sample.nbests, sample.path)
 
 
 def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) -> Experiment:

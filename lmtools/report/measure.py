@@ -23,7 +23,7 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.collect import Experiment, Sample
 from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
 from lmtools.rescore import LENGTHS as LENGTH_FEATURES
-from lmtools.rescore import gather
+from lmtools.rescore import check_signatures, gather
 from lmtools.rescore.features import best, combine
 
 SEED = 1  # of the bootstrap
@@ -118,9 +118,10 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     """The score of each system at each of `depths`, had its lists been so short.
 
     Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which choose from lists of their own.
+    UserError where scores are there that are not of what the weights were tuned on.
     """
     columns = experiment.columns(sample)
-    features = gather(sample.nbests, columns, sample.path, [name for name in LENGTH_FEATURES if name in experiment.features])
+    features = gather(sample.nbests, columns.values, sample.path, [name for name in LENGTH_FEATURES if name in experiment.features])
     longest = features.valid.shape[1]
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
@@ -128,6 +129,7 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     for name, system in experiment.systems.items():
         known = sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names)
         if known and not name.startswith(LATTICE) and not unnormalised(name):
+            check_signatures(system.weights, columns, f"{experiment.home}/tune/{name}/weights.json")
             weights = system.weights.features
             totals = combine([weights.get(feature, 0.0) for feature in features.names], features.values)
             choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]

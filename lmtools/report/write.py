@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_path, atomic_text
+from lmtools.report.artifacts import unchecked
 from lmtools.report.collect import collect, lists_beside
 from lmtools.report.context import Report
 from lmtools.report.drawing import LIGHT, Picture
@@ -67,7 +68,7 @@ def rescoring(home: Path, nbests: Sequence[str], title: str | None, command: str
     """The report of rescored lists and lattices."""
     experiment = collect(home, nbests, title)
     report = Report(experiment, measure(experiment), command)
-    return Parts(report, tables(report), pictures(report), tuple(deviations(report)))
+    return Parts(report, tables(report), pictures(report), (*deviations(report), *unchecked(home)))
 
 
 def language_models(home: Path, nbests: Sequence[str], title: str | None, command: str) -> Parts:

@@ -1,7 +1,7 @@
 """Weights of first-pass and language-model scores, tuned on a development set, and hypotheses chosen with them."""
 
-from lmtools.rescore.apply import rescore
-from lmtools.rescore.features import LENGTHS, Features, gather, read_columns, set_hash
+from lmtools.rescore.apply import check_signatures, rescore
+from lmtools.rescore.features import LENGTHS, Columns, Features, gather, read_columns, set_hash
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.tuning import FORMS, Options, tune
 from lmtools.rescore.weights import Dev, Weights, load, save
@@ -9,11 +9,13 @@ from lmtools.rescore.weights import Dev, Weights, load, save
 __all__ = [
     "FORMS",
     "LENGTHS",
+    "Columns",
     "Dev",
     "Features",
     "Options",
     "Risk",
     "Weights",
+    "check_signatures",
     "gather",
     "load",
     "minimum_risk",

@@ -1,14 +1,19 @@
 """Rescoring: lists in the order of tuned totals."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.rescore.features import Features, combine
+from lmtools.rescore.features import Columns, Features, combine
 from lmtools.rescore.weights import Weights
 from lmtools.types import TOTAL, Hypothesis, NBest
+
+# What a signature says that changes the rounding of scores at most.
+ROUNDING = frozenset({"precision", "rows", "threads", "device", "processor", "version"})
+VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
@@ -31,6 +36,39 @@ def check(features: Features, weights: Weights, source) -> None:
     if extra:
         remedy = "leave it out, or tune with it (there --fix NAME=0 ignores it)"
         raise UserError(f"{source}: no weight for {', '.join(extra)}: {tuned}; {remedy}")
+
+
+def check_signatures(weights: Weights, columns: Columns, path) -> list[str]:
+    """Warnings on columns that may be other ones than `weights`, read from `path`, were tuned on.
+
+    UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.
+    """
+    warnings, unknown = [], []
+    for name in (name for name in columns.signatures if name in weights.features):
+        if name not in weights.signatures:
+            unknown.append(name)
+            continue
+        tuned, given = weights.signatures[name], columns.signatures[name]
+        keys = [key for key in sorted(tuned.keys() | given.keys()) if tuned.get(key) != given.get(key)]
+        told = ", ".join(f"{key} {said(given, key)} for {said(tuned, key)}" for key in keys)
+        if any(significant(key, tuned, given) for key in keys):
+            remedy = "give the scores of the model that it was tuned with, made with the same options, or tune with these"
+            raise UserError(f"{columns.paths[name]}: not of what {path} was tuned on as {name!r}: {told}; {remedy}")
+        if keys:
+            warnings.append(f"warning: {columns.paths[name]}: made otherwise than what {path} was tuned on as {name!r}: {told}")
+    if unknown:
+        warnings.append(f"warning: {path}: does not say which scores {', '.join(unknown)} was tuned on, so nothing tells whether these fit")
+    return warnings
+
+
+def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
+    """Whether two values that differ mean other scores, not only other rounding or another version of the same."""
+    return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub("", str(given.get(key)))
+
+
+def said(signature: Mapping, key: str) -> str:
+    """A value of a signature for a message."""
+    return repr(signature[key]) if key in signature else "nothing"
 
 
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:

@@ -29,6 +29,7 @@ MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
 }
 # Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
+UNCHECKED = "warning: {}: its rows do not say which texts they are of, so nothing tells whether these are the lists that were scored"
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,35 @@ def rank_score(rank: int) -> float:
     return -float(np.log1p(rank))
 
 
-def read_columns(specs: Iterable[str], nbests: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
-    """Log-probabilities (hypotheses,) a list for each `NAME=FILE`, joined by utterance and rank; `NAME/token` and `NAME/word` are means."""
-    columns, read = {}, functools.cache(scores.read)  # a file may stand there twice, for its sum and its mean
+@dataclass(frozen=True)
+class Columns:
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the path of the file of each.
+
+    `warnings` are lines about files whose rows do not vouch for the texts that they were made of.
+    """
+
+    values: Mapping[str, list[np.ndarray]]
+    signatures: Mapping[str, Mapping]
+    paths: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+
+def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Columns:
+    """The columns that each `NAME=FILE` says of the lists read from `source`; `NAME/token` and `NAME/word` are means.
+
+    UserError where a file was made of other lists: see `scores.check`.
+    """
+    values, paths, read = {}, {}, functools.cache(scores.read)  # a file may stand there twice, for its sum and its mean
     for spec in specs:
         name, sign, path = spec.partition("=")
         if not (summed(name) and sign and path):
             raise UserError(f"--scores {spec}: not NAME=FILE; write for instance --scores tta=exp/score/tta/dev.scores")
-        if name in columns:
+        if name in values:
             raise UserError(f"--scores {spec}: the name {name!r} is taken; give each file its own name")
-        columns[name] = column_of(name, read(path), nbests, path)
-    return columns
+        values[name], paths[name] = column_of(name, read(path), nbests, path, source), path
+    tables = {path: read(path) for path in paths.values()}
+    warnings = tuple(UNCHECKED.format(path) for path, table in tables.items() if table.checks is None)
+    return Columns(values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings)
 
 
 def summed(name: str) -> str:
@@ -78,12 +97,12 @@ def summed(name: str) -> str:
     return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
 
 
-def column_of(name: str, table: ScoreTable, nbests: Sequence[NBest], path) -> list[np.ndarray]:
+def column_of(name: str, table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
     """The log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for `name`.
 
     No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about `path` as in `scores.columns`.
     """
-    values, counts = scores.columns(table, nbests, path), MEANS.get(name.removeprefix(summed(name)))
+    values, counts = scores.columns(table, nbests, path, source), MEANS.get(name.removeprefix(summed(name)))
     if counts is None:
         return values
     return [value / np.maximum(counts(nbest, table), 1) for nbest, value in zip(nbests, values, strict=True)]

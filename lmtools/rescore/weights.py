@@ -10,6 +10,7 @@ from lmtools.evaluate import METRICS
 from lmtools.seal import read_json, write_json
 
 KEYS = {"metric": str, "features": dict, "reference": str, "dev": dict, "search": dict, "version": str}
+SIGNATURES = "signatures"  # which weights of older versions lack
 DEV = {"path": str, "sha256": str, "utterances": int, "first_pass": float}
 
 
@@ -29,7 +30,8 @@ class Weights:
     """The weight of every feature, in order; `reference` is the one that has weight 1 (or 1 - lambda in the interpolated form).
 
     `search` says how they were found: form, seed, and per LM feature the metric over its scale, {"points": [[scale, metric], ...],
-    "flat": [low, high], "chosen": scale}; the metric of a point holds from its scale to the next point's.
+    "flat": [low, high], "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures` are those of the
+    score files that the columns came from, by column.
     """
 
     metric: str
@@ -38,6 +40,7 @@ class Weights:
     dev: Dev
     search: Mapping = field(default_factory=dict)
     version: str = __version__
+    signatures: Mapping[str, Mapping] = field(default_factory=dict)
 
 
 def save(weights: Weights, path) -> None:
@@ -45,6 +48,7 @@ def save(weights: Weights, path) -> None:
     dev = {name: getattr(weights.dev, name) for name in DEV} | {weights.metric: weights.dev.score}
     tree = {name: getattr(weights, name) for name in KEYS}
     tree |= {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
+    tree[SIGNATURES] = {name: dict(signature) for name, signature in weights.signatures.items()}
     write_json(tree, path, allow_nan=False)
 
 
@@ -52,7 +56,10 @@ def load(path) -> Weights:
     """The weights in `path`; UserError for keys that are missing, unknown or of another type."""
     remedy = "write it again with lmtools tune"
     tree = read_json(path, remedy)
+    signatures = tree.pop(SIGNATURES, {}) if isinstance(tree, dict) else {}
     shaped(tree, KEYS, path, "the file", remedy)
+    if not (isinstance(signatures, dict) and all(isinstance(one, dict) for one in signatures.values())):
+        raise UserError(f"{path}: {SIGNATURES!r} is {signatures!r:.40}; {remedy}")
     metric = tree["metric"]
     if metric not in METRICS:
         raise UserError(f"{path}: 'metric' is {metric!r}, not one of {', '.join(METRICS)}; {remedy}")
@@ -61,7 +68,7 @@ def load(path) -> Weights:
     if tree["reference"] not in features:
         raise UserError(f"{path}: the reference {tree['reference']!r} is not among the features; {remedy}")
     dev = Dev(*(tree["dev"][name] for name in DEV), tree["dev"][metric])
-    return Weights(metric, features, tree["reference"], dev, tree["search"], tree["version"])
+    return Weights(metric, features, tree["reference"], dev, tree["search"], tree["version"], signatures)
 
 
 def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:

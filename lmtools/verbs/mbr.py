@@ -21,7 +21,7 @@ def arguments(parser):
     )
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
-    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, expected utility, words; - is standard output")
+    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, expected utility, words, check; - is standard output")
     parser.add_argument("--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)")
     parser.add_argument("--scale", type=scale, default=Risk.scale, metavar="X", help="of the score; 0: all alike (default: %(default)s)")
     parser.add_argument("--score", metavar="NAME", help="component that makes the posterior (default: am, else score, rank, the first)")
@@ -48,7 +48,7 @@ def run(args):
     """Read, compute, write, and say what was scored."""
     nbests = read(args.nbest, args.format or ("jsonl" if args.nbest == "-" else None))
     table = minimum_risk(nbests, Risk(args.utility, args.scale, args.score, args.depth), args.nbest)
-    scores.write(table, args.out)
+    scores.write(table, nbests, args.out)
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
     about = f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,} utterances"

@@ -4,7 +4,7 @@ import sys
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescore import LENGTHS, gather, load, read_columns, rescore, set_hash
+from lmtools.rescore import LENGTHS, check_signatures, gather, load, read_columns, rescore, set_hash
 from lmtools.verbs.tune import add_inputs
 
 
@@ -22,12 +22,14 @@ def run(args):
     weights = load(args.weights)
     nbests = read(args.nbest, args.format)
     lengths = [name for name in LENGTHS if name in weights.features]
-    features = gather(nbests, read_columns(args.scores, nbests), args.nbest, lengths)
+    columns = read_columns(args.scores, nbests, args.nbest)
+    features = gather(nbests, columns.values, args.nbest, lengths)
     lists = rescore(nbests, features, weights, args.nbest)
+    warnings = [*columns.warnings, *check_signatures(weights, columns, args.weights)]
     if args.nbest_out:
         write(lists, args.nbest_out, args.to)
     kaldi_text.write({nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out)
-    for line in notes(nbests, lists, weights, args):
+    for line in (*warnings, *notes(nbests, lists, weights, args)):
         print(line, file=sys.stderr)
 
 

@@ -19,7 +19,7 @@ def arguments(parser):
     add_normalise(parser)
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
-    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, log-probability, tokens; - is standard output")
+    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, log-probability, tokens, check; - is standard output")
 
 
 def add_options(parser):
@@ -98,7 +98,7 @@ def writing(path: str, signature):
     """A function that writes one list's log-probabilities and tokens: rows of a score file, or costs of a Kaldi table."""
     if not specifier(path):
         with scores.writing(path, signature) as add:
-            yield lambda nbest, log_prob, tokens: add(nbest.utt, log_prob, tokens)
+            yield add
         return
     with archives.Writer(path) as table:
 

@@ -3,6 +3,7 @@
 import argparse
 import math
 import sys
+from dataclasses import replace
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
@@ -57,14 +58,14 @@ def fixed(text: str) -> tuple[str, float]:
 def run(args):
     """Read, tune, write, and say what was gained."""
     nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests)
+    columns = read_columns(args.scores, nbests, args.nbest)
     default = ["words"] if args.form == "linear" else []
-    features = gather(nbests, columns, args.nbest, default if args.lengths is None else args.lengths)
-    lms = tuple(columns) + ("lm",) * ("lm" in features.names)
+    features = gather(nbests, columns.values, args.nbest, default if args.lengths is None else args.lengths)
+    lms = tuple(columns.values) + ("lm",) * ("lm" in features.names)
     options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative, args.tolerance)
-    weights = tune(nbests, features, args.nbest, options)
+    weights = replace(tune(nbests, features, args.nbest, options), signatures=columns.signatures)
     save(weights, args.out)
-    for line in notes(nbests, weights):
+    for line in (*columns.warnings, *notes(nbests, weights)):
         print(line, file=sys.stderr)
 
 

@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,7 @@ def table(lists, signature=None):
 
 
 def nbests(**lengths):
+    """Lists of so many hypotheses, h0, h1 ..."""
     return [NBest(utt, tuple(Hypothesis(f"h{rank}") for rank in range(length))) for utt, length in lengths.items()]
 
 
@@ -28,22 +31,31 @@ def nbests(**lengths):
 def test_round_trip_is_exact(tmp_path_factory, lists, signature):
     path = tmp_path_factory.mktemp("scores") / "a.scores"
     wanted = table(lists, signature)
-    scores.write(wanted, path)
+    some = nbests(**{utt: len(rows) for utt, rows in lists.items()})
+    scores.write(wanted, some, path)
     found = scores.read(path)
     assert dict(found.signature) == signature
     assert list(found.log_prob) == list(lists)
+    scores.check(found, some, path, "n")
     for utt in lists:
         assert found.log_prob[utt].tobytes() == wanted.log_prob[utt].tobytes()
         assert found.tokens[utt].tolist() == wanted.tokens[utt].tolist()
 
 
+def digest(line, text=""):
+    return hashlib.sha256(f"{line}\t{text}".encode()).hexdigest()[:12]
+
+
 def test_file_is_as_documented(tmp_path):
     path = tmp_path / "a.scores"
-    scores.write(table({"u#1": [(-7.25, 4), (-1e-9, 0)]}, {"version": "1"}), path)
-    assert path.read_text() == '# lmtools-scores {"version": "1"}\nu#1#1\t-7.25\t4\nu#1#2\t-1e-09\t0\n'
+    texts = NBest("u#1", (Hypothesis(" one  two "), Hypothesis("")))
+    scores.write(table({"u#1": [(-7.25, 4), (-1e-9, 0)]}, {"version": "1"}), [texts], path)
+    lines = [('# lmtools-scores {"version": "1"}', ""), ("u#1#1\t-7.25\t4", "one two"), ("u#1#2\t-1e-09\t0", "")]
+    assert path.read_text() == "".join(f"{line}\t{digest(line, text)}\n" for line, text in lines)
 
 
 HEADER = "# lmtools-scores {}\n"
+CHECKED = HEADER.rstrip() + f"\t{digest(HEADER.rstrip())}\n"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +78,10 @@ HEADER = "# lmtools-scores {}\n"
         (HEADER + "a\t-1\t2\n", 2, "expected `utt#rank"),
         (HEADER + "a#1\t-1\t-2\n", 2, "expected `utt#rank"),
         (HEADER + "\n", 2, "expected `utt#rank"),
+        (HEADER + "a#1\t-1.0\t2\t0123456789ab\n", 2, "the row has a check, and the header has none"),
+        ("# lmtools-scores {}\t0123456789ab\n", 1, "the header is damaged"),
+        (CHECKED + "a#1\t-1.0\t2\n", 2, "the row has no check, and the header has one"),
+        (CHECKED + "a#1\t-1.00\t2\t0123456789ab\n", 2, "the row is damaged"),
     ],
 )
 def test_refuses(tmp_path, content, line, cause):
@@ -78,24 +94,86 @@ def test_refuses(tmp_path, content, line, cause):
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_refuses_to_write_scores_that_are_no_numbers(tmp_path, value):
     with pytest.raises(UserError, match="a#2"):
-        scores.write(table({"a": [(-1.0, 1), (value, 1)]}), tmp_path / "a.scores")
+        scores.write(table({"a": [(-1.0, 1), (value, 1)]}), nbests(a=2), tmp_path / "a.scores")
     assert not list(tmp_path.iterdir())
 
 
 def test_columns_join_by_utterance_not_by_order():
     scored = table({"b": [(-3.0, 1)], "a": [(-1.0, 1), (-2.0, 1)]})
-    columns = scores.columns(scored, nbests(a=2, empty=0, b=1), "f")
+    columns = scores.columns(scored, nbests(a=2, empty=0, b=1), "f", "n")
     assert [column.tolist() for column in columns] == [[-1.0, -2.0], [], [-3.0]]
 
 
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
-        ({"a": 2, "b": 1, "c": 1, "d": 1}, "f: no scores for 2 of 4 utterances, first 'c'"),
-        ({"a": 2}, "f: scores for 1 utterances that the lists do not have, first 'b'"),
-        ({"a": 2, "b": 3}, "f: 1 scores for the 3 hypotheses of 'b' \\(1 such lists\\)"),
+        ({"a": 2, "b": 1, "c": 1, "d": 1}, "f: no scores for 2 of 4 utterances of n, first 'c'"),
+        ({"a": 2}, "f: scores for 1 utterances that n does not have, first 'b'"),
+        ({"a": 2, "b": 3}, "f: 1 scores for the 3 hypotheses of 'b' in n \\(1 such lists\\)"),
     ],
 )
 def test_check_names_the_first_problem(lists, message):
     with pytest.raises(UserError, match=f"^{message}; "):
-        scores.check(table({"a": [(-1.0, 1), (-2.0, 1)], "b": [(-3.0, 1)]}), nbests(**lists), "f")
+        scores.check(table({"a": [(-1.0, 1), (-2.0, 1)], "b": [(-3.0, 1)]}), nbests(**lists), "f", "n")
+
+
+TEXTS = {"a": ["one two", "one", "two"], "b": ["three"], "c": ["x", "x"]}
+LISTS = [NBest(utt, tuple(map(Hypothesis, texts))) for utt, texts in TEXTS.items()]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A file of scores of LISTS."""
+    rows = {"a": [(-1.5, 3), (-2.25, 2), (-3.0, 2)], "b": [(-0.1 - 0.2, 2)], "c": [(-1.0, 2), (-1.0, 2)]}
+    scores.write(table(rows, {"lm": "tta", "model": "0a"}), LISTS, tmp_path / "a.scores")
+    return tmp_path / "a.scores"
+
+
+def texts(*changed):
+    """LISTS with other texts for some utterances."""
+    return [NBest(utt, tuple(map(Hypothesis, rows))) for utt, rows in {**TEXTS, **dict(changed)}.items()]
+
+
+@pytest.mark.parametrize(
+    ("lists", "row", "count", "cause"),
+    [
+        (texts(("a", ["two", "one", "one two"])), "a#1", 2, "the lists hold the same hypotheses in another order"),
+        (texts(("a", ["one  two", "one", "three"])), "a#3", 1, "the row is damaged, or this one text was changed"),
+        (texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS)), "a#1", 6, "they were made of other lists"),
+    ],
+)
+def test_rows_vouch_for_their_texts(written, lists, row, count, cause):
+    with pytest.raises(UserError) as refused:
+        scores.columns(scores.read(written), lists, written, "n.jsonl")
+    assert str(refused.value) == (
+        f"{written}: the score of {row} is not of that hypothesis in n.jsonl ({count} of 6 rows): "
+        f"{cause}{', or the file is damaged' * (count == 6)}; score these very lists again"
+    )
+
+
+def test_other_spaces_and_another_order_of_lists_are_the_same(written):
+    scores.check(scores.read(written), texts(("a", [" one   two", "one ", "two"]))[::-1], written, "n")
+
+
+def test_a_change_of_any_byte_is_found(written):
+    """Whichever bit of a byte turns, the table is refused by itself or beside its lists; only white space at the end means nothing."""
+    whole = written.read_bytes()
+    wanted = scores.read(written)
+    for place in range(len(whole)):
+        for bit in range(8):
+            written.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            with pytest.raises(UserError, match=r"a\.scores"):
+                scores.check(scores.read(written), LISTS, written, "n")
+    for place in range(len(whole) - 1):
+        written.write_bytes(whole[:place] + whole[place + 1 :])
+        with pytest.raises(UserError, match=r"a\.scores"):
+            scores.check(scores.read(written), LISTS, written, "n")
+    written.write_bytes(whole)
+    assert scores.read(written).checks == wanted.checks
+
+
+def test_rows_without_checks_are_read_and_fit_any_text(written):
+    written.write_text("".join(line.rpartition("\t")[0] + "\n" for line in written.read_text().splitlines()))
+    found = scores.read(written)
+    assert found.checks is None and found.signature == {"lm": "tta", "model": "0a"}
+    scores.check(found, texts(("a", ["x", "y", "z"])), written, "n")

@@ -8,6 +8,7 @@ import math
 import random
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,11 +56,12 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
     tables = {lm: {name: judged(rng, nbests, noise, lm) for name, nbests in sets.items()} for lm, noise in LMS.items()}
     for lm, columns in tables.items():
         for name, table in columns.items():
-            scores.write(table, exp / "score" / lm / f"{name}.scores")
+            scores.write(table, sets[name], exp / "score" / lm / f"{name}.scores")
             dump(perplexity(lm, name, sets[name]), exp / "ppl" / lm / f"{name}.json")
     for system, lms in SYSTEMS.items():
         columns = {lm: [tables[lm]["dev"].log_prob[nbest.utt] for nbest in sets["dev"]] for lm in lms}
         weights = tune(sets["dev"], gather(sets["dev"], columns, "dev"), "data/dev/nbest.jsonl.gz", Options(lms=lms))
+        weights = replace(weights, signatures={lm: tables[lm]["dev"].signature for lm in lms})
         save(weights, exp / "tune" / system / "weights.json")
         for name, nbests in sets.items():
             texts = {nbest.utt: chosen(nbest, weights.features, tables, name) for nbest in nbests}
@@ -206,7 +208,7 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
         moved = {utt: row + np.array([rng.gauss(0, spread) for _ in row]) for utt, row in plain.log_prob.items()}
         rough = ScoreTable(moved, plain.tokens, {**plain.signature, "normalise": "none"})
         for lm, table in ((name, plain), (f"{name}-unnormalised", rough)):
-            scores.write(table, exp / "score" / lm / "test.scores")
+            scores.write(table, nbests, exp / "score" / lm / "test.scores")
             for more in ({}, {"ngram": ngram}):
                 system = "+".join((lm, *more))
                 tables = {one: {"test": columns} for one, columns in {lm: table, **more}.items()}

@@ -71,17 +71,18 @@ def test_no_utterances():
 
 def test_read_columns(tmp_path):
     path = tmp_path / "x=y.scores"
-    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([3, 2]), "c": np.array([1])}), path)
-    columns = read_columns([f"tta={path}"], SCORED)
-    assert [column.tolist() for column in columns["tta"]] == [[-7, -8], [], [-9]]
+    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([3, 2]), "c": np.array([1])}, {"lm": "x"}), SCORED, path)
+    columns = read_columns([f"tta={path}"], SCORED, "n")
+    assert columns.signatures == {"tta": {"lm": "x"}} and columns.paths == {"tta": str(path)} and not columns.warnings
+    assert [column.tolist() for column in columns.values["tta"]] == [[-7, -8], [], [-9]]
     with pytest.raises(UserError, match="the name 'tta' is taken"):
-        read_columns([f"tta={path}", f"tta={path}"], SCORED)
+        read_columns([f"tta={path}", f"tta={path}"], SCORED, "n")
 
 
 def test_means_divide_by_tokens_or_words_and_by_one_where_there_are_none(tmp_path):
     path = tmp_path / "tta.scores"
-    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([4, 2]), "c": np.array([0])}), path)
-    columns = read_columns([f"{name}={path}" for name in ("tta", "tta/token", "tta/word", "tta/x")], SCORED)
+    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([4, 2]), "c": np.array([0])}), SCORED, path)
+    columns = read_columns([f"{name}={path}" for name in ("tta", "tta/token", "tta/word", "tta/x")], SCORED, "n").values
     assert {name: [row.tolist() for row in column] for name, column in columns.items()} == {
         "tta": [[-7, -8], [], [-9]],
         "tta/token": [[-7 / 4, -8 / 2], [], [-9]],
@@ -101,7 +102,7 @@ def test_lengths(text, lengths):
 @pytest.mark.parametrize("spec", ["dev.scores", "=dev.scores", "tta=", "/token=dev.scores"])
 def test_read_columns_wants_name_and_file(spec):
     with pytest.raises(UserError, match="not NAME=FILE"):
-        read_columns([spec], SCORED)
+        read_columns([spec], SCORED, "n")
 
 
 def test_best_is_the_earlier_of_equals_and_never_padding():

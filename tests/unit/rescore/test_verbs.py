@@ -1,6 +1,8 @@
 """`lmtools tune` and `lmtools rescore`, as a recipe calls them."""
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, read, scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
+
+SIGNATURE = {"lm": "tta", "model": "0a", "vocabulary": "0b", "precision": "float32", "version": "1"}
 
 
 def make(name, seed, components=True):
@@ -22,7 +26,7 @@ def make(name, seed, components=True):
         nbests.append(NBest(f"u{number}", tuple(hyps), "ok ok ok ok"))
         table[f"u{number}"] = rng.normal(size=6) - 2 * errors
     jsonl.write(nbests, f"{name}.jsonl")
-    scores.write(ScoreTable(table, {utt: np.full(6, 5) for utt in table}), f"{name}.scores")
+    scores.write(ScoreTable(table, {utt: np.full(6, 5) for utt in table}, SIGNATURE), nbests, f"{name}.scores")
 
 
 @pytest.fixture
@@ -178,3 +182,86 @@ def test_tolerance(here, capsys):
     with pytest.raises(SystemExit) as end:
         main([*tune, "w.json", "--tolerance", "-1"])
     assert end.value.code == 2
+
+
+@pytest.mark.parametrize("verb", ["tune", "rescore"])
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (lambda hyps: hyps[::-1], r"hold the same hypotheses in another order"),
+        (lambda hyps: tuple(replace(hyp, text="quite another") for hyp in hyps), r"were made of other lists, or the file is damaged"),
+    ],
+)
+def test_scores_of_other_lists_are_refused(here, capsys, verb, change, cause):
+    """Both files are named; so are the utterance and the rank."""
+    run(capsys, *tuned())
+    (here / "w.json").rename("w")
+    name = "dev" if verb == "tune" else "test"
+    jsonl.write([replace(nbest, hyps=change(nbest.hyps)) for nbest in jsonl.read(f"{name}.jsonl")], "new.jsonl")
+    more = ("--out", "w.json") if verb == "tune" else ("--weights", "w", "--out", "out.txt")
+    status, printed = run(capsys, verb, "--nbest", "new.jsonl", "--scores", f"lm={name}.scores", *more)
+    assert status == 1 and printed.err.count("\n") == 1
+    assert re.match(rf"lmtools {verb}: {name}\.scores: the score of u0#[0-9] is not of .* in new\.jsonl .*{cause};", printed.err)
+    assert not (here / more[-1]).exists()
+
+
+def test_lists_that_rescore_reordered_do_not_take_the_old_scores(here, capsys):
+    run(capsys, *tuned())
+    assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
+    lists = [replace(nbest, hyps=tuple(replace(h, scores={"am": h.scores["am"]}) for h in nbest.hyps)) for nbest in jsonl.read("new.jsonl")]
+    jsonl.write(lists, "new.jsonl")
+    status, printed = run(capsys, "rescore", "--nbest", "new.jsonl", "--scores", "lm=test.scores", "--weights", "w.json", "--out", "again")
+    assert status == 1 and "the same hypotheses in another order" in printed.err and not (here / "again").exists()
+
+
+def rewritten(name, **changes):
+    """`name`.scores with another signature."""
+    table, nbests = scores.read(f"{name}.scores"), list(jsonl.read(f"{name}.jsonl"))
+    signature = {key: value for key, value in {**table.signature, **changes}.items() if value is not None}
+    scores.write(replace(table, signature=signature), nbests, f"{name}.scores")
+
+
+@pytest.mark.parametrize("name", ["lm", "lm/token"])
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"model": "1a"}, "model '1a' for '0a'"),
+        ({"oov": "9.0"}, "oov '9.0' for nothing"),
+        ({"vocabulary": None}, "vocabulary nothing for '0b'"),
+        ({"normalise": "none", "precision": "bfloat16"}, "normalise 'none' for nothing, precision 'bfloat16' for 'float32'"),
+    ],
+)
+def test_scores_of_another_model_are_refused(here, capsys, name, changes, told):
+    rewritten("test", **changes)
+    run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out", "w.json")
+    status, printed = run(capsys, *rescored(scores=f"{name}=test.scores"))
+    assert status == 1 and printed.err.count("\n") == 1 and not (here / "out.txt").exists()
+    assert printed.err.startswith(f"lmtools rescore: test.scores: not of what w.json was tuned on as '{name}': {told}; give the scores of")
+
+
+def test_scores_that_differ_in_rounding_warn(here, capsys):
+    rewritten("dev", utility="metric:bleu|version:2.4.0|missing:empty|by:lmtools-1")
+    rewritten("test", precision="bfloat16", version="2", utility="metric:bleu|version:2.5.0|missing:empty|by:lmtools-2")
+    run(capsys, *tuned())
+    status, printed = run(capsys, *rescored())
+    (line,) = [line for line in printed.err.splitlines() if "warning" in line]
+    assert status == 0 and "test.scores: made otherwise than what w.json was tuned on as 'lm': precision 'bfloat16' for 'float32'" in line
+
+
+def test_what_cannot_be_checked_warns(here, capsys):
+    """Weights of older versions say nothing of columns, and files of three columns nothing of texts."""
+    run(capsys, *tuned())
+    tree = json.loads((here / "w.json").read_text())
+    assert tree["signatures"] == {"lm": SIGNATURE}
+    del tree["signatures"]
+    (here / "w.json").write_text(json.dumps(tree))
+    for name in ("dev", "test"):
+        bare = [line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()]
+        (here / f"{name}.scores").write_text("\n".join(bare))
+    about = ": its rows do not say which texts they are of"
+    status, printed = run(capsys, *rescored())
+    warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
+    assert status == 0 and len(warnings) == 2 and warnings[0].startswith(f"warning: test.scores{about}")
+    assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
+    status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
+    assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1

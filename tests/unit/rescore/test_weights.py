@@ -1,11 +1,14 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from lmtools.errors import UserError
 from lmtools.rescore import Dev, Weights, load, save
 
-WEIGHTS = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", Dev("dev.jsonl", "ab", 3, 20.5, 21.5), {"form": "linear", "curves": {}})
+DEV = Dev("dev.jsonl", "ab", 3, 20.5, 21.5)
+SEARCH = {"form": "linear", "curves": {}}
+WEIGHTS = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, signatures={"tta": {"lm": "tta"}})
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -14,6 +17,14 @@ def test_what_is_saved_is_loaded(tmp_path):
     tree = json.loads((tmp_path / "w.json").read_text())
     assert tree["dev"] == {"path": "dev.jsonl", "sha256": "ab", "utterances": 3, "first_pass": 20.5, "bleu": 21.5}
     assert list(tree["features"]) == ["am", "tta"]
+
+
+def test_weights_of_older_versions_have_no_signatures(tmp_path):
+    save(WEIGHTS, tmp_path / "w.json")
+    tree = json.loads((tmp_path / "w.json").read_text())
+    del tree["signatures"]
+    (tmp_path / "w.json").write_text(json.dumps(tree))
+    assert load(tmp_path / "w.json") == replace(WEIGHTS, signatures={})
 
 
 def change(tree, path, value):
@@ -37,6 +48,8 @@ def change(tree, path, value):
         ("dev", [], "'dev' of the file is \\[\\]"),
         ("features/tta", True, "weight of 'tta' is True, not a finite number"),
         ("features/tta", float("nan"), "weight of 'tta' is nan"),
+        ("signatures", [], "'signatures' is \\[\\]"),
+        ("signatures/tta", "x", "'signatures' is {'tta': 'x'}"),
         ("features/am", None, "the reference 'am' is not among the features"),
     ],
 )

@@ -76,8 +76,8 @@ def test_score_answers_each_list(lm, capsys):
             if not found:
                 assert pipe.lines(1)[0].startswith("#")
             answer = [line.split("\t") for line in pipe.lines(3)]
-            assert [key for key, _, _ in answer] == [f"{nbest.utt}#{rank}" for rank in (1, 2, 3)]
-            found[nbest.utt] = [float(value) for _, value, _ in answer]
+            assert [key for key, *_ in answer] == [f"{nbest.utt}#{rank}" for rank in (1, 2, 3)]
+            found[nbest.utt] = [float(value) for _, value, _, _ in answer]
         status, out, err = pipe.rest()
     assert (status, out) == (0, "") and err.startswith("-: 9 hypotheses of 3 utterances, ") and found == wanted
 
