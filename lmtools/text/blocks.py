@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, cannot
+from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 SIZE = 1 << 20  # bytes of a block, at least; a line stays whole however long it is
 AHEAD = 3  # blocks a process that are under way: what bounds the memory
@@ -44,8 +45,11 @@ class Block(NamedTuple):
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def read_blocks(paths: Sequence) -> Iterator[Block]:
-    """The blocks of UTF-8 texts (.gz, .xz, `-`: standard input), one after the other, lazily."""
+def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[Block]:
+    """The blocks of UTF-8 texts (.gz, .xz, `-`: standard input), one after the other, lazily.
+
+    UserError for what is no text, and unless `nul` for a NUL byte anywhere.
+    """
     for path in paths:
         number = 1
         try:
@@ -53,6 +57,10 @@ def read_blocks(paths: Sequence) -> Iterator[Block]:
             with contextlib.nullcontext(stream) if str(path) == "-" else stream as whole:
                 while content := whole.read(SIZE):
                     content += whole.readline()
+                    if number == 1:
+                        refuse_foreign(content, path)
+                    if not nul:
+                        refuse_nul(content, path, number)
                     yield Block(str(path), number, content)
                     number += content.count(b"\n")
         except DAMAGED as error:
@@ -60,6 +68,12 @@ def read_blocks(paths: Sequence) -> Iterator[Block]:
             raise UserError(f"{where} ({error}); fetch or write it again") from None
         except OSError as error:
             raise cannot("read", path, error) from None
+
+
+def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
+    """Pairs (line number from 1, line without its end) of a text, as lmtools.files.read_lines; UserErrors as `read_blocks`."""
+    for block in read_blocks([path], nul):
+        yield from enumerate(block.lines(), block.first)
 
 
 def spread(work: Callable[[Item], Result], items: Iterable[Item], nj: int = 1) -> Iterator[Result]:
