@@ -32,6 +32,11 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
     return "another language or kind of text, or other tokens?", ""
 
 
+def conversion(option: str) -> str:
+    """The command that writes hypotheses and references as options of the normaliser say."""
+    return f"lmtools convert {option if '--normaliser' in option else f'--normaliser none {option}'}"
+
+
 def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:
     """The words of the first texts that are not known, with their counts; `<unk>` says itself that it is not."""
     counts = Counter(word for text in itertools.islice(texts, LOOKED_AT) for word in text.split())
@@ -53,7 +58,7 @@ def warn_unknown(
         cause, option = explain(words, known)
         line += f", most often {', '.join(repr(word) for word, _ in words.most_common(3))}: {cause}"
     if words and option:
-        remedy = f"lmtools convert {option}" if lists else f"write it so, as {option} of lmtools subword and ngram does"
+        remedy = conversion(option) if lists else f"write it so, as {option} of lmtools subword and ngram does"
     else:
         remedy = f"lmtools doctor --nbest {path} --lm {model} says more" if lists else "give text like that of the model's vocabulary"
     print(f"{line}; {remedy}", file=sys.stderr)

@@ -33,7 +33,7 @@ def test_one_line_above_the_threshold_only(capsys):
     assert capsys.readouterr().err == ""
     warn_unknown("n.jsonl", 1500, 2000, "lm", ["THE KING THE", "<unk> the UP"], KNOWN, lists=True)
     said = "n.jsonl: 75% of 2,000 tokens are unknown to lm, most often 'THE', 'KING', 'UP': most of them are known in lower case; "
-    assert capsys.readouterr().err == said + "lmtools convert --case lower\n"
+    assert capsys.readouterr().err == said + "lmtools convert --normaliser none --case lower\n"
     warn_unknown("n.jsonl", 3, 4, "lm", ["der die der"], KNOWN, lists=True)
     assert capsys.readouterr().err.endswith("or other tokens?; lmtools doctor --nbest n.jsonl --lm lm says more\n")
     warn_unknown("t.bin", 3, 4, "its vocabulary")
