@@ -9,6 +9,7 @@ from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS, add_arguments, from_arguments
 from lmtools.text.detokenise import detokeniser
+from lmtools.verbs.references import add_references
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
@@ -26,9 +27,7 @@ def arguments(parser):
     parser.add_argument("--case", choices=(*CASES, "keep"), help=about)
     about = "words to take out of hypotheses and references as they are read, one a line: [noise], <unk>, SIL ..; arcs of lattices get none"
     parser.add_argument("--drop-words", metavar="FILE", help=about)
-    refs = parser.add_mutually_exclusive_group()
-    refs.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
-    refs.add_argument("--ref-lines", metavar="FILE", help="plain text with the references, one a line, in the order of the lists")
+    add_references(parser)
     about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
     parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
     parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
