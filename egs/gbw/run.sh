@@ -24,7 +24,7 @@ train_opts=        # key=value settings over the YAML files and the grids, as in
 nj=2               # processes that train and score at a time; 1 with a GPU
 processes=1        # processes of one training, by torchrun: the number of GPUs
 memory=2G          # of KenLM's lmplz, where it is installed and the text large
-timed=all          # LMs whose throughput is measured: names, all (with the runs of grids that ask for it) or none
+timed=none         # LMs whose throughput is measured: names, all (with the runs of grids that ask for it) or none
 published=false    # true: throughput of LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published sizes too, with random weights
 bench_opts=        # options of lmtools bench lm, as in "--device cuda --repeats 5"; empty: for mini "--seconds 0.2", else its defaults
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16

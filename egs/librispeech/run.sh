@@ -38,7 +38,7 @@ train_opts=        # key=value settings over the YAML files, as in steps=100
 oov_penalty=       # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for all of them; not in perplexities
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
 nj=3               # processes that train and score at a time, as many as there are neural LMs; 1 with a GPU
-timed=all          # neural LMs whose run time by length is measured: names, all or none
+timed=none         # neural LMs whose run time by length is measured: names, all or none
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 options "$@"

@@ -24,7 +24,6 @@ from lmtools.bench.machine import machine, stopwatch
 from lmtools.bench.score import RandomVocabulary
 from lmtools.config import from_yaml
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.lm import LanguageModel, choose_device
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.scorers import Neural, Scorer, load_scorer
@@ -32,6 +31,7 @@ from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word
 from lmtools.subword.spelled import Spelled
+from lmtools.text.blocks import read_text
 
 CONF = Path(__file__).parents[2] / "conf"
 PUBLISHED = ("lstm-2048", "gcnn-9", "gcnn-8b")  # Table 4's models, by their files in conf/
@@ -157,7 +157,7 @@ def multiply_adds(function) -> int:
 
 def words_of(path, least: int) -> list[str]:
     """The first `least` words of a text; fewer where it has no more, UserError where it has none."""
-    words = list(itertools.islice((word for _, line in read_lines(path) for word in line.split()), least))
+    words = list(itertools.islice((word for _, line in read_text(path) for word in line.split()), least))
     if not words:
         raise UserError(f"{path}:1: no words in the text; give one with some")
     return words

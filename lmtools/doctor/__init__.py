@@ -19,6 +19,7 @@ CHECKS = {
     "marks": texts.marks,
     "vocabulary": texts.vocabulary,
     "leak": texts.leak,
+    "sentinels": scores.sentinels,
     "signs": scores.signs,
     "base": scores.base,
     "order": scores.order,

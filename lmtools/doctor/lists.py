@@ -90,7 +90,8 @@ def empty(patient: Patient) -> Iterator[Finding]:
 
 def duplicates(patient: Patient) -> Iterator[Finding]:
     """The same words twice in a list."""
-    found = [one.utt for one in patient.nbests if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)]
+    lists = [one for one in patient.nbests if not all("system" in hyp.extra for hyp in one.hyps)]  # in a pool, they are votes
+    found = [one.utt for one in lists if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)]
     if found:
         cause = f"{share(len(found), len(patient.nbests))} lists hold the same words more than once"
         yield Finding(HINT, patient.places[found[0]], cause, "merge them: lmtools convert --dedup")

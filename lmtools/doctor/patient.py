@@ -14,6 +14,7 @@ from lmtools.formats import kaldi_text, read
 from lmtools.ngram.model import SUBWORD, NgramModel
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
+from lmtools.text.blocks import read_text
 from lmtools.types import NBest
 
 LINES = 2_000_000  # of language-model text, at most
@@ -172,7 +173,7 @@ def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | N
     directory = next((path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None)
     if directory:
         subword = load_subword(directory)
-        return subword.normaliser, lambda word: not subword.unknown(word)
+        return subword.normaliser, subword.knows
     model = NgramModel.load(lm)
     return single, lambda word: word in model.kenlm
 
@@ -180,7 +181,7 @@ def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | N
 def profile_text(path: str, normalise, wanted: set[str], lines: set[str]) -> Profile:
     """The profile of language-model text; of its words and lines only those that occur in the lists or references are kept."""
     made = Profile("text", path)
-    for number, line in itertools.islice(read_lines(path), LINES):
+    for number, line in itertools.islice(read_text(path), LINES):
         text = normalise(line)
         if text.strip():
             made.add(f"{path}:{number}", text, wanted.__contains__)

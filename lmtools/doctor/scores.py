@@ -1,21 +1,62 @@
-"""Checks of the lists' scores: sign, base, order, growth with length."""
+"""Checks of the lists' scores: values that are none, sign, base, order, growth with length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, share
 from lmtools.doctor.patient import Patient
+from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
 SCALES = np.geomspace(1e-3, 1e3, 121)  # of the second component against the first
+FAR = 1000  # typical distances from the middle: no score is so far out
+LARGE = 1e9  # nats that no hypothesis costs
+
+
+def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
+    """The values (hypotheses,) of each component a list, NaN where a hypothesis lacks it."""
+    names = list(dict.fromkeys(name for one in lists for hyp in one.hyps[:1] for name in hyp.scores))
+    return {name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists] for name in names}
 
 
 def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
-    """The values (hypotheses,) of each component a list, of lists with two or more hypotheses."""
-    lists = [one for one in patient.nbests if len(one.hyps) > 1]
-    names = list(dict.fromkeys(name for one in lists for name in one.hyps[0].scores))
-    return {name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists] for name in names}
+    """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN in the place of sentinels.
+
+    Components that only indicate something, as which system of a pool a hypothesis is from, are no scores and left out.
+    """
+    made = {}
+    for name, lists in values_of([one for one in patient.nbests if len(one.hyps) > 1]).items():
+        values = np.concatenate(lists)
+        if not (np.isin(values, (0, 1)).all() and np.ptp(values)):
+            far = np.split(outlying(values), np.cumsum([len(row) for row in lists])[:-1])
+            made[name] = [np.where(odd, np.nan, row) for row, odd in zip(lists, far, strict=True)]
+    return made
+
+
+def outlying(values: np.ndarray) -> np.ndarray:
+    """Which of the values (N,) are far outside the distribution of the others, bool (N,): what programs write for `no score`."""
+    with np.errstate(over="ignore"):
+        distance = np.abs(values - np.nanmedian(values))
+    typical = np.median(distance[distance > 0]) if (distance > 0).any() else 0.0
+    far = distance > FAR * max(typical, 1.0)
+    large = np.abs(values) >= LARGE  # where most values are equal, what differs is its own distribution
+    return far | large if large.mean() < 0.5 else far
+
+
+def sentinels(patient: Patient) -> Iterator[Finding]:
+    """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a list."""
+    for name, lists in values_of([one for one in patient.nbests if one.hyps]).items():
+        values = np.concatenate(lists)
+        odd = outlying(values)
+        if odd.any():
+            utts = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
+            place = patient.places[[one.utt for one in patient.nbests if one.hyps][utts[odd.argmax()]]]
+            shown = ", ".join(f"{value:g}" for value in np.unique(values[odd])[:3])
+            cause = f"{share(int(odd.sum()), len(values))} values of {name!r} are {shown}, far outside the others"
+            within = f" ({values[~odd].min():g} to {values[~odd].max():g})"
+            remedy = f"give scores, at least as bad as the list's worst, or leave the column out: lmtools tune --fix {name}=0"
+            yield Finding(ERROR, place, f"{cause}{within}: no scores?", remedy)
 
 
 def is_lm(name: str) -> bool:
@@ -42,13 +83,15 @@ def base(patient: Patient) -> Iterator[Finding]:
     lengths = np.concatenate([[len(hyp.text.split()) + 1 for hyp in one.hyps] for one in patient.nbests if len(one.hyps) > 1] or [[]])
     first = np.array([len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1])
     for name, lists in columns(patient).items():
-        a_word = np.abs(np.concatenate(lists)).sum() / lengths.sum()
+        values = np.concatenate(lists)
+        a_word = np.nansum(np.abs(values)) / lengths[~np.isnan(values)].sum()
         if is_lm(name) and 0 < a_word < 2:
             cause = f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of {np.exp(a_word):.1f}"
             yield Finding(HINT, patient.nbest, cause, "if it is in log10, scaled, or divided by length, undo that")
         best = np.abs([row[0] for row in lists])
+        words, best = first[~np.isnan(best)], best[~np.isnan(best)]
         grows = is_lm(name) or name in ("am", "score", "total")
-        if grows and len(first) >= ENOUGH and first.std() > 0.3 * first.mean() and best.std() > 0 and np.corrcoef(first, best)[0, 1] < 0.2:
+        if grows and len(words) >= ENOUGH and words.std() > 0.3 * words.mean() and best.std() > 0 and np.corrcoef(words, best)[0, 1] < 0.2:
             cause = f"{name!r} does not grow with the number of words: divided by length?"
             yield Finding(HINT, patient.nbest, cause, "multiply by the length again; sums of log-probabilities are what weights combine")
 
@@ -61,7 +104,7 @@ def order(patient: Patient) -> Iterator[Finding]:
         return
     chosen = [parts[total]] if total else list(parts.values())[:2]
     steps = [np.concatenate([np.diff(row) for row in lists]) for lists in chosen]
-    slack = 1e-6 * max(np.abs(step).max(initial=0) for step in steps)
+    slack = 1e-6 * max(np.nanmax(np.abs(step), initial=0) for step in steps)
     combined = [steps[0]] if len(steps) == 1 else [steps[0] + scale * steps[1] for scale in SCALES]
     if "am" in list(parts)[2:]:  # a translator's total, after its features
         combined.append(np.concatenate([np.diff(row) for row in parts["am"]]))

@@ -10,6 +10,7 @@ from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, 
 from lmtools.doctor.patient import APOSTROPHES, Patient, Profile, is_huggingface, most
 from lmtools.errors import UserError
 from lmtools.formats.form import beginning
+from lmtools.text.unknown import conversion, explain
 
 MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
 BLOCK = 1 << 20
@@ -155,9 +156,11 @@ def vocabulary(patient: Patient) -> Iterator[Finding]:
         for profile in filter(lambda profile: profile.lines, (patient.model_hyps, patient.model_references)):
             unknown = Counter({word: count for word, count in profile.words.items() if not known(word)})
             total = max(1, profile.words.total())
-            if level := graded(unknown.total() / total, 0.02, 0.2):
+            if level := graded(unknown.total() / total, 0.02, 0.1):
                 cause = f"{share(unknown.total(), total)} words of the {profile.name} are not in {path}: {some(most(unknown, unknown))}"
-                yield Finding(level, profile.path, cause, "give text of the same kind, written alike")
+                why, option = explain(unknown, known)
+                remedy = conversion(option) if option else "give text of the same kind, written alike"
+                yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
 
 
 def leak(patient: Patient) -> Iterator[Finding]:

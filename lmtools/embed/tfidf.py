@@ -9,8 +9,8 @@ import numpy as np
 
 from lmtools import __version__
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.text import NORMALISERS, Normaliser
+from lmtools.text.blocks import read_text
 
 
 class Tfidf:
@@ -31,7 +31,7 @@ class Tfidf:
         self.column: dict[str, int] = {}
         self.idf = np.zeros(0)
         if text_path is not None:
-            self.count(line for _, line in read_lines(text_path))
+            self.count(line for _, line in read_text(text_path))
             if not self.frequency:
                 raise UserError(f"{text_path}: no words to count; give a text, a sentence a line")
 

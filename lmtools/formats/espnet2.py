@@ -82,7 +82,7 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
     texts = kaldi_text.read(folder / "text")
     scores = {}
     if scored:
-        scores = {utt: score(text, f"{folder}/score:{line}") for line, utt, text in kaldi_text.rows(folder / "score")}
+        scores = {utt: score(text, f"{folder}/score:{line}") for line, utt, text in kaldi_text.rows(folder / "score", text=False)}
         for utt in texts.keys() ^ scores.keys():
             raise UserError(f"{folder}: utterance {utt!r} is only in one of `text` and `score`; decode it again or drop it from both")
     units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}

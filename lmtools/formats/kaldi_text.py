@@ -5,15 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
+from lmtools.text.blocks import read_text
 
 
-def rows(path) -> Iterator[tuple[int, str, str]]:
+def rows(path, text: bool = True) -> Iterator[tuple[int, str, str]]:
     """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a line without id or a repeated id.
 
-    The id ends at a space or a tab, as Kaldi reads it; words end at any white space.
+    The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no `text` may be anything.
     """
     seen: set[str] = set()
-    for number, line in read_lines(path):
+    for number, line in read_text(path, nul=True) if text else read_lines(path):
         utt, _, rest = line.replace("\t", " ", 1).partition(" ")
         where = f"{path}:{number}"
         if not utt:

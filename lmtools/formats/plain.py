@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import atomic_text
 from lmtools.formats.checks import encodable
+from lmtools.text.blocks import read_text
 
 
 def read(path) -> list[str]:
     """The lines of `path` without white space at their ends; empty lines stay, so that line numbers keep their meaning."""
-    return [line.strip() for _, line in read_lines(path)]
+    return [line.strip() for _, line in read_text(path, nul=True)]
 
 
 def write(sentences: Iterable[str], path) -> None:

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.subword import UNK as UNKNOWN_ID
 from lmtools.subword import Subword
 from lmtools.text import MARK
+from lmtools.text.blocks import read_text
 
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
@@ -29,9 +29,7 @@ class Sentences:
     def __iter__(self) -> Iterator[list[str]]:
         self.sentences = self.tokens = self.reserved = 0
         for path in self.paths:
-            for number, line in read_lines(path):
-                if "\0" in line:
-                    raise UserError(f"{path}:{number}: holds a NUL byte, which ends a word in KenLM; remove it")
+            for _, line in read_text(path):
                 if words := self.allowed(self.tokenise(line)):
                     self.sentences += 1
                     self.tokens += len(words)

@@ -109,6 +109,10 @@ class Subword:
         """The number of pieces of `text` that the vocabulary does not hold."""
         return self.encode(text).count(UNK)
 
+    def knows(self, word: str) -> bool:
+        """Whether the vocabulary holds all pieces of a word."""
+        return not self.unknown(word)
+
     def word_lengths(self, text: str) -> list[int]:
         """The number of ids of each word of the normalised text; they sum to `len(encode(text))`."""
         return self.lengths(self.encode(text))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, cannot, longest_line, stream_of, too_long
+from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 NEWLINE = b"\n"
 SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
@@ -32,8 +33,11 @@ class Block(NamedTuple):
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def read_blocks(paths: Sequence) -> Iterator[Block]:
-    """The blocks of UTF-8 texts (.gz, .xz, `-`: standard input), one after the other, lazily."""
+def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[Block]:
+    """The blocks of UTF-8 texts (.gz, .xz, .bz2, `-`: standard input), one after the other, lazily.
+
+    UserError for what is no text, and unless `nul` for a NUL byte anywhere.
+    """
     most = longest_line()
     for path in paths:
         number = 1
@@ -43,6 +47,10 @@ def read_blocks(paths: Sequence) -> Iterator[Block]:
                     content += whole.readline(most + 1)
                     if len(content) - content.rfind(NEWLINE, 0, -1) - 1 > most:
                         raise too_long(f"{path}:{number + content.count(NEWLINE, 0, -1)}", most)
+                    if number == 1:
+                        refuse_foreign(content, path)
+                    if not nul:
+                        refuse_nul(content, path, number)
                     yield Block(str(path), number, content)
                     number += content.count(NEWLINE)
         except DAMAGED as error:
@@ -50,3 +58,9 @@ def read_blocks(paths: Sequence) -> Iterator[Block]:
             raise UserError(f"{where} ({error}); fetch or write it again") from None
         except OSError as error:
             raise cannot("read", path, error) from None
+
+
+def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
+    """Pairs (line number from 1, line without its end) of a text, as lmtools.files.read_lines; UserErrors as `read_blocks`."""
+    for block in read_blocks([path], nul):
+        yield from enumerate(block.lines(), block.first)

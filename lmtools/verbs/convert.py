@@ -1,16 +1,15 @@
-"""lmtools convert: N-best lists or lattices from one format to another; lists detokenised, with references, cut or merged on the way."""
+"""lmtools convert: N-best lists or lattices from one format to another; their texts normalised, with references, cut or merged."""
 
 import argparse
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, form, kaldi_text, lists, plain
+from lmtools.formats import FORMATS, form, kaldi_text, lists, plain, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
+from lmtools.text import NORMALISERS, add_arguments, from_arguments
 from lmtools.text.detokenise import detokeniser
-from lmtools.types import Lattice
+from lmtools.verbs.references import add_references
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
@@ -24,15 +23,20 @@ def arguments(parser):
     parser.add_argument("output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output")
     parser.add_argument("--from", dest="source", metavar="FMT", help="format of IN, NAME or NAME:option=value,... (default: recognised)")
     parser.add_argument("--to", dest="target", metavar="FMT", help="format of OUT (default: jsonl, or slf for lattices)")
-    parser.add_argument("--case", choices=CASES, help="of hypotheses; `sentence`: only the first letter, upper, for truecased output")
-    refs = parser.add_mutually_exclusive_group()
-    refs.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
-    refs.add_argument("--ref-lines", metavar="FILE", help="plain text with the references, one a line, in the order of the lists")
+    about = "of hypotheses (with options of the normaliser: of references, too); `sentence`: only the first letter, upper, if truecased"
+    parser.add_argument("--case", choices=(*CASES, "keep"), help=about)
+    about = "words to take out of hypotheses and references as they are read, one a line: [noise], <unk>, SIL ..; arcs of lattices get none"
+    parser.add_argument("--drop-words", metavar="FILE", help=about)
+    add_references(parser)
     about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
     parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
     parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
     parser.add_argument("--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list")
     parser.add_argument("--dedup", action="store_true", help="merge hypotheses of the same words, keeping the best rank")
+    about = "what is done to hypotheses and references alike, after all else but --dedup and --depth; equal hypotheses stay unless --dedup"
+    add_arguments(parser, f"{about}. Scores stay; what a format keeps of each token (ids, times) goes where a text changes", case=False)
+    about = "the named set for references instead; none: they stay as they are"
+    parser.add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
 
 
 def positive(text: str) -> int:
@@ -69,8 +73,8 @@ def run(args):
 
 def refuse_for_lattices(args) -> None:
     """UserError for options that lattices do not have."""
-    given = [args.ref, args.ref_lines, args.depth, args.dedup, args.detokenise, args.detokenise_ref, args.case == "sentence"]
-    if any(given):
+    refs = [args.ref, args.ref_lines, args.detokenise_ref, args.normaliser_ref]
+    if any([*refs, args.depth, args.dedup, args.detokenise, args.case == "sentence"]):
         options = "references, --depth, --dedup, --detokenise and --case sentence"
         raise UserError(f"{args.input}: {options} are for N-best lists, not for lattices; leave them out")
 
@@ -84,36 +88,53 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
         nbests = lists.attach_lines(nbests, plain.read(args.ref_lines), args.input, args.ref_lines)
+    dropped = ""
+    if args.drop_words:
+        nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
+        dropped = f", {count:,} words dropped"
     if args.detokenise_ref:
         nbests = lists.rewritten_refs(nbests, detokeniser(args.detokenise_ref))
     if args.detokenise:
         nbests = lists.rewritten(nbests, detokeniser(args.detokenise))
-    if args.case:
+    if normalises(args):
+        hyps = from_arguments(args)
+        refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
+        nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
+    elif args.case and args.case != "keep":
         nbests = lists.rewritten(nbests, CASES[args.case])
     if args.dedup:
         nbests = lists.dedup(nbests)
     if args.depth:
         nbests = lists.cut(nbests, args.depth)
     form.named(target, FORMATS).write(nbests, args.output)
-    return f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)} hypotheses"
+    return f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)} hypotheses{dropped}"
+
+
+def normalises(args) -> bool:
+    """Whether options of the normaliser other than --case are given; UserError for those that do not go with them."""
+    given = any((args.normaliser, args.punctuation, args.apostrophe, args.unicode_form))
+    if given and args.case == "sentence":
+        raise UserError("--case sentence: is no option of the normaliser; leave one or the other out")
+    if args.normaliser_ref and not given:
+        raise UserError("--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too")
+    return given
 
 
 def convert_lattices(args, source: str, target: str) -> str:
     """Convert lattices one by one; what to say of them."""
-    count = arcs = 0
+    count = arcs = dropped = 0
+    drop = rewriting.read_words(args.drop_words) if args.drop_words else ()
+    case = CASES.get(args.case, str)
+    change = from_arguments(args) if normalises(args) else case
 
     def counted():
-        nonlocal count, arcs
+        nonlocal count, arcs, dropped
         for lattice in form.named(source, LATTICES).read(args.input):
             count, arcs = count + 1, arcs + len(lattice.words)
-            yield recased(lattice, CASES[args.case]) if args.case else lattice
+            dropped += sum(word in drop for word in lattice.words)
+            yield rewriting.rewrite_arcs(lattice, lambda word: "" if word in drop else change(word))
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 
     form.named(target, LATTICES).write(counted(), args.output)
-    return f"{args.output}: {count} lattices, {arcs} arcs"
-
-
-def recased(lattice: Lattice, case: Callable[[str], str]) -> Lattice:
-    """The lattice with `case` applied to its words."""
-    return replace(lattice, words=tuple(word and case(word) for word in lattice.words))
+    return f"{args.output}: {count} lattices, {arcs} arcs" + (f", {dropped:,} of them without their words" if drop else "")

@@ -4,6 +4,8 @@ import argparse
 
 from lmtools.corpus import binarise
 from lmtools.subword import load_subword
+from lmtools.text.blocks import read_text
+from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.subword import positive
 
 
@@ -18,8 +20,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Binarise and say what went in."""
-    header = binarise(args.text, load_subword(args.subword), args.out, args.kaldi, args.nj).header
+    subword = load_subword(args.subword)
+    header = binarise(args.text, subword, args.out, args.kaldi, args.nj).header
     unknown = 100 * header.unknown / header.tokens
+    lines = (line.partition(" ")[2] if args.kaldi else line for path in args.text if path != "-" for _, line in read_text(path))
+    warn_unknown(args.text[0], header.unknown, header.tokens, args.subword, map(subword.normaliser, lines), subword.knows)
     print(
         f"{args.out}: {header.sentences} sentences, {header.tokens} tokens ({unknown:.2f}% unknown), "
         f"longest {header.longest}, {header.empty} empty lines skipped"

@@ -10,9 +10,9 @@ from lmtools.embed.encoders import Encoder, How, load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.embed.stores import checked
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, vectors
 from lmtools.score.cache import cache_directory
+from lmtools.text.blocks import read_text
 from lmtools.verbs.encoding import MODELS, POOLS, add_options
 
 WORDS = "words"
@@ -50,7 +50,7 @@ def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
 
 def run(args):
     """Embed line by line; say on standard error how many there were."""
-    texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_lines)(args.text))
+    texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_text)(args.text))
     if args.pool == WORDS or (args.pool is None and two_way(args.lm)):
         words(args, texts)
     else:

@@ -3,10 +3,11 @@
 import sys
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.formats import kaldi_text
 from lmtools.score import perplexity
+from lmtools.score.unknown import warn_scored
 from lmtools.seal import write_json
+from lmtools.text.blocks import read_text
 from lmtools.verbs.score import add_options, options_of
 
 
@@ -20,11 +21,12 @@ def arguments(parser):
 
 
 def run(args):
-    lines = kaldi_text.read(args.text).values() if args.kaldi else (line for _, line in read_lines(args.text))
+    lines = kaldi_text.read(args.text).values() if args.kaldi else (line for _, line in read_text(args.text))
     texts = [line for line in lines if line.strip()]
     if not texts:
         raise UserError(f"{args.text}:1: no sentences; give text")
     figures = perplexity(texts, options_of(args), args.carry) | {"text": args.text}
+    warn_scored(args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options_of(args))
     if args.out:
         write_json(figures, args.out)
     print(

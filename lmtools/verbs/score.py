@@ -7,6 +7,8 @@ from lmtools.errors import UserError
 from lmtools.formats import archives, read, scores, stream
 from lmtools.formats.form import specifier
 from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
+from lmtools.score.unknown import warn_scored
+from lmtools.text.unknown import LOOKED_AT
 
 
 def arguments(parser):
@@ -70,21 +72,25 @@ def from_file(args, options: Options) -> tuple[int, int, int, int]:
     with writing(args.out, table.signature) as add:
         for nbest in nbests:
             add(nbest, table.log_prob[nbest.utt], table.tokens[nbest.utt])
+    texts = (hyp.text for nbest in nbests for hyp in nbest.hyps)
+    warn_scored(args.nbest, texts, int(flat.unknown.sum()), int(flat.tokens.sum()) - len(flat.log_prob), options, lists=True)
     return len(flat.log_prob), len(nbests), int(flat.tokens.sum()), int(flat.unknown.sum())
 
 
 def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
     """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
     form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
-    scorer, sizes = options.load(), [0, 0, 0, 0]
+    scorer, sizes, texts = options.load(), [0, 0, 0, 0], []
     with contextlib.closing(options.open_cache(scorer)) as cache, writing(args.out, scorer.signature) as add:
         for nbest in stream(args.nbest, form):
             flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options, cache)
+            texts += [hyp.text for hyp in nbest.hyps][: LOOKED_AT - len(texts)]
             add(nbest, flat.log_prob, flat.tokens)
             more = len(nbest.hyps), 1, int(flat.tokens.sum()), int(flat.unknown.sum())
             sizes = [a + b for a, b in zip(sizes, more, strict=True)]
         if not sizes[1]:
             raise nothing(args)
+    warn_scored(args.nbest, texts, sizes[3], sizes[2] - sizes[0], options, lists=True)
     return tuple(sizes)
 
 

@@ -3,13 +3,13 @@
 import argparse
 import math
 
-from lmtools.files import read_lines
 from lmtools.lock import locked
 from lmtools.subword import SUBWORDS, Subword, adopt, train
 from lmtools.subword.directory import saved
 from lmtools.subword.lists import Listed
 from lmtools.subword.spelled import Spelled
 from lmtools.text import add_arguments, from_arguments
+from lmtools.text.blocks import read_text
 
 NOUNS = {"word": "words", "char": "characters"}
 
@@ -65,5 +65,5 @@ def learn(args: argparse.Namespace) -> Subword:
     kind, normaliser = SUBWORDS[args.scheme], from_arguments(args)
     if issubclass(kind, Listed):
         return saved(kind.learnt(args.text, normaliser, args.vocab_size, args.min_count, args.nj), args.out, args.words)
-    lines = (line for path in args.text for _, line in read_lines(path))
+    lines = (line for path in args.text for _, line in read_text(path))
     return train(args.scheme, lines, args.vocab_size, normaliser, args.out, args.min_count, args.sentences, args.words)

@@ -1,9 +1,13 @@
 """lmtools train: from binarised corpora to a model directory; `torchrun --nproc-per-node N -m lmtools train ...` trains by N processes."""
 
+import contextlib
 import sys
 
 from lmtools.config import from_yaml
+from lmtools.corpus import read_header
+from lmtools.errors import UserError
 from lmtools.settings import Settings
+from lmtools.text.unknown import warn_unknown
 from lmtools.train import Stopped, Told, first_process, train
 
 
@@ -18,6 +22,10 @@ def arguments(parser):
 
 def run(args):
     settings = from_yaml(Settings, args.conf, args.settings)
+    with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
+        for path in (args.train, args.valid) if first_process() else ():
+            header, _ = read_header(path)
+            warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
         progress = train(settings, args.train, args.valid, args.out, args.device)
     except Stopped as stopped:

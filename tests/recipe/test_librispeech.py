@@ -6,7 +6,8 @@ import pytest
 
 TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
 LATTICE = ("--lattice-systems", "tta+ngram", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1")
-OPTIONS = ("--mini", "small", "--lms", "ngram causal tta", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY, *LATTICE)
+OPTIONS = ("--mini", "small", "--lms", "ngram causal tta", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY)
+OPTIONS += ("--timed", "all", *LATTICE)
 LMS = ("ngram", "causal", "tta")
 SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "all", "lattice-tta+ngram")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.

@@ -424,3 +424,9 @@ def test_hash_of_a_directory(python, tmp_path):
     assert hashes.entry(str(home)) == entry
     (home / "b").rename(home / "c")
     assert hashes.entry(str(home))["sha256"] != entry["sha256"]
+
+
+@pytest.mark.parametrize("run", sorted((Path(__file__).parents[2] / "egs").glob("*/run.sh")), ids=lambda path: path.parent.name)
+def test_no_recipe_measures_speed_unless_asked(run):
+    said = subprocess.run([run, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "--timed none\n" in said

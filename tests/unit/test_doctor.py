@@ -11,6 +11,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.doctor import CHECKS, ERROR, HINT, admit, examine
 from lmtools.doctor.finding import Finding
+from lmtools.doctor.scores import outlying
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
@@ -343,7 +344,7 @@ def test_ids_left_in_the_hypotheses(here):
     assert found()["first word"][0].place == "n.jsonl:1" and "40 utterances begin with the utterance id" in found()["first word"][0].cause
 
 
-@pytest.mark.parametrize("share, level", [(2, HINT), (1, ERROR)])
+@pytest.mark.parametrize("share, level", [(4, HINT), (1, ERROR)])
 def test_words_that_the_text_does_not_have(here, share, level):
     new = {"king": "queen", "the": "thee", "men": "man", "go": "went", "take": "took"}
     edit(texts(lambda text: " ".join(new.get(word, word) for word in text.split())), lambda row: row % share == 0)
@@ -392,6 +393,41 @@ def test_references_in_the_text(here):
         out.write(f"{long[0].ref}\n")
     cause = f"1 of {len(long)} ({100 / len(long):.1f}%) references of 8 words or more stand in text"
     only("leak", HINT, f"n.jsonl:{int(long[0].utt[1:]) + 1}", cause, text="text")
+
+
+@pytest.mark.parametrize("value", [-1e30, -1e10, 1e308, -9.9e7])
+def test_sentinels(here, value):
+    edit(scores(lambda s, h: {**s, "lm": value}), lambda row: row in (4, 30))
+    count = sum(len(one.hyps) for row, one in enumerate(lists()) if row in (4, 30))
+    only("sentinels", ERROR, "n.jsonl:5", f"{count} of ", remedy="tune --fix lm=0")
+    (finding,) = found()["sentinels"]
+    assert f"values of 'lm' are {value:g}, far outside the others (-" in finding.cause
+
+
+@pytest.mark.parametrize("odd", [[0.0] * 99 + [-1e30], [0.0, 1.0] * 50, [-5.0] * 90 + [-900.0] * 10, [-1e12, -1.1e12] * 50, [3.0]])
+def test_what_is_far_outside(odd):
+    assert outlying(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
+
+
+def test_lists_pooled_from_systems(here):
+    """System indicators are no log-probabilities, nor are a system's votes repetitions that one should merge."""
+    for name, seed in (("a-lm", 1), ("b", 2), ("c", 3)):
+        rng = np.random.default_rng(seed)
+        lines = [one.ref if rng.random() < 0.5 else f"{one.ref} {rng.choice(WORDS)}" for one in lists()]
+        Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
+    Path("lines").write_text("".join(f"{one.ref}\n" for one in lists()))
+    assert main(["convert", "a-lm.txt,b.txt,c.txt", "n.jsonl", "--from", "systems", "--ref-lines", "lines"]) == 0
+    assert found(text="text") == {}
+
+
+def test_unknown_words_that_another_case_makes_known(here):
+    rewrite("text", str.lower)
+    assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
+    edit(texts(str.upper))
+    findings = found(lm="lm")["vocabulary"]
+    (finding,) = (finding for finding in findings if "words of the hypotheses" in finding.cause)
+    assert finding.level == ERROR and "(most of them are known in lower case)" in finding.cause
+    assert finding.remedy == "lmtools convert --normaliser none --case lower"
 
 
 def test_costs(here):

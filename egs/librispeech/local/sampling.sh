@@ -70,7 +70,6 @@ configure() {
     [[ $criterion != *-"$kind" ]] || { drawn=$kind criterion=${criterion%-"$kind"} && break; }
   done
   names+=("$name")
-  [[ $1 != tta ]] || timed+=("$name")
   [[ " $unnormalised " != *" $2 "* ]] || raws+=("$name")
   [[ $recipe_help = false ]] || return 0
   {
@@ -85,7 +84,7 @@ configure() {
   mv "$expdir/conf/.$name.tmp" "$expdir/conf/$name.yaml"
 }
 
-names=() raws=() systems=() timed=()
+names=() raws=() systems=()
 [[ $recipe_help = true ]] || mkdir -p "$expdir/conf"
 for model in lstm causal tta; do
   [[ ${!model} = none ]] || for criterion in ${!model}; do
@@ -97,8 +96,7 @@ for name in ${lattices#none}; do
   [[ " ${raws[*]} " != *" $name "* ]] || systems+=("$name-unnormalised+ngram")
 done
 run=(./run.sh --corpus "$corpus" --lm-unit word --conf "$expdir/conf" --expdir "$expdir" --nj "$nj" --oov-penalty "$oov_penalty"
-  --lms "ngram ${names[*]}" --combinations "${names[*]/%/+ngram}" --unnormalised "${raws[*]}" --lattice-systems "${systems[*]}"
-  --timed "${timed[*]:-none}" "${further[@]}")
+  --lms "ngram ${names[*]}" --combinations "${names[*]/%/+ngram}" --unnormalised "${raws[*]}" --lattice-systems "${systems[*]}" "${further[@]}")
 if [[ $recipe_help = true ]]; then
   "${run[@]}" --help | grep '^  [0-9]  '
 else

@@ -1,12 +1,11 @@
-"""What the actions on lattices share: weights, references, repairs, messages."""
+"""What the actions on lattices share: weights, repairs, messages."""
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_text
 from lmtools.formats.checks import number
 from lmtools.formats.lattices import default_weights, stream
 from lmtools.lattice.check import repaired
@@ -66,18 +65,6 @@ def lattices_of(args, source: str | None = None) -> Iterator[Lattice]:
         yield lattice
     if not some:
         raise UserError(f"{args.input}: no lattices; give the recogniser's")
-
-
-def references(path: str | None) -> Callable[[str], str | None]:
-    """The reference of an utterance, None for all without a path; UserError for an utterance that the references lack."""
-    texts = kaldi_text.read(path) if path else {}
-
-    def reference(utt: str) -> str | None:
-        if path and utt not in texts:
-            raise UserError(f"{path}: no reference for lattice {utt!r}; make the ids the same on both sides")
-        return texts.get(utt)
-
-    return reference
 
 
 def sound(lattice: Lattice) -> Lattice:

@@ -8,13 +8,14 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, statistics, together
 from lmtools.types import Lattice
-from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, references, say, weights_of
+from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, say, weights_of
+from lmtools.verbs.references import add_references, joined
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_weights(parser, HEADERS)
-    parser.add_argument("--ref", metavar="F", help="Kaldi text with the references, for the density (default: the best path)")
+    add_references(parser, "lattices", purpose=", for the density (default: the best path)")
     parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
     parser.add_argument("--repair", metavar="OUT", help="write the lattices without what is broken")
     parser.add_argument("--to", default="slf", metavar="FMT", help="format of --repair (default: %(default)s)")
@@ -37,13 +38,12 @@ def run(args):
 
 def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
     """The lattices without what is broken; their sizes (as they came, where these can be counted) and problems are entered on the way."""
-    weights, reference = weights_of(args), references(args.ref)
-    for lattice in lattices_of(args):
+    weights = weights_of(args)
+    for lattice, words in joined(args, lattices_of(args)):
         found = problems(lattice)
         for problem in found:
             broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
         better, done = repair(lattice)
-        words = reference(lattice.utt)
         countable = better if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in found) else lattice
         sizes.append(statistics(countable, known(weights, better), None if words is None else words.split()))
         if args.each:

@@ -4,23 +4,24 @@ from lmtools.evaluate import confidence, evaluate, show
 from lmtools.formats import kaldi_text
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
-from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, references, sound, weights_of
+from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, sound, weights_of
+from lmtools.verbs.references import add_references, joined
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_weights(parser, HEADERS)
-    parser.add_argument("--ref", required=True, metavar="F", help="Kaldi text with the references, joined by utterance")
+    add_references(parser, "lattices", required=True)
     parser.add_argument("--out", metavar="F", help="Kaldi text of the paths with the fewest errors")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
 
 
 def run(args):
     """Print error rates; write the oracle's texts if asked."""
-    weights, reference = weights_of(args), references(args.ref)
+    weights = weights_of(args)
     refs, first, least = {}, {}, {}
-    for lattice in map(sound, lattices_of(args)):
-        refs[lattice.utt] = reference(lattice.utt)
+    for lattice, ref in joined(args, map(sound, lattices_of(args))):
+        refs[lattice.utt] = ref
         first[lattice.utt] = " ".join(best(lattice, known(weights, lattice)).words)
         least[lattice.utt] = " ".join(oracle(lattice, refs[lattice.utt].split()).words)
     for name, texts in (("best path", first), ("oracle", least)):

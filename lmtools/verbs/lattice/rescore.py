@@ -15,7 +15,8 @@ from lmtools.score.harvest import Harvest, Wanted, harvest
 from lmtools.score.lattices import Settings
 from lmtools.seal import write_json
 from lmtools.verbs.convert import positive
-from lmtools.verbs.lattice.common import add_weights, from_zero, lattices_of, references, say, weights_of, width
+from lmtools.verbs.lattice.common import add_weights, from_zero, lattices_of, say, weights_of, width
+from lmtools.verbs.references import add_references, joined
 from lmtools.verbs.score import add_normalise, add_penalty
 
 # Where formats that hold two scores, or one, take the others: (score, those that stay apart)
@@ -42,7 +43,7 @@ def arguments(parser):
     parser.add_argument("--nbest", metavar="F", help="N-best lists of the rescored lattices")
     parser.add_argument("--nbest-to", default="jsonl", metavar="FMT", help="their format (default: %(default)s)")
     parser.add_argument("--n", type=positive, default=100, metavar="N", help="hypotheses a list (default: %(default)s)")
-    parser.add_argument("--ref", metavar="F", help="Kaldi text with the references of the lists")
+    add_references(parser, "lattices", purpose=" of the lists")
     parser.add_argument("--text", metavar="F", help="Kaldi text of the best paths")
     parser.add_argument("--report", metavar="F.json", help="sizes, time, models")
     about = "in the report: how far arcs' scores of LMs that read both sides are from whole sentences', on the N best paths"
@@ -89,16 +90,16 @@ def run(args):
     if sum(path == "-" or path.endswith(":-") for path in places) > 1:
         raise UserError("two results on standard output; give all but one the name of a file")
     source = args.source or detect(args.input)
-    target, settings, reference, tally = args.to or source, settings_of(args), references(args.ref), Tally()
+    target, settings, tally = args.to or source, settings_of(args), Tally()
     into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))
     total = args.nbest_to.partition(":")[0] != "jsonl"
     wanted = Wanted(bool(args.out), args.n if args.nbest else None, total, bool(args.text), into, keep, args.exact)
 
     def results() -> Iterator[Harvest]:
-        for result in harvest(lattices_of(args, source), settings, wanted, args.nj):
+        for result, ref in joined(args, harvest(lattices_of(args, source), settings, wanted, args.nj)):
             say(result.messages)
             tally.add(result)
-            yield replace(result, nbest=result.nbest and replace(result.nbest, ref=reference(result.utt)))
+            yield replace(result, nbest=result.nbest and replace(result.nbest, ref=ref))
 
     deliver(args, target, results())
     if args.report:

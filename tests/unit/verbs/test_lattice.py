@@ -54,6 +54,31 @@ def refused(capsys, *arguments) -> str:
     return printed.err.removeprefix("lmtools lattice: ").rstrip("\n")
 
 
+LINES = {
+    "info": ("info", "l", "--each"),
+    "nbest": ("nbest", "l", "--weights", SPELLED, "--n", 4, "--out", "o"),
+    "oracle": ("oracle", "l", "--weights", SPELLED, "--out", "o"),
+    "rescore": ("rescore", "l", "--weights", "am=1,new=2", "--lm", "new=LM", "--nbest", "o"),
+}
+
+
+@pytest.mark.parametrize("action", LINES)
+def test_references_by_line_are_those_by_id(here, capsys, lm, action):
+    refs = kaldi_text.read("ref")
+    (here / "lines").write_text("".join(f"{refs[lattice.utt]}\n" for lattice in lattices.read("l")))
+    asked = [str(word).replace("LM", lm["bigram"]) for word in LINES[action]]
+    made = []
+    for option in ("--ref", "--ref-lines"):
+        status, printed = run(capsys, *asked, option, "ref" if option == "--ref" else "lines")
+        assert status == 0
+        made.append((printed.out, (here / "o").read_bytes() if (here / "o").exists() else b""))
+    assert made[0] == made[1] and (action in ("info", "oracle") or b'"ref"' in made[0][1])
+    for some, told in (("a\n" * 4, "lines: 4 lines for 5 utterances or more in l"), ("a\n" * 6, "lines: 6 lines for 5 utterances in l")):
+        (here / "lines").write_text(some)
+        (here / "o").unlink(missing_ok=True)
+        assert told in run(capsys, *asked, "--ref-lines", "lines")[1].err and not (here / "o").exists()
+
+
 def test_nbest_is_the_best_sequences_in_order(here, capsys):
     status, _ = run(capsys, "nbest", "l", "--weights", SPELLED, "--n", 4, "--ref", "ref", "--out", "n.jsonl")
     refs = kaldi_text.read("ref")

@@ -1,0 +1,93 @@
+"""Texts of N-best lists and lattices rewritten: words dropped, all normalised; what a format keeps of the old words must not contradict."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.types import Hypothesis, Lattice, NBest
+
+# Extras that say something of each word or token of a text, verbatim, so that they are about the words which stood there
+OF_TOKENS = re.compile(r"words|nwords|token|token_int|alignment|WordScores|timestamp\w*|[AHIP]")
+TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
+
+
+def read_words(path) -> frozenset[str]:
+    """The words of a list of one a line; UserError for a line of several and for a list of none."""
+    words = set()
+    for number, line in read_lines(path):
+        if len(line.split()) > 1:
+            raise UserError(f"{path}:{number}: {len(line.split())} words on a line; write one a line")
+        words.update(line.split())
+    if not words:
+        raise UserError(f"{path}:1: no words; write those to drop, one a line")
+    return frozenset(words)
+
+
+def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NBest], int]:
+    """Lists whose hypotheses and references lack `words`, and how many words that were; texts without them stay as they are."""
+    dropped = 0
+
+    def kept(text: str) -> list[bool]:
+        nonlocal dropped
+        keep = [word not in words for word in text.split()]
+        dropped += len(keep) - sum(keep)
+        return keep
+
+    def shorter(hyp: Hypothesis) -> Hypothesis:
+        keep = kept(hyp.text)
+        if all(keep):
+            return hyp
+        rows = hyp.extra.get(TIMES, "").split("\n")
+        times = {TIMES: "\n".join(chosen(rows, keep))} if len(rows) == len(keep) and any(keep) else {}
+        others = {name: value for name, value in hyp.extra.items() if name != TIMES}
+        return without_stale(replace(hyp, text=" ".join(chosen(hyp.text.split(), keep)), extra={**others, **times}))
+
+    def reference(text: str) -> str:
+        return text if all(keep := kept(text)) else " ".join(chosen(text.split(), keep))
+
+    return [with_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference) for nbest in nbests], dropped
+
+
+def chosen(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
+    """Those of the rows to keep."""
+    return [row for row, wanted in zip(rows, keep, strict=True) if wanted]
+
+
+def without_stale(hyp: Hypothesis) -> Hypothesis:
+    """The hypothesis, its text changed, without what its format kept of the tokens it had."""
+    fits = hyp.extra.get(TIMES, "").count("\n") + 1 == len(hyp.text.split())
+    return replace(hyp, extra={name: value for name, value in still(hyp.extra).items() if fits or name != TIMES})
+
+
+def still(extra: Mapping[str, str]) -> Mapping[str, str]:
+    """What of the extras does not speak of tokens."""
+    return {name: value for name, value in extra.items() if not OF_TOKENS.fullmatch(name)}
+
+
+def with_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
+    """The list with `change` applied to its reference, if it has one."""
+    ref = None if nbest.ref is None else change(nbest.ref)
+    return nbest if ref == nbest.ref else replace(nbest, ref=ref, extra=still(nbest.extra))
+
+
+def normalise(nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None) -> list[NBest]:
+    """Lists with the one normaliser applied to hypotheses, the other to references (None: they stay)."""
+
+    def written(hyp: Hypothesis) -> Hypothesis:
+        text = hyps(hyp.text)
+        return hyp if text == hyp.text else without_stale(replace(hyp, text=text))
+
+    made = [replace(nbest, hyps=tuple(map(written, nbest.hyps))) for nbest in nbests]
+    return [with_ref(nbest, refs) for nbest in made] if refs else made
+
+
+def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:
+    """The lattice with `change` applied to its words; an arc whose word it empties is epsilon. UserError where it makes a word two."""
+    made = {word: change(word).split() for word in set(lattice.words) - {None}}
+    if split := sorted(word for word, parts in made.items() if len(parts) > 1):
+        remedy = "an arc holds one word; take lists with lmtools lattice nbest, and convert those"
+        raise UserError(f"lattice {lattice.utt!r}: {split[0]!r} becomes {' '.join(made[split[0]])!r}; {remedy}")
+    words = tuple(None if word is None or not made[word] else made[word][0] for word in lattice.words)
+    return lattice if words == lattice.words else replace(lattice, words=words)

@@ -1,0 +1,64 @@
+"""Text that a model hardly knows a word of: how much, which words, and why."""
+
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from lmtools.text.normaliser import NORMALISERS, Normaliser
+
+MANY = 0.2  # the share of unknown tokens from which a text is hardly of the model's kind
+LOOKED_AT = 10_000  # texts in which the words are sought
+# How unknown words may be written to be known: the options of the normaliser, and what it does
+CHANGES = {
+    "--case lower": ("in lower case", Normaliser(case="lower")),
+    "--case upper": ("in upper case", Normaliser(case="upper")),
+    "--apostrophe straight": ("with straight apostrophes", Normaliser(apostrophe="straight")),
+    "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
+    "--normaliser librispeech": ("in lower case without punctuation", NORMALISERS["librispeech"]),
+    "--normaliser librispeech --case upper": ("in upper case without punctuation", Normaliser("upper", "strip", "straight", "NFKC")),
+}
+
+
+def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
+    """Why words with these counts are probably unknown, and the normaliser's options that make most of them known ('': none do)."""
+    total, changed = sum(unknown.values()), {}
+    for option, (_, change) in CHANGES.items():
+        better = {word: change(word).split() for word in unknown}
+        changed[option] = sum(unknown[word] for word, parts in better.items() if parts and parts != [word] and all(map(known, parts)))
+    option = max(changed, key=changed.get)  # of equal ones the first, which changes least
+    if changed[option] > 0.5 * total:
+        return f"most of them are known {CHANGES[option][0]}", option
+    return "another language or kind of text, or other tokens?", ""
+
+
+def conversion(option: str) -> str:
+    """The command that writes hypotheses and references as options of the normaliser say."""
+    return f"lmtools convert {option if '--normaliser' in option else f'--normaliser none {option}'}"
+
+
+def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:
+    """The words of the first texts that are not known, with their counts; `<unk>` says itself that it is not."""
+    counts = Counter(word for text in itertools.islice(texts, LOOKED_AT) for word in text.split())
+    return Counter({word: count for word, count in counts.items() if word != "<unk>" and not known(word)})
+
+
+def warn_unknown(
+    path, unknown: int, tokens: int, model, texts: Iterable[str] = (), known: Callable[[str], bool] | None = None, lists: bool = False
+) -> None:
+    """One line on standard error where more than MANY of the `tokens` of `path` are `unknown` to `model`; else nothing.
+
+    The words are sought among the `texts`, normalised as the model does, by `known`. `lists`: `path` holds N-best lists.
+    """
+    if unknown <= MANY * tokens:
+        return
+    line = f"{path}: {unknown / tokens:.0%} of {tokens:,} tokens are unknown to {model}"
+    words = unknown_words(texts, known) if known else Counter()
+    if words:
+        cause, option = explain(words, known)
+        line += f", most often {', '.join(repr(word) for word, _ in words.most_common(3))}: {cause}"
+    if words and option:
+        remedy = conversion(option) if lists else f"write it so, as {option} of lmtools subword and ngram does"
+    else:
+        remedy = f"lmtools doctor --nbest {path} --lm {model} says more" if lists else "give text like that of the model's vocabulary"
+    print(f"{line}; {remedy}", file=sys.stderr)

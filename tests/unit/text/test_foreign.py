@@ -1,0 +1,100 @@
+"""What is no text is refused by every verb that reads text, in one line that says what it is; what might be text is read."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import sys
+
+import pytest
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.text.blocks import read_text
+
+ROW = {"utt": "u1", "ref": "a b", "hyps": [{"text": "a b", "scores": {"am": -1.0}}]}
+ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-0.3\t<unk>\n-0.3\t<s>\t0\n-0.3\t</s>\n\n\\end\\\n"
+LINES = b"the king went\nand the queen came\n" * 40
+FOREIGN = {
+    "jsonl": (f"{json.dumps(ROW)}\n".encode() * 3, ":1: JSON, such as N-best lists, not text; take its hypotheses with lmtools convert"),
+    "indented json": (json.dumps([ROW], indent=1).encode(), ":1: JSON"),
+    "object": (json.dumps({"utts": {"u": 1}}, indent=2).encode(), ":1: JSON"),
+    "arpa": (ARPA.encode(), ":1: an ARPA file, a language model, not text; give the text that it is made of"),
+    "arpa with a comment": (b"made by hand\n\n" + ARPA.encode(), ":1: an ARPA file"),
+    "kenlm": (b"mmap lm http://kheafield.com/code format version 5\n\0\0\x08", ": a KenLM binary, a language model, not text"),
+    "gzip": (gzip.compress(LINES), ": compressed (gzip) under a name that does not say so, not text; call it NAME.gz"),
+    "xz": (lzma.compress(LINES), ": compressed (xz) under a name that does not say so"),
+    "bzip2": (bz2.compress(LINES), ":1: compressed by bzip2, not text; decompress it"),
+    "corpus": (b'lmtools-corpus-1\n{"dtype": "<u2"}\n\0\0', ": a corpus that is binarised already"),
+    "scores": (b'# lmtools-scores {"lm": "ngram"}\nu1#1\t-3.5\t4\n', ": a file of scores"),
+    "kaldi scores": (b"u1-1 -3.25\nu1-2 -4.5\nu2-1 1.5e2\nu3-1 -1.25\nu3-2 -7.5\n", ":1: a file of scores, a number a line"),
+    "kaldi matrix": (b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n", ":1: a Kaldi archive of vectors"),
+    "kaldi binary": (b"u1 \0BFM \4\1\0\0\0", ":1: a Kaldi archive (binary)"),
+    "kaldi lattice": (b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n", ":1: Kaldi lattices"),
+    "slf": (b"VERSION=1.0\nUTTERANCE=u1\nN=2 L=1\n", ":1: a lattice (HTK SLF)"),
+    "moses": (b"0 ||| a b ||| LM0= -1 ||| -2\n", ":1: Moses's or Marian's N-best lists"),
+    "srilm": (b"NBestList2.0\n(-1) a\n", ": SRILM's N-best lists"),
+    "xml": (b'<?xml version="1.0"?>\n<srcset setid="x">\n', ":1: XML or HTML, not text; take the text out of it"),
+    "sgm": (b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n', ":1: XML or HTML"),
+    "html": (b"<!DOCTYPE html>\n<html>\n", ":1: XML or HTML"),
+    "nul later": (LINES + b"a\0b\n", ":81: holds a NUL byte"),
+}
+TEXTS = [
+    "", "\n\n", "the king\n", "\ufeffthe king\n", "{laughter} yes\n", "[noise] the king [ 1 ]\n", '["Come," he said]\n', '{ "a" }\n',
+    "<s> the king </s>\n", "<unk> the\n", "call 911\ncall 411\n" * 5, "u1 5\nu2 7\nu3 5\nu4 1\nu5 2\nu6 1\n", "\\data\\ is a word\n",
+    "a | b\n", "the price rose 3.5 %\n" * 6, "pi 3.14\npi 3.14\n", "BZh is a name\n", "PKI\n", "VERSION is a word\n", "# comment\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_text_is_named(tmp_path, name):
+    content, message = FOREIGN[name]
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        list(read_text(tmp_path / "t"))
+    assert str(caught.value).startswith(f"{tmp_path}/t{message}")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_read(tmp_path, text):
+    (tmp_path / "t").write_text(text, encoding="utf-8")
+    lines = text.removeprefix("\ufeff").split("\n")[:-1]
+    assert list(read_text(tmp_path / "t")) == list(enumerate(lines, 1))
+
+
+def test_compressed_and_piped(tmp_path, monkeypatch):
+    content, _ = FOREIGN["jsonl"]
+    (tmp_path / "t.gz").write_bytes(gzip.compress(content))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    for path in (tmp_path / "t.gz", "-"):
+        with pytest.raises(UserError, match="JSON"):
+            list(read_text(path))
+
+
+VERBS = {
+    "subword": ["subword", "--text", "t", "--type", "word", "--out", "o"],
+    "bpe": ["subword", "--text", "t", "--type", "bpe", "--vocab-size", "60", "--out", "o"],
+    "corpus": ["corpus", "--text", "t", "--subword", "SW", "--out", "o"],
+    "ngram": ["ngram", "--text", "t", "--order", "2", "--kenlm", "none", "--out", "o"],
+    "ppl": ["ppl", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
+    "ppl --kaldi": ["ppl", "--kaldi", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
+    "ref": ["convert", "n.jsonl", "o", "--ref", "t"],
+    "ref-lines": ["convert", "n.jsonl", "o", "--ref-lines", "t"],
+    "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--json", "o"],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("name", ["jsonl", "arpa"])
+def test_no_verb_takes_it_for_text(tmp_path, monkeypatch, capsys, verb, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").write_bytes(LINES)
+    (tmp_path / "t").write_bytes(FOREIGN[name][0])
+    (tmp_path / "n.jsonl").write_text(f"{json.dumps(ROW)}\n")
+    assert main(["ngram", "--text", "plain", "--order", "2", "--kenlm", "none", "--out", "NGRAM"]) == 0
+    assert main(["subword", "--text", "plain", "--type", "word", "--out", "SW"]) == 0
+    capsys.readouterr()
+    assert main(VERBS[verb]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"t{FOREIGN[name][1]}" in said and not (tmp_path / "o").exists(), said
