@@ -253,7 +253,7 @@ def test_what_cannot_be_checked_warns(here, capsys):
     run(capsys, *tuned())
     tree = json.loads((here / "w.json").read_text())
     assert tree["signatures"] == {"lm": SIGNATURE}
-    del tree["signatures"]
+    del tree["signatures"], tree["seal"]
     (here / "w.json").write_text(json.dumps(tree))
     for name in ("dev", "test"):
         bare = [line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()]
@@ -261,6 +261,7 @@ def test_what_cannot_be_checked_warns(here, capsys):
     about = ": its rows do not say which texts they are of"
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
+    assert "w.json: has no seal" in printed.err
     assert status == 0 and len(warnings) == 2 and warnings[0].startswith(f"warning: test.scores{about}")
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
