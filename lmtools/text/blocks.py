@@ -76,6 +76,13 @@ def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
         yield from enumerate(block.lines(), block.first)
 
 
+def read_again(paths: Sequence) -> Iterator[str]:
+    """The lines of those texts that can be read more than once: of files, not of pipes."""
+    for path in paths:
+        if Path(path).is_file():
+            yield from (line for _, line in read_text(path))
+
+
 def spread(work: Callable[[Item], Result], items: Iterable[Item], nj: int = 1) -> Iterator[Result]:
     """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or there is but one item.
 
