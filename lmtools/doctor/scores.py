@@ -93,7 +93,8 @@ def base(patient: Patient) -> Iterator[Finding]:
         grows = is_lm(name) or name in ("am", "score", "total")
         if grows and len(words) >= ENOUGH and words.std() > 0.3 * words.mean() and best.std() > 0 and np.corrcoef(words, best)[0, 1] < 0.2:
             cause = f"{name!r} does not grow with the number of words: divided by length?"
-            yield Finding(HINT, patient.nbest, cause, "multiply by the length again; sums of log-probabilities are what weights combine")
+            remedy = "if so, multiply by the length again; sums of log-probabilities are what weights combine"
+            yield Finding(HINT, patient.nbest, cause, remedy)
 
 
 def order(patient: Patient) -> Iterator[Finding]:

@@ -26,6 +26,11 @@ def pairs(patient: Patient) -> Iterator[tuple[Profile, Profile, str]]:
         yield patient.model_hyps, patient.text, "normalise both: lmtools subword"
 
 
+def so_written(remedy: str, other: Profile, option: str) -> str:
+    """The remedy of a pair with the normaliser's options that bring it about: where text is learnt, or for hypotheses and references."""
+    return f"{remedy} {option}" if other.name == "text" else f"{remedy}, {conversion(option)}"
+
+
 def named(profile: Profile) -> str:
     """`the hypotheses have`, `the text in F has`."""
     if profile.name == "hypotheses":
@@ -53,9 +58,8 @@ def case(patient: Patient) -> Iterator[Finding]:
     """Upper against lower case."""
     for hyps, other, remedy in pairs(patient):
         if hyps.case and other.case and hyps.case != other.case:
-            option = " --case lower" if other.name == "text" else ""
             cause = f"{named(other)} {other.case} case, {named(hyps)} {hyps.case} case"
-            yield Finding(ERROR, where_cased(other, hyps), cause, remedy + option)
+            yield Finding(ERROR, where_cased(other, hyps), cause, so_written(remedy, other, "--case lower"))
 
 
 def where_cased(profile: Profile, other: Profile) -> str:
@@ -73,8 +77,7 @@ def punctuation(patient: Patient) -> Iterator[Finding]:
             if level := graded(odd.total() / more.spaces, 0.001, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
                 cause = f"{named(more)} {shown} ({odd.total():,} in {more.spaces:,} words), {named(less)} hardly any"
-                option = " --punctuation strip" if other.name == "text" else ""
-                yield Finding(level, more.first[most(odd, odd)[0]], cause, remedy + option)
+                yield Finding(level, more.first[most(odd, odd)[0]], cause, so_written(remedy, other, "--punctuation strip"))
 
 
 def characters(patient: Patient) -> Iterator[Finding]:
@@ -100,11 +103,11 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
     """The remedy for odd characters: apostrophes and composed letters have their own."""
     text = other.name == "text"
     if any(character in APOSTROPHES for character in odd):
-        option = " --apostrophe straight" if any(map(other.characters.get, APOSTROPHES)) else " --apostrophe strip"
-        return remedy + (option if text else "")
+        option = "--apostrophe straight" if any(map(other.characters.get, APOSTROPHES)) else "--apostrophe strip"
+        return so_written(remedy, other, option)
     there, composed = any(map(unicodedata.combining, other.characters)), any(map(unicodedata.decomposition, odd))
     if any(map(unicodedata.combining, odd)) or (there and composed):
-        return "letters and accents are joined on one side: " + remedy + (" --unicode-form NFC" if text else "")
+        return "letters and accents are joined on one side: " + so_written(remedy, other, "--unicode-form NFC")
     return "the model would not know them: write the hypotheses as the text is written, or add text that has them" if text else remedy
 
 
@@ -115,7 +118,7 @@ def marks(patient: Patient) -> Iterator[Finding]:
     if found:
         place = next(patient.places[n.utt] for n in patient.nbests for hyp in n.hyps if set(hyp.text.split()) & found.keys())
         cause = f"{plural(found.total(), 'word')} of the hypotheses are marks: {some(most(found, found))}"
-        yield Finding(HINT, place, cause, "they count as words: remove them unless references and text have them too")
+        yield Finding(HINT, place, cause, "they count as words: lmtools convert --drop-words, unless references and text have them too")
 
 
 def first_word(patient: Patient) -> Iterator[Finding]:

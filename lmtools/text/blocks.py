@@ -1,6 +1,7 @@
 """Text in blocks of whole lines, as lmtools.workers spreads them over processes."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from lmtools.errors import UserError
@@ -64,3 +65,10 @@ def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
     """Pairs (line number from 1, line without its end) of a text, as lmtools.files.read_lines; UserErrors as `read_blocks`."""
     for block in read_blocks([path], nul):
         yield from enumerate(block.lines(), block.first)
+
+
+def read_again(paths: Sequence) -> Iterator[str]:
+    """The lines of those texts that can be read more than once: of files, not of pipes."""
+    for path in paths:
+        if Path(path).is_file():
+            yield from (line for _, line in read_text(path))

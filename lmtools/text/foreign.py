@@ -30,6 +30,7 @@ SHAPES = (
     (rb"\S+ \|\|\| [^\n]* \|\|\| ", "Moses's or Marian's N-best lists", LISTS),
     (rb"(?:#[^\n]*\n)*VERSION=\d", "a lattice (HTK SLF)", "take texts with lmtools lattice rescore --text"),
     (rb"\S+[ \t]*\n\d+[ \t]+\d+[ \t]+\S+[ \t]+[-\d.]+,[-\d.]+", "Kaldi lattices", "take texts with lmtools lattice rescore --text"),
+    (rb"\(\(\(\s*['\"]", "lattices (PLF)", "take texts with lmtools lattice rescore --text"),
     (rb"\S+ \0[B4]", "a Kaldi archive (binary)", PLAIN),
     (rb"\S+[ \t]+\[\s*[-+]?\d+\.\d", "a Kaldi archive of vectors or matrices", PLAIN),
     (rb"(?:\S+[ \t]+[-+]?\d+\.\d+(?:[eE][-+]?\d+)?(?:[ \t]+\d+)?[ \t]*\r?\n){5}", "a file of scores, a number a line", PLAIN),

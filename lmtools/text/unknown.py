@@ -33,8 +33,8 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
 
 
 def conversion(option: str) -> str:
-    """The command that writes hypotheses and references as options of the normaliser say."""
-    return f"lmtools convert {option if '--normaliser' in option else f'--normaliser none {option}'}"
+    """The command that writes hypotheses and references as options of the normaliser say; --case alone would leave references."""
+    return f"lmtools convert {'--normaliser none ' * option.startswith('--case')}{option}"
 
 
 def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:

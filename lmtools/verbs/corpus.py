@@ -4,7 +4,7 @@ import argparse
 
 from lmtools.corpus import binarise
 from lmtools.subword import load_subword
-from lmtools.text.blocks import read_text
+from lmtools.text.blocks import read_again
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.subword import positive
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> None:
     subword = load_subword(args.subword)
     header = binarise(args.text, subword, args.out, args.kaldi, args.nj).header
     unknown = 100 * header.unknown / header.tokens
-    lines = (line.partition(" ")[2] if args.kaldi else line for path in args.text if path != "-" for _, line in read_text(path))
+    lines = (" ".join(line.split()[1:]) if args.kaldi else line for line in read_again(args.text))
     warn_unknown(args.text[0], header.unknown, header.tokens, args.subword, map(subword.normaliser, lines), subword.knows)
     print(
         f"{args.out}: {header.sentences} sentences, {header.tokens} tokens ({unknown:.2f}% unknown), "

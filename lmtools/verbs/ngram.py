@@ -9,7 +9,7 @@ from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.ngram.programs import SCRIPT, Programs
 from lmtools.subword import UNK, load_subword
 from lmtools.text import add_arguments, from_arguments
-from lmtools.text.blocks import read_text
+from lmtools.text.blocks import read_again
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
 
 
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> None:
     if args.kenlm == "auto" and directory.size(args.text) > directory.LARGE and not Programs.find():
         print(f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which sorts on disk", file=sys.stderr)
     if args.subword:
-        lines = [tokens.normaliser(line) for path in args.text if path != "-" for _, line in islice(read_text(path), LOOKED_AT)]
+        lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
     made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory, args.unk)

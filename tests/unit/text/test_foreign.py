@@ -32,6 +32,7 @@ FOREIGN = {
     "kaldi matrix": (b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n", ":1: a Kaldi archive of vectors"),
     "kaldi binary": (b"u1 \0BFM \4\1\0\0\0", ":1: a Kaldi archive (binary)"),
     "kaldi lattice": (b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n", ":1: Kaldi lattices"),
+    "plf": (b"((('a',-1.5,1),('b',-2,1),),)\n", ":1: lattices (PLF)"),
     "slf": (b"VERSION=1.0\nUTTERANCE=u1\nN=2 L=1\n", ":1: a lattice (HTK SLF)"),
     "moses": (b"0 ||| a b ||| LM0= -1 ||| -2\n", ":1: Moses's or Marian's N-best lists"),
     "srilm": (b"NBestList2.0\n(-1) a\n", ": SRILM's N-best lists"),

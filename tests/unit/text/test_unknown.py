@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 
 import pytest
@@ -73,6 +74,13 @@ def test_every_verb_says_so(here, capsys, monkeypatch, verb):
         assert main([low.get(word, word) for word in words]) == 0
         said = [row for row in capsys.readouterr().err.splitlines() if "are unknown to" in row]
         assert len(said) == expected and all(row.startswith(line) and "--case lower" in row for row in said), said
+
+
+def test_a_pipe_is_not_read_twice(here):
+    """What is looked at for the warning is not missing from the model."""
+    command = "cat t | {} -m lmtools ngram --subword sw --order 2 --kenlm none --out p --text <(cat t) -"
+    done = subprocess.run(["bash", "-c", command.format(sys.executable)], capture_output=True, text=True, check=False)
+    assert "180 sentences" in done.stdout, done
 
 
 def test_train_says_so(tiny, tmp_path, monkeypatch, capsys):
