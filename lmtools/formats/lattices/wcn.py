@@ -1,9 +1,13 @@
 """Confusion networks, one a line: `the:3:0.909 that:3:0.069 phone:4:0.976` (word:slot:posterior).
 
 Slots become states one after the other, whatever their numbers (kept as the extra `slot` where they differ from the state's), and the
-logarithm of a posterior becomes `am`. `*DELETE*`, `*EPS*` and `<eps>` are no word. Where the posteriors of a slot sum to less than 1,
-nothing is added, as writers prune; with the option missing=epsilon the rest becomes an arc without a word. An empty line is the empty
-sentence. Utterance ids are line numbers from 1.
+logarithm of a posterior becomes `am`. `*DELETE*`, `*EPS*` and `<eps>` are no word. An empty line is the empty sentence. Utterance ids are
+line numbers from 1.
+
+Where the posteriors of a slot sum to less than 1, words were pruned (missing=nothing), or the writer leaves out what is no word: then the
+rest becomes an arc without a word (missing=epsilon). Networks with an entry for no word are taken for pruned. Without one both are
+possible; a slot of which more is missing than its best word has, where the readings differ in the best sentence, is refused until the
+option says which it is.
 """
 
 import math
@@ -17,7 +21,10 @@ from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import one_total, real, whole, without
 from lmtools.types import Arc, Final, Lattice
 
-OPTIONS = {"missing": "epsilon: an arc without a word for posteriors that sum to less than 1; nothing (the default): none"}
+OPTIONS = {
+    "missing": "what posteriors lack to 1: epsilon, that of no word, or nothing, as words were pruned (default: nothing; refused where it "
+    "decides and no slot has an entry for no word)"
+}
 NULL = "*DELETE*"
 NULLS = {NULL, "*EPS*", "<eps>"}
 FIRST = re.compile(r"(\S+:\d+:[\d.]+(e-?\d+)?(\s+|$))+", re.ASCII)
@@ -28,10 +35,11 @@ def recognises(path: Path, first: str) -> bool:
     return FIRST.fullmatch(first.strip()) is not None
 
 
-def read(path, missing: str = "nothing") -> Iterator[Lattice]:
-    """The confusion networks of `path`, line by line."""
-    if missing not in ("nothing", "epsilon"):
+def read(path, missing: str | None = None) -> Iterator[Lattice]:
+    """The confusion networks of `path`, line by line; UserError, also where only `missing` can say what a slot means."""
+    if missing not in (None, "nothing", "epsilon"):
         raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
+    told = missing is not None
     for number, line in read_lines(path):
         where = f"{path}:{number}"
         slots: dict[int, list[Arc]] = {}
@@ -44,6 +52,14 @@ def read(path, missing: str = "nothing") -> Iterator[Lattice]:
             if word in NULLS:
                 word, extra = None, extra if word == NULL else {**extra, "symbol": word}
             slots.setdefault(slot, []).append(Arc(state, state + 1, word, {"am": posterior}, extra))
+        told = told or any(arc.word is None for arcs in slots.values() for arc in arcs)
+        if not told and (open_slots := [slot for slot, arcs in slots.items() if left(arcs) > max(map(posterior_of, arcs))]):
+            told = holds_epsilons(path)
+            if not told:
+                total = 1 - left(slots[open_slots[0]])
+                cause = f"the posteriors of slot {open_slots[0]} sum to {total:.3g}, and what is missing has more than any word"
+                remedy = "read it as wcn:missing=epsilon if that is no word, as wcn:missing=nothing if words were pruned"
+                raise UserError(f"{where}: {cause}; {remedy}")
         arcs = [arc for state, arcs in enumerate(slots.values()) for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))]
         yield Lattice.of(str(number), len(slots) + 1, 0, arcs, [Final(len(slots), {"am": 0.0})])
 
@@ -61,8 +77,23 @@ def parsed(entry: str, where: str) -> tuple[str, int, float]:
 
 def rest(arcs: list[Arc], state: int) -> list[Arc]:
     """The arc without a word for what the posteriors of a slot leave, if anything."""
-    left = 1 - math.fsum(math.exp(arc.scores["am"]) for arc in arcs)
-    return [Arc(state, state + 1, None, {"am": math.log(left)}, arcs[0].extra)] if left > 1e-9 else []
+    missing = left(arcs)
+    return [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)] if missing > 1e-9 else []
+
+
+def left(arcs: list[Arc]) -> float:
+    """What the posteriors of a slot lack to 1."""
+    return 1 - sum(map(posterior_of, arcs))
+
+
+def posterior_of(arc: Arc) -> float:
+    """The posterior of an arc, as far as a float goes."""
+    return math.exp(min(arc.scores["am"], 700))
+
+
+def holds_epsilons(path) -> bool:
+    """Whether some slot of a file has an entry for no word; False for standard input, which cannot be read again."""
+    return path != "-" and any(entry.rsplit(":", 2)[0] in NULLS for _, line in read_lines(path) for entry in line.split())
 
 
 def write(lattices: Iterable[Lattice], path) -> None:

@@ -37,7 +37,7 @@ def test_damage_is_found_out(monkeypatch):
 
 
 @settings(max_examples=100, deadline=None)
-@given(content, st.sampled_from(["f", "f.gz", "f.xz"]))
+@given(content, st.sampled_from(["f", "f.gz", "f.xz", "f.bz2"]))
 def test_any_content_is_recognised_or_refused(tmp_path_factory, data, file):
     path = tmp_path_factory.mktemp("fuzz") / file
     path.write_bytes(data)

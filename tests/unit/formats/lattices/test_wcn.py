@@ -34,6 +34,24 @@ def test_what_is_missing_can_become_an_arc(tmp_path):
     assert sentences(lattice, {"am": 1.0}) == pytest.approx({("a", "b"): math.log(0.75), ("b",): math.log(0.25)})
 
 
+@pytest.mark.parametrize("text", ["a:0:1\nb:0:0.3 c:0:0.1 d:1:1\n", "a:0:1\nb:5:0.02\n"])
+def test_slots_that_lack_more_than_their_best_word_have_to_be_explained(tmp_path, text):
+    """Words alone would be 109% WER, where what is missing is no word."""
+    slot, total = ("0", "0.4") if "b:0" in text else ("5", "0.02")
+    with pytest.raises(UserError, match=rf"x:2: the posteriors of slot {slot} sum to {total}, .*; read it as wcn:missing=epsilon if"):
+        read(tmp_path, text)
+    assert [len(one.words) for one in read(tmp_path, text, "wcn:missing=nothing")] == [1, text.count(":") // 2 - 1]
+    assert [one.words.count(None) for one in read(tmp_path, text, "wcn:missing=epsilon")] == [0, 1]
+    for null in ("*DELETE*", "<eps>"):  # here or elsewhere: the writer writes what is no word, and pruned the rest
+        for more in (f"{text}z:0:0.5 {null}:0:0.5\n", text.replace("a:0:1", f"a:0:0.5 {null}:0:0.4")):
+            assert len(read(tmp_path, more)) == 2 + more.count("z")
+
+
+def test_pruned_slots_are_read_as_they_are(tmp_path):
+    (lattice,) = read(tmp_path, "a:0:0.5 b:0:0.1 c:1:0.501\n")
+    assert None not in lattice.words
+
+
 @pytest.mark.parametrize(
     ("line", "cause"),
     [("a:0", "is not word:slot"), ("a:0:x", "posterior is 'x'"), ("a:0:-1", "expected a probability"), ("a:1:1 b:0:1", "sort the line"),
