@@ -17,6 +17,7 @@ def tree(tmp_path):
     source = REPOSITORY / "egs/librispeech"
     home = tmp_path / "egs/librispeech"
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
+    (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
     for part in ("conf", "local"):
         shutil.copytree(source / part, home / part)
     shutil.copy(source / "run.sh", home)
