@@ -24,7 +24,7 @@ WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.
 def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     """Write tensors and JSON-able metadata as one safetensors file, atomically."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
+    with atomic_path(path, failures=(SafetensorError,)) as temporary:
         save_file(tensors, temporary, {"lmtools": json.dumps(metadata)})  # one key: safetensors writes several in any order
 
 
