@@ -5,7 +5,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -30,17 +29,8 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     """Write tensors and JSON-able metadata as one safetensors file, atomically; the metadata hold a digest of all, and a seal."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     said = json.dumps(sealed({**metadata, "tensors": tensors_digest(tensors)}))
-    with atomic_path(path) as temporary:
-        try:
-            save_file(tensors, temporary, {"lmtools": said})  # one key: safetensors writes several in any order
-        except SafetensorError as error:
-            raise cannot("write", path, operating_system_error(error)) from None
-
-
-def operating_system_error(error: SafetensorError) -> OSError:
-    """What the operating system said, of which safetensors keeps the text only."""
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(None, " ".join(str(error).split()))
+    with atomic_path(path, failures=(SafetensorError,)) as temporary:
+        save_file(tensors, temporary, {"lmtools": said})  # one key: safetensors writes several in any order
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:

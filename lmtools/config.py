@@ -17,6 +17,7 @@ LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
 UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # PyYAML, of values such as 2024-13-45 or `!!int x`
 SHOWN = reprlib.Repr()
 SHOWN.maxstring = SHOWN.maxother = 200
+SHOWN.maxlevel = 3
 
 
 def shown(value) -> str:

@@ -5,7 +5,6 @@ Where nobody publishes a SHA-256 to give here, that of what came first is kept b
 """
 
 import argparse
-import hashlib
 import http.client
 import os
 import sys
@@ -13,6 +12,12 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # lmtools.files needs the standard library only, too
+
+from lmtools import files
+from lmtools.errors import UserError, one_line
+from lmtools.files import atomic_path
 
 BLOCK = 1 << 20
 REPORT_SECONDS = 10
@@ -23,40 +28,91 @@ def fetch(url: str, out: Path, sha256: str | None, tries: int = 5, pause: float 
     """Put the content of `url` into `out`; SystemExit with cause and remedy if it cannot be had or is not what was expected."""
     record = out.with_name(f"{out.name}.sha256")
     if sha256 is None and record.exists():
-        sha256 = record.read_text().split()[0]
-    if out.exists() and digest(out) == sha256:
+        sha256 = record.read_text().partition(" ")[0]
+    if out.exists() and files.sha256(out) == sha256:
         print(f"{out} is there already")
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f"{out.name}.part")
     for left in reversed(range(tries)):
         try:
-            download(url, part)
+            download(url, part, sha256 is not None)
             break
+        except UserError as error:
+            sys.exit(one_line(error))
         except (OSError, http.client.HTTPException) as error:
             if not left or getattr(error, "code", None) in LASTING:
                 sys.exit(f"{url}: {error}; check the address and the network, and run again: what came so far is kept in {part}")
             print(f"{url}: {error}; trying again")
             time.sleep(pause)
     if sha256 is None:
-        record.write_text(f"{digest(part)}  {out.name}\n")
+        keep(f"{files.sha256(part)}  {out.name}", record)
     else:
         verify(url, part, sha256)
+    version_file(part).unlink(missing_ok=True)
     os.replace(part, out)
 
 
-def download(url: str, part: Path) -> None:
-    """Append to `part` what it still lacks of `url`; start over if the server cannot continue."""
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+def download(url: str, part: Path, checked: bool) -> None:
+    """Append to `part` what it still lacks of `url`; start over if the server cannot continue, or has another version by now.
+
+    The version is what the server calls it, kept beside `part`. Where it is not known, only a download that is `checked` afterwards goes
+    on: nothing else would tell that two halves do not belong together.
+    """
+    version = version_file(part)
+    known = version.read_text().strip() if version.exists() else ""
+    have = part.stat().st_size if part.exists() and (known or checked) else 0
+    request = urllib.request.Request(url)
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+    if have and known:
+        request.add_header("If-Range", known)
     try:
         response = urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing beyond what we have: it is complete, or wrong, which its hash tells
+        if error.code != 416:
+            raise
+        if checked or error.headers.get("Content-Range", "").strip() == f"bytes */{have}":  # complete, or wrong, which its hash tells
             return
-        raise
-    with response, open(part, "ab" if response.status == 206 else "wb") as stream:
-        copy(response, stream, url)
+        part.unlink()
+        raise ConnectionError("the server has less of it than came before; starting over") from None
+    with response:
+        if response.status == 206 and not same_file(response, have, known):
+            part.unlink()
+            raise ConnectionError("the server has another version of it by now; starting over")
+        if response.status != 206:
+            part.unlink(missing_ok=True)
+            keep(version_of(response), version)
+        with open(part, "ab", opener=no_link) as stream:
+            copy(response, stream, url)
+
+
+def same_file(response, have: int, known: str) -> bool:
+    """Whether a part goes on at byte `have` of the version that is `known`, as far as the server says."""
+    found, place = version_of(response), response.headers.get("Content-Range", "")
+    return not (known and found and found != known) and (not place or place.startswith(f"bytes {have}-"))
+
+
+def version_file(part: Path) -> Path:
+    """Where the version of a part is kept."""
+    return part.with_name(f"{part.name}.version")
+
+
+def no_link(path: str, flags: int) -> int:
+    """Open a file whose name nobody chose: not through a link."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def keep(text: str, path: Path) -> None:
+    """Write a line, whole or not at all."""
+    with atomic_path(path, follow=False) as temporary:
+        temporary.write_text(f"{text}\n")
+
+
+def version_of(response) -> str:
+    """What the server calls this version: a strong ETag, or else the time of its last change."""
+    tag = response.headers.get("ETag", "")
+    return response.headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
 
 
 def copy(response, stream, url: str) -> None:
@@ -74,19 +130,11 @@ def copy(response, stream, url: str) -> None:
 
 def verify(url: str, part: Path, sha256: str) -> None:
     """Remove a download whose hash is wrong, and say so."""
-    found = digest(part)
+    found = files.sha256(part)
     if found != sha256:
         part.unlink()
+        version_file(part).unlink(missing_ok=True)
         sys.exit(f"{url}: its SHA-256 is {found}, expected {sha256}; removed: run again, or ask the publisher what changed")
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    state = hashlib.sha256()
-    with open(path, "rb") as stream:
-        while block := stream.read(BLOCK):
-            state.update(block)
-    return state.hexdigest()
 
 
 if __name__ == "__main__":

@@ -12,9 +12,15 @@ import os
 import re
 import signal
 import socket
+import stat
 import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # lmtools.files needs the standard library only, too
+
+from lmtools.errors import UserError, one_line
+from lmtools.files import atomic_path, cannot
 
 RUN, FAILED, SKIP = 0, 1, 3  # exit statuses of `begin` and `made`: run it, do not go on, it is done already
 RACY_SECONDS = 1.0  # a file written this shortly before it was hashed may change again without a new time stamp
@@ -75,12 +81,8 @@ def load(path: Path) -> dict:
 
 def save(path: Path, content: dict):
     """Write JSON so that a crash leaves the old file or the new one."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with open(temporary, "w") as stream:
-        stream.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(temporary, path)
+    with atomic_path(path, follow=False) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def commands(script: Path, stage: int) -> str:
@@ -92,6 +94,7 @@ def commands(script: Path, stage: int) -> str:
 def begin(args) -> int:
     """Say what changed since the stage's manifest was written, then mark the stage as started; SKIP if it is done and may be skipped."""
     path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
+    own(args.stages.parent / f"log/stage{args.stage}.log")
     old, inputs = load(path), {name: hashes.entry(name) for name in args.inputs}
     options = dict(assignment.split("=", 1) for assignment in args.options)
     block = commands(args.script, args.stage)
@@ -192,12 +195,35 @@ def now() -> datetime.datetime:
     return datetime.datetime.now(datetime.timezone.utc)
 
 
+def ready(args) -> int:
+    """Make the folders and the lock file; UserError if one is a link, through which files elsewhere would be made and changed."""
+    try:
+        args.file.parent.mkdir(parents=True, exist_ok=True)
+        for folder in args.folders:
+            own(folder).mkdir(exist_ok=True)
+        descriptor = os.open(own(args.file), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise cannot("write", error.filename, error) from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise UserError(f"{args.file}: is no file; remove it")
+    return RUN
+
+
+def own(path: Path) -> Path:
+    """`path`, a name that nobody chose, if it is no symbolic link."""
+    if path.is_symlink():
+        raise UserError(f"{path}: is a symbolic link, through which a recipe does not write; remove it")
+    return path
+
+
 def lock(args) -> int:
     """Take the lock on the open descriptor of the lock file, and keep it with the descriptor; FAILED if another run has it.
 
     What a killed run left working still holds its lock: that is waited for, since it may still write.
     """
     here = socket.gethostname()
+    if not os.path.samestat(os.fstat(args.descriptor), os.lstat(own(args.file))):
+        raise UserError(f"{args.file}: was replaced while the run started; run again")
     for _ in range(5):  # between taking the lock and writing its name into the file a run has a moment without a name
         if try_lock(args.descriptor):
             break
@@ -277,6 +303,10 @@ def arguments() -> argparse.ArgumentParser:
             verb.add_argument("--skip-done", type=lambda word: word == "true")
             for name in ("--options", "--inputs", "--outputs"):
                 verb.add_argument(name, nargs="*", default=[])
+    verb = verbs.add_parser("ready")
+    verb.set_defaults(action=ready)
+    verb.add_argument("file", type=Path)
+    verb.add_argument("folders", type=Path, nargs="*")
     for action in (lock, stop):
         verb = verbs.add_parser(action.__name__)
         verb.set_defaults(action=action)
@@ -301,5 +331,7 @@ if __name__ == "__main__":
     called = arguments().parse_args()
     try:
         sys.exit(called.action(called))
+    except UserError as error:
+        sys.exit(one_line(error))
     except OSError as error:
         sys.exit(f"{error}; check the path, its permissions and the disk")

@@ -185,15 +185,15 @@ recipe_start() {
     # shellcheck disable=SC2317,SC2329  # run.sh calls it
     lmtools() { command lmtools "$@" --debug; }
   fi
-  mkdir -p "$expdir/stages" "$expdir/log"
   recipe_lock "$expdir" 9
+  recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log" || exit 1
   trap recipe_exit EXIT
   trap 'recipe_line=$LINENO' ERR
 }
 
 # recipe_lock DIR 8|9: make the directory and lock it with that descriptor; end the run if another has it.
 recipe_lock() {
-  mkdir -p "$1"
+  recipe_python ready "$1/.lock" || exit 1
   case $2 in # children inherit it: the lock lasts as long as anything that may still write
     8) exec 8<>"$1/.lock" ;;
     9) exec 9<>"$1/.lock" ;;

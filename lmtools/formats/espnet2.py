@@ -7,16 +7,14 @@ ranks are missing before it: lists that keep their order are written with the sa
 """
 
 import contextlib
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.files import cannot
+from lmtools.files import cannot, new_directory
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import checked, number, one_score
 from lmtools.types import Hypothesis, NBest
@@ -135,14 +133,5 @@ def replaced(path: Path) -> Iterator[Path]:
     """A temporary directory beside `path` that takes its place when the block ends well."""
     if path.exists() and (not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())):
         raise UserError(f"{path}: holds other files than rank directories; choose another name")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as home:
-            new = Path(home, "new")
-            new.mkdir()
-            yield new
-            if path.exists():
-                os.replace(path, Path(home, "old"))
-            os.replace(new, path)
-    except OSError as error:
-        raise cannot("write", path, error) from None
+    with new_directory(path) as new:
+        yield new

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import lzma
 import os
 import shutil
 import subprocess
@@ -120,6 +121,66 @@ def test_missing_file_is_not_tried_again(server, tmp_path):
     assert "404" in done.stderr and "Traceback" not in done.stderr and len(asked) == 1
 
 
+class Versions(http.server.BaseHTTPRequestHandler):
+    """Serves CONTENTS one after the other, the next whenever a connection was cut; each has the header that `mark` makes of its number."""
+
+    contents, mark, honest, cut, now, asked = (), None, True, 70_000, 0, ()
+
+    def do_GET(self):
+        content, (name, value) = self.contents[self.now], self.mark(self.now)
+        start, condition = self.headers.get("Range"), self.headers.get("If-Range")
+        self.asked.append((start, condition))
+        goes_on = start and (condition is None or condition == value or not self.honest)
+        begin = int(start.removeprefix("bytes=").removesuffix("-")) if goes_on else 0
+        self.send_response(206 if begin else 200)
+        self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content) - begin))
+        self.end_headers()
+        if self.now + 1 < len(self.contents):
+            type(self).now += 1
+            self.wfile.write(content[begin : begin + self.cut])
+        else:
+            self.wfile.write(content[begin:])
+
+    def log_message(self, *args):
+        pass
+
+
+MARKS = {
+    "tag": lambda now: ("ETag", f'"{now}"'),
+    "same tag": lambda now: ("ETag", '"x"'),
+    "time": lambda now: ("Last-Modified", f"Mon, 01 Jun 2026 00:00:0{now} GMT"),
+    "weak tag": lambda now: ("ETag", 'W/"x"'),
+    "nothing": lambda now: ("X-Nothing", "x"),
+}
+
+
+@pytest.mark.parametrize("honest", [True, False])
+@pytest.mark.parametrize("mark", MARKS)
+def test_two_versions_of_a_file_are_not_joined(tmp_path, mark, honest):
+    """Without a checksum only the server's name of a version tells; where it has none, the download starts over."""
+    old, new = b"old " * 30_000, b"new " * 30_000
+    contents = (new, new) if mark == "same tag" else (old, new)
+    handler = type("V", (Versions,), {"contents": contents, "mark": staticmethod(MARKS[mark]), "honest": honest, "asked": []})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        run(sys.executable, REPOSITORY / "utils/fetch.py", f"http://127.0.0.1:{server.server_port}/f", tmp_path / "f")
+        server.shutdown()
+    assert (tmp_path / "f").read_bytes() == new
+    assert sorted(os.listdir(tmp_path)) == ["f", "f.sha256"]
+    asked = {"tag": '"0"', "same tag": '"x"', "time": "Mon, 01 Jun 2026 00:00:00 GMT"}.get(mark)
+    assert handler.asked[1] == (("bytes=70000-", asked) if asked else (None, None))
+
+
+def test_a_part_is_not_written_through_a_link(server, tmp_path):
+    (tmp_path / "www/f").write_bytes(CONTENT)
+    (tmp_path / "precious").write_bytes(b"")
+    (tmp_path / "f.part").symlink_to(tmp_path / "precious")
+    with server() as (url, _):
+        fetch(f"{url}/f", tmp_path / "f", sha256(CONTENT))
+    assert (tmp_path / "precious").read_bytes() == b"" and (tmp_path / "f").read_bytes() == CONTENT
+
+
 # Archives
 
 
@@ -184,6 +245,61 @@ def test_damaged_archives_are_refused(tmp_path, damage):
     done = run(sys.executable, LOCAL / "transcripts.py", path, tmp_path / "text", status=1)
     assert done.stderr.startswith(f"{path}: ") and done.stderr.count("\n") == 1
     assert os.listdir(tmp_path) == ["a.tar.gz"]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """A small corpus with lattices, damaged as told, and how get_mini.py unpacks it."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name in ("train.txt", "valid.txt", "dev.nbest.jsonl", "test.nbest.jsonl"):
+        (corpus / name).write_text("x\n")
+
+    def unpack(path, content, status=0):
+        (corpus / path).write_bytes(content)
+        return run(sys.executable, LOCAL / "get_mini.py", corpus, tmp_path / "out", status=status)
+
+    return unpack
+
+
+def tarred(*members: tuple[str, str]) -> bytes:
+    with io.BytesIO() as whole:
+        with tarfile.open(fileobj=whole, mode="w:xz") as tar:
+            for name, text in members:
+                made = tarfile.TarInfo(name)
+                made.size = len(text)
+                tar.addfile(made, io.BytesIO(text.encode()))
+        return whole.getvalue()
+
+
+def test_lattices_are_unpacked(corpus, tmp_path):
+    (tmp_path / "out/lattices/dev").mkdir(parents=True)
+    (tmp_path / "out/lattices/dev/old.slf").touch()
+    corpus("dev.lattices.tar.xz", tarred(("dev/a.slf", "A"), ("../b.slf", "B")))
+    assert {path.name: path.read_text() for path in (tmp_path / "out/lattices/dev").iterdir()} == {"a.slf": "A", "b.slf": "B"}
+    assert not list(tmp_path.rglob(".*"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [tarred(("a.slf", "A"), (name, "B")) for name in ("..", "x/..", "c/a.slf", "a.slf")]
+    + [tarred(("a.slf", "A" * 99_999))[:-60], tarred(("a.slf", "A"))[:20], b"no archive", b""],
+)
+def test_damaged_lattices_are_refused(corpus, tmp_path, content):
+    done = corpus("dev.lattices.tar.xz", content, status=1)
+    assert done.stderr.startswith(f"{tmp_path}/corpus/dev.lattices.tar.xz: ") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "out/lattices/dev").exists()
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("suffix, pack", [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_a_damaged_text_is_refused(corpus, tmp_path, suffix, pack):
+    (tmp_path / "corpus/train.txt").unlink()
+    whole = pack(b"".join(b"line %d\n" % n for n in range(1000)))
+    for content in (whole[:-30], whole[:200] + b"\xff\xff" + whole[202:], b"no archive"):
+        done = corpus(f"train.txt{suffix}", content, status=1)
+        assert f"train.txt{suffix}: damaged archive (" in done.stderr and done.stderr.count("\n") == 1
+        assert not (tmp_path / "out/train.txt").exists()
 
 
 # All of --corpus full up to the N-best lists

@@ -17,6 +17,7 @@ def tree(tmp_path):
     source = REPOSITORY / "egs/librispeech"
     home = tmp_path / "egs/librispeech"
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
+    (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
     for part in ("conf", "local"):
         shutil.copytree(source / part, home / part)
     shutil.copy(source / "run.sh", home)
@@ -47,6 +48,17 @@ def test_copy_runs_at_once(tree, shell, make_recipe):
     assert "stage 1 done" in done.stdout
     assert (home / "data/train/text").read_text() == "A FINCH SINGS\n"
     assert "my-corpus, copied from librispeech" in make_recipe(home, shell)("--help").stdout
+
+
+@pytest.mark.parametrize("source, title", [("librispeech", "mine"), ("gbw", "mine"), ("stsb", "mine"), ("wmt13", "mine ($pair)")])
+def test_reports_of_a_copy_have_its_name(tree, source, title):
+    if source != "librispeech":
+        for part in ("conf", "local"):
+            shutil.copytree(REPOSITORY / "egs" / source / part, tree / "egs" / source / part)
+        shutil.copy(REPOSITORY / "egs" / source / "run.sh", tree / "egs" / source)
+    new_recipe(tree, source, "mine")
+    (line,) = (line for line in (tree / "egs/mine/run.sh").read_text().splitlines() if " lmtools report " in line)
+    assert line.partition(" --title ")[2] == title.replace("mine", '"${PWD##*/}') + '"'
 
 
 def test_copy_of_a_copy_runs_too(tree, shell, make_recipe):

@@ -367,6 +367,35 @@ def test_two_runs_do_not_mix(toy):
     toy()
 
 
+@pytest.mark.parametrize("name", [".lock", "stages", "log", "log/stage1.log", "stages/1.json", "stages/.1.json.tmp", "stages/hashes.json"])
+def test_nothing_is_written_through_a_link_that_nobody_named(toy, tmp_path, name):
+    precious = tmp_path / "precious"
+    if name in ("stages", "log"):
+        precious.mkdir()
+    else:
+        precious.write_text("x")
+    (toy.home / "exp" / name).parent.mkdir(parents=True, exist_ok=True)
+    (toy.home / "exp" / name).symlink_to(precious)
+    refused = name in (".lock", "stages", "log", "log/stage1.log")
+    done = toy("--stop-stage", 1, status=1 if refused else 0)
+    if refused:
+        assert f"exp/{name}: is a symbolic link, through which a recipe does not write; remove it" in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not os.listdir(precious) if precious.is_dir() else precious.read_text() == "x"
+
+
+def test_a_lock_that_is_no_file(toy):
+    os.mkfifo((toy.home / "exp").mkdir() or toy.home / "exp/.lock")
+    assert "exp/.lock: is no file; remove it" in toy(status=1).stderr
+
+
+def test_an_experiment_may_lie_elsewhere(toy, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (toy.home / "exp").symlink_to(tmp_path / "disk")
+    toy("--stop-stage", 1)
+    assert (tmp_path / "disk/stages/1.json").exists()
+
+
 def test_what_a_killed_run_left_working_is_waited_for(toy):
     process = toy.start("--slow", 1)
     toy.said("writing", process)

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.config import build, dump, from_yaml, load_yaml, merge, override
+from lmtools.config import build, convert, dump, from_yaml, load_yaml, merge, override
 from lmtools.errors import UserError
 
 
@@ -165,3 +165,36 @@ def test_merge_goes_group_by_group():
     lower = {"a": 1, "g": {"x": 1, "h": {"p": 1}}, "only": {"z": 1}}
     upper = {"a": 2, "g": {"y": 2, "h": {"q": 2}}, "only": 5}
     assert merge(lower, upper) == {"a": 2, "g": {"x": 1, "y": 2, "h": {"p": 1, "q": 2}}, "only": 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 5000, "c.yaml: nested too deeply"),
+        ("a: " + "{b: " * 5000, "c.yaml: nested too deeply"),
+        ("a: 2024-13-45", "c.yaml: a value is not of the kind that it looks like"),
+        ("a: !!int x", "c.yaml: a value is not of the kind"),
+        ("a: !!bool x", "c.yaml: a value is not of the kind"),
+        ("a: !!timestamp x", "c.yaml: a value is not of the kind"),
+        ("a: " + "x" * (4 << 20), "c.yaml: more than 4 MB"),
+    ],
+)
+def test_yaml_that_its_reader_stumbles_over(tmp_path, text, said):
+    (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(UserError, match=said):
+        load_yaml(tmp_path / "c.yaml")
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "2024-13-45", "!!int x"])
+def test_a_value_that_its_reader_stumbles_over(value):
+    with pytest.raises(UserError, match="cannot read the value; quote it"):
+        override({}, [f"a={value}"])
+
+
+def test_aliases_do_not_make_a_message_without_end(tmp_path):
+    """A value of ten lists of ten lists and so on, thirty deep, is a small file."""
+    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)), "lr: *a29"]
+    (tmp_path / "c.yaml").write_text("\n".join(lines))
+    with pytest.raises(UserError) as refused:
+        convert(float, load_yaml(tmp_path / "c.yaml")["lr"], "c.yaml", "lr")
+    assert len(str(refused.value)) < 20_000

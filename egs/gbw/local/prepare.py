@@ -6,19 +6,17 @@ published; archives are read as they stream, and nothing of them is unpacked but
 """
 
 import contextlib
-import gzip
 import itertools
 import re
 import sys
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
 
-from texts import copy, written
+from texts import copy, readable, written
 
 PARTS = ("train", "valid", "test")
 TEST_SHARE = 80  # mini: the last line in so many of the training text is for testing (of the Bible: Revelation and the end of Jude)
@@ -108,15 +106,6 @@ def streams(data: Path):
     """The texts of PARTS, which appear together when all are written."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(written(data / part / "text")) for part in PARTS]
-
-
-@contextlib.contextmanager
-def readable(archive: Path):
-    """SystemExit where the archive is damaged."""
-    try:
-        yield
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile, EOFError) as error:
-        sys.exit(f"{archive}: damaged archive ({error}); remove it and run again")
 
 
 def blocks(stream) -> Iterator[bytes]:

@@ -33,6 +33,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
+
+from texts import written
+
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
 SWITCHBOARD = re.compile(r"sw(\d{4,5})[AB]-ms98-a-trans\.text")
 FISHER = re.compile(r"fe_03_\d+\.txt")
@@ -108,11 +112,8 @@ def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
 
 def write(path: Path, sentences: Iterator[str]) -> int:
     """The sentences, a line each, in a file that is whole or not there; how many they are."""
-    temporary = path.with_name(f"{path.name}.tmp")
-    with open(temporary, "w", encoding="utf-8") as out:
-        count = sum(1 for sentence in sentences if out.write(sentence + "\n"))
-    os.replace(temporary, path)
-    return count
+    with written(path) as out:
+        return sum(1 for sentence in sentences if out.write(f"{sentence}\n".encode()))
 
 
 def main(raw: Path, lists: Path, folders: list[str]):

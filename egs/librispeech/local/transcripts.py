@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The transcripts of a LibriSpeech archive as one Kaldi text, sorted by utterance; nothing else of the archive is unpacked."""
 
-import os
 import posixpath
 import sys
 import tarfile
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
+
+from texts import readable, written
 
 
 def transcripts(archive: Path) -> list:
@@ -35,13 +38,10 @@ def outside(member: tarfile.TarInfo) -> bool:
 
 def main(archive: str, out: str):
     """Write the transcripts of `archive` to `out`, whole or not at all."""
-    try:
+    with readable(Path(archive)):
         lines = transcripts(Path(archive))
-    except (tarfile.TarError, EOFError, OSError) as error:
-        sys.exit(f"{archive}: damaged archive ({error}); remove it and run again")
-    temporary = Path(f"{out}.tmp")
-    temporary.write_text("\n".join(lines) + "\n")
-    os.replace(temporary, out)
+    with written(Path(out)) as text:
+        text.write(("\n".join(lines) + "\n").encode())
     print(f"{out}: {len(lines)} utterances")
 
 

@@ -208,3 +208,16 @@ def test_two_files_appear_together_or_not_at_all(tmp_path):
     with pytest.raises(UserError, match="is a directory"), Writer(f"ark,scp:{tmp_path}/d,{tmp_path}/s"):
         pass
     assert os.listdir(tmp_path) == ["d"]
+
+
+def test_a_value_may_have_so_many_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("LMTOOLS_MAX_LINE", "1K")
+    path = tmp_path / "t"
+    path.write_bytes(b"\n" * 300_000 + b"a " + b"1 " * 511 + b"\nb 2\n")
+    assert [key for key, _, _ in values(f"ark:{path}", "tokens")] == ["a", "b"]
+    path.write_bytes(b"a 1\nb " + b"x" * 1025 + b"\n")
+    with pytest.raises(UserError, match=r"t:2: a line of more than 1024 bytes; .*--max-line"):
+        list(values(f"ark:{path}", "tokens"))
+    path.write_bytes(b"a \0B\x04\x00\x01\x00\x00" + b"\x04\0\0\0\0" * 256)
+    with pytest.raises(UserError, match=r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"):
+        list(values(f"ark:{path}", "ints"))

@@ -137,3 +137,12 @@ def test_a_damaged_directory_is_refused(directory, tmp_path, damage):
     (copy / "lm.arpa").write_bytes(damage((copy / "lm.arpa").read_bytes()))
     with pytest.raises(UserError, match=r"lm\.arpa: is not the file that"):
         NgramModel.load(copy)
+
+
+@pytest.mark.parametrize("suffix, pack", [("", bytes), (".gz", gzip.compress)])
+def test_a_line_without_end_is_refused_before_kenlm_holds_it(tmp_path, monkeypatch, suffix, pack):
+    monkeypatch.setenv("LMTOOLS_MAX_LINE", "1K")
+    path = tmp_path / f"lm.arpa{suffix}"
+    path.write_bytes(pack(b"\\data\\\nngram 1=1\n\n\\1-grams:\n" + bytes(2000)))
+    with pytest.raises(UserError, match=r"lm\.arpa.*:5: a line of more than 1024 bytes"):
+        NgramModel.load(path)

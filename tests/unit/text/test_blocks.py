@@ -53,3 +53,18 @@ def test_what_cannot_be_read_is_named(tmp_path):
         Block("t", 7, b"fine\n\xff\n").text()
     with pytest.raises(UserError, match="t:2: not UTF-8"):
         Block("t", 1, b"\xef\xbb\xbffine\n\xff\n").text()
+
+
+@pytest.mark.parametrize("size", [7, 50, 5000])
+@pytest.mark.parametrize("before", [b"", b"a\n", b"a\n" * 40, b"a" * 30 + b"\n"])
+def test_a_line_may_have_so_many_bytes(tmp_path, monkeypatch, size, before):
+    """Wherever in a block it begins, as in read_lines."""
+    monkeypatch.setenv("LMTOOLS_MAX_LINE", "64")
+    monkeypatch.setattr(blocks, "SIZE", size)
+    path = tmp_path / "t"
+    for end in (b"", b"\nb\n"):
+        path.write_bytes(before + b"x" * (64 - len(end[:1])) + end)
+        assert b"".join(block.content for block in read_blocks([path])) == path.read_bytes()
+        path.write_bytes(before + b"x" * (65 - len(end[:1])) + end)
+        with pytest.raises(UserError, match=rf"t:{before.count(10) + 1}: a line of more than 64 bytes; "):
+            list(read_blocks([path]))

@@ -1,0 +1,23 @@
+"""What goes wrong when a model's files are written."""
+
+import subprocess
+import sys
+
+SCRIPT = """
+import resource, signal, sys
+import torch
+from lmtools.checkpoint import save_tensors
+from lmtools.errors import UserError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try: save_tensors({"a": torch.zeros(10**5)}, sys.argv[1])
+except UserError as error: print(error)
+"""
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True)
+    assert done.stdout.startswith(f"{path}: cannot write: ") and "; free space" in done.stdout and done.stdout.count("\n") == 1, done
+    assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
