@@ -11,6 +11,7 @@ from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text.detokenise import detokeniser
 from lmtools.types import Lattice
+from lmtools.verbs.numbers import positive
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
@@ -33,14 +34,6 @@ def arguments(parser):
     parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
     parser.add_argument("--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list")
     parser.add_argument("--dedup", action="store_true", help="merge hypotheses of the same words, keeping the best rank")
-
-
-def positive(text: str) -> int:
-    """A whole number from 1, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1")
-    return value
 
 
 def kind_of(spec: str) -> str:

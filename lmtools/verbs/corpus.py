@@ -4,7 +4,7 @@ import argparse
 
 from lmtools.corpus import binarise
 from lmtools.subword import load_subword
-from lmtools.verbs.subword import positive
+from lmtools.verbs.numbers import positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from lmtools.formats import kaldi_text
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
 from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, references, sound, weights_of
+from lmtools.verbs.numbers import seed
 
 
 def arguments(parser):
@@ -12,7 +13,7 @@ def arguments(parser):
     add_weights(parser, HEADERS)
     parser.add_argument("--ref", required=True, metavar="F", help="Kaldi text with the references, joined by utterance")
     parser.add_argument("--out", metavar="F", help="Kaldi text of the paths with the fewest errors")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
 
 
 def run(args):
