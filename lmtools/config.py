@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import reprlib
 import types
 import typing
@@ -107,7 +108,9 @@ def scalar(kind, value):
     if (kind is types.NoneType and value is None) or (kind is dict and isinstance(value, dict)):
         return value
     if kind is float and not isinstance(value, bool):
-        return float(value)
+        if not math.isfinite(number := float(value)):
+            raise ValueError(value)
+        return number
     if type(value) is kind:
         return value
     raise TypeError(kind)

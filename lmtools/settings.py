@@ -1,5 +1,6 @@
 """Everything that a training is told, declared once; conf/*.yaml, `key=value` and a model directory's config.yaml derive from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lmtools.config import build
@@ -7,6 +8,20 @@ from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
 from lmtools.outputs import CRITERIA, SAMPLED
+
+SIZES = (  # of which there is at least one
+    "sentences", "tokens", "streams", "unroll", "epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every",
+    "layers", "dim", "units", "heads", "ffn", "positions", "piece_dim", "samples",
+)  # fmt: skip
+
+
+def in_range(tree: Mapping, prefix: str = "") -> Mapping:
+    """The settings as they are; UserError for a number below 0, or below 1 for a size."""
+    for name, value in tree.items():
+        least = int(name in SIZES)
+        if isinstance(value, int | float) and value < least:
+            raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
+    return tree
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,7 @@ class Optim:
     clip: float = 1.0  # of the gradient's norm; 0: none
 
     def __post_init__(self):
+        in_range(vars(self), "optim.")
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a number")
@@ -53,9 +69,7 @@ class Batch:
             raise UserError("batch: give either batch.sentences or batch.tokens or batch.streams (set the others to null)")
         if (self.streams is None) != (self.unroll is None):
             raise UserError("batch.unroll: is the positions a step of batch.streams; give both or neither")
-        for name in ("sentences", "tokens", "streams", "unroll"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise UserError(f"batch.{name}: {getattr(self, name)} is too small; give at least 1")
+        in_range(vars(self), "batch.")
 
 
 @dataclass(frozen=True)
@@ -88,19 +102,19 @@ class Settings:
                 f"batch.streams: {self.model}/{self.objective} carries no state; give batch.sentences or batch.tokens, or a recurrent model"
                 f" with objective causal ({able})"
             )
-        for name in ("epochs", "log_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name}: {getattr(self, name)} is too small; give at least 1")
+        in_range(vars(self))
+        if self.seed >= 2**63:
+            raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 
     @property
     def architecture(self):
         """The model family's own Config, from `arch`."""
-        return build(MODELS[self.model].Config, self.arch, prefix="arch.")
+        return build(MODELS[self.model].Config, in_range(self.arch, "arch."), prefix="arch.")
 
     @property
     def output_layer(self):
         """The criterion's own Config, from `output`."""
-        return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
+        return build(CRITERIA[self.criterion].Config, in_range(self.output, "output."), prefix="output.")
 
     @property
     def sparse(self) -> bool:

@@ -40,7 +40,8 @@ def pretrained(directory: str, family: Callable, wanted: str):
         raise UserError(f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'") from None
     transformers.logging.set_verbosity_error()
     if not (Path(directory) / "config.json").is_file():
-        raise UserError(f"hf:{directory}: no config.json there; give the directory that save_pretrained wrote")
+        cause = "no config.json there" if Path(directory).exists() else "no such directory"
+        raise UserError(f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that save_pretrained wrote")
     try:
         config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)

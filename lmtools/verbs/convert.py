@@ -9,6 +9,7 @@ from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS, add_arguments, from_arguments
 from lmtools.text.detokenise import detokeniser
+from lmtools.verbs.numbers import positive
 from lmtools.verbs.references import add_references
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
@@ -37,14 +38,6 @@ def arguments(parser):
     add_arguments(parser, f"{about}. Scores stay; what a format keeps of each token (ids, times) goes where a text changes", case=False)
     about = "the named set for references instead; none: they stay as they are"
     parser.add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
-
-
-def positive(text: str) -> int:
-    """A whole number from 1, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is below 1")
-    return value
 
 
 def kind_of(spec: str) -> str:

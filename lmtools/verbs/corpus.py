@@ -6,7 +6,7 @@ from lmtools.corpus import binarise
 from lmtools.subword import load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import warn_unknown
-from lmtools.verbs.subword import positive
+from lmtools.verbs.numbers import positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,6 +1,6 @@
 """What `lmtools embed` and `lmtools sts` share: the options that say how sentence vectors are made. Without torch, which takes seconds."""
 
-from lmtools.verbs.subword import positive
+from lmtools.verbs.numbers import from_zero, positive
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling
 MODELS = (
@@ -26,4 +26,4 @@ def add_options(parser, pools, default: str):
 
 def layers(text: str) -> str | tuple[int, ...]:
     """The numbers in `0,1,2`; `last` and `all` as they are."""
-    return text if text in ("last", "all") else tuple(map(int, text.split(",")))
+    return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))

@@ -21,6 +21,7 @@ from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, reference
 from lmtools.evaluate.sacre import Sacre
 from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
+from lmtools.verbs.numbers import seed
 
 
 def arguments(parser):
@@ -33,7 +34,7 @@ def arguments(parser):
     parser.add_argument("--oracle", action="store_true", help="also the best that N-best lists hold, by depth")
     parser.add_argument("--oracle-out", metavar="F", help="implies it: write the best hypothesis of each list by itself as Kaldi text")
     parser.add_argument("--plain", action="store_true", help="files without ids, one sentence a line, joined by line number")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
     parser.add_argument("--json", metavar="OUT", help="also write everything as JSON")
 
 

@@ -1,12 +1,11 @@
 """lmtools mbr: expected utilities of the hypotheses of N-best lists, for minimum Bayes risk reranking."""
 
-import argparse
-import math
 import sys
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read, scores
 from lmtools.rescore import Risk, minimum_risk
+from lmtools.verbs.numbers import amount, positive
 
 
 def arguments(parser):
@@ -23,25 +22,9 @@ def arguments(parser):
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
     parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, expected utility, words, check; - is standard output")
     parser.add_argument("--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)")
-    parser.add_argument("--scale", type=scale, default=Risk.scale, metavar="X", help="of the score; 0: all alike (default: %(default)s)")
+    parser.add_argument("--scale", type=amount, default=Risk.scale, metavar="X", help="of the score; 0: all alike (default: %(default)s)")
     parser.add_argument("--score", metavar="NAME", help="component that makes the posterior (default: am, else score, rank, the first)")
-    parser.add_argument("--depth", type=depth, metavar="N", help="only the first N of a list are references; all are scored")
-
-
-def scale(text: str) -> float:
-    """A finite number that is not negative, for argparse."""
-    value = float(text)
-    if not (math.isfinite(value) and value >= 0):
-        raise argparse.ArgumentTypeError(f"{text}: give a number from 0")
-    return value
-
-
-def depth(text: str) -> int:
-    """A whole number from 1, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text}: give a number from 1")
-    return value
+    parser.add_argument("--depth", type=positive, metavar="N", help="only the first N of a list are references; all are scored")
 
 
 def run(args):

@@ -11,12 +11,13 @@ from lmtools.subword import UNK, load_subword
 from lmtools.text import add_arguments, from_arguments
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
+from lmtools.verbs.numbers import positive
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--text", required=True, nargs="+", action="extend", metavar="F", help="text, one sentence a line (.gz, .xz, -)")
-    parser.add_argument("--order", required=True, type=int, metavar="N", help="words of the longest n-gram, 1 to 6")
+    parser.add_argument("--order", required=True, type=positive, metavar="N", help="words of the longest n-gram, 1 to 6")
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
     parser.add_argument("--subword", metavar="DIR", help="model the pieces of this subword model (and take its normaliser); default words")
     about = "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one token with a probability of its own"

@@ -9,6 +9,7 @@ from lmtools.formats.form import specifier
 from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
 from lmtools.score.unknown import warn_scored
 from lmtools.text.unknown import LOOKED_AT
+from lmtools.verbs.numbers import amount, positive
 
 
 def arguments(parser):
@@ -31,9 +32,9 @@ def add_options(parser):
     parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
     add_penalty(parser)
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
-    parser.add_argument("--nj", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+    parser.add_argument("--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--cache", default="default", metavar="DIR", help="keeps scores between runs; or none (default: ~/.cache/lmtools)")
-    parser.add_argument("--rows", type=int, default=Options.rows, metavar="N", help="model rows a batch (default: %(default)s)")
+    parser.add_argument("--rows", type=positive, default=Options.rows, metavar="N", help="model rows a batch (default: %(default)s)")
 
 
 def add_normalise(parser):
@@ -45,7 +46,7 @@ def add_normalise(parser):
 def add_penalty(parser):
     """The option that says what unknown words cost, shared with `lmtools lattice rescore`."""
     about = "nats that an unknown token costs beyond log p(<unk>), which is of all words left out; their number's log shares it evenly"
-    parser.add_argument("--oov-penalty", type=float, default=0.0, metavar="P", help=f"{about} (default: 0)")
+    parser.add_argument("--oov-penalty", type=amount, default=0.0, metavar="P", help=f"{about} (default: 0)")
 
 
 def options_of(args) -> Options:

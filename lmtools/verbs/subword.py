@@ -10,6 +10,7 @@ from lmtools.subword.lists import Listed
 from lmtools.subword.spelled import Spelled
 from lmtools.text import add_arguments, from_arguments
 from lmtools.text.blocks import read_text
+from lmtools.verbs.numbers import positive
 
 NOUNS = {"word": "words", "char": "characters"}
 
@@ -34,14 +35,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
     add_arguments(parser)
     parser.set_defaults(wrong_usage=parser.error)
-
-
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
 
 
 def run(args: argparse.Namespace) -> None:

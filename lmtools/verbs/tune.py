@@ -1,13 +1,12 @@
 """lmtools tune: the weights of first-pass and language-model scores that are best on a development set."""
 
-import argparse
-import math
 import sys
 from dataclasses import replace
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
 from lmtools.rescore import FORMS, LENGTHS, Options, gather, read_columns, save, tune
+from lmtools.verbs.numbers import amount, named, seed
 
 
 def arguments(parser):
@@ -19,14 +18,14 @@ def arguments(parser):
     add_inputs(parser)
     parser.add_argument("--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)")
     parser.add_argument("--out", required=True, metavar="F.json", help="weights; - is standard output")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
     about = "of weights whose metric is so near the best found, take those nearest the first pass (default: 0)"
-    parser.add_argument("--tolerance", type=tolerance, default=0.0, metavar="X", help=about)
+    parser.add_argument("--tolerance", type=amount, default=0.0, metavar="X", help=about)
     lengths = parser.add_mutually_exclusive_group()
     about = "lengths of the hypothesis that are features: words (the word insertion bonus), characters, log-words: log(1 + words) "
     lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)")
     lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help="none of them")
-    parser.add_argument("--fix", type=fixed, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
+    parser.add_argument("--fix", type=named, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
     parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no lengths")
     parser.add_argument("--allow-negative", action="store_true", help="let language models have negative weights")
 
@@ -37,22 +36,6 @@ def add_inputs(parser):
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
     about = "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over tokens, NAME/word: over words"
     parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
-
-
-def tolerance(text: str) -> float:
-    """A finite number from 0, for argparse."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 0")
-    return value
-
-
-def fixed(text: str) -> tuple[str, float]:
-    """NAME=W, for argparse."""
-    name, sign, value = text.rpartition("=")
-    if not (name and sign):
-        raise argparse.ArgumentTypeError(f"{text}: write NAME=WEIGHT")
-    return name, float(value)
 
 
 def run(args):

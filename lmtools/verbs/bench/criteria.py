@@ -1,6 +1,5 @@
 """lmtools bench criteria: time and memory of a training step by criterion, against full cross entropy"""
 
-import argparse
 from pathlib import Path
 
 import torch
@@ -10,7 +9,7 @@ from lmtools.config import layered, override
 from lmtools.lm import choose_device, resolve_precision
 from lmtools.models import MODELS
 from lmtools.verbs.bench.common import save
-from lmtools.verbs.convert import positive
+from lmtools.verbs.numbers import amount, positive, several
 
 SIZES = [30_000, 200_000, 800_000]
 ARCH = {"lstm": {"layers": 3, "dim": 512, "units": 512}}
@@ -19,24 +18,16 @@ OBJECTIVE = {"masked": "masked", "tta": "autoencoding"}
 PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 
-def numbers(text: str) -> list[int]:
-    """Positive numbers divided by commas."""
-    try:
-        return [positive(part) for part in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: not numbers divided by commas, as in 30000,200000") from None
-
-
 def arguments(parser):
     """Declare the benchmark's options."""
     parser.add_argument("--model", choices=MODELS, default="causal", help="of 3 layers of 512, trained by SGD (default: %(default)s)")
     parser.add_argument("--conf", metavar="F.yaml", help="settings as of `lmtools train` instead, as conf/causal.yaml")
-    parser.add_argument("--sizes", type=numbers, default=SIZES, metavar="N,...", help="ids (default: 30000,200000,800000)")
-    parser.add_argument("--batch", type=numbers, default=[64], metavar="N,...", help="sentences a batch (default: 64)")
+    parser.add_argument("--sizes", type=several, default=SIZES, metavar="N,...", help="ids (default: 30000,200000,800000)")
+    parser.add_argument("--batch", type=several, default=[64], metavar="N,...", help="sentences a batch (default: 64)")
     parser.add_argument("--tokens", type=positive, default=25, metavar="N", help="a sentence (default: %(default)s)")
     parser.add_argument("--criteria", default=",".join(KNOWN), metavar="NAME,...", help="beside softmax (default: %(default)s)")
     parser.add_argument("--turns", type=positive, default=3, metavar="N", help="of each criterion (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, metavar="S", help="of steps a turn, one at least (default: %(default)s)")
+    parser.add_argument("--seconds", type=amount, default=1.0, metavar="S", help="of steps a turn, one at least (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
     parser.add_argument("settings", nargs="*", metavar="key=value", help="override settings, as in output.samples=1024 optim.name=adam")
 

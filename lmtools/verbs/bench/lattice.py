@@ -12,8 +12,8 @@ from lmtools.lattice.check import repaired
 from lmtools.report.lattices import draw, lines
 from lmtools.score.lattices import Settings
 from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.convert import positive
-from lmtools.verbs.lattice.common import add_weights, weights_of, width
+from lmtools.verbs.lattice.common import add_weights, weights_of
+from lmtools.verbs.numbers import amount, positive
 
 
 def arguments(parser):
@@ -25,7 +25,7 @@ def arguments(parser):
     parser.add_argument("--first", type=positive, metavar="N", help="only the first N lattices")
     parser.add_argument("--order", type=positive, metavar="N", help="neural LMs: merge histories of equal last N-1 words")
     parser.add_argument("--tokens", type=positive, metavar="N", help="histories a state that are kept")
-    parser.add_argument("--by-beam", type=width, nargs="*", default=[], metavar="B", help="also with lattices pruned to these beams")
+    parser.add_argument("--by-beam", type=amount, nargs="*", default=[], metavar="B", help="also with lattices pruned to these beams")
     parser.add_argument("--by-tokens", type=positive, nargs="*", default=[], metavar="N", help="also with so many histories a state")
     parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="turns; medians (default: %(default)s)")
     parser.add_argument("--figure", metavar="F.png", help="draw real-time factors by density and by histories")

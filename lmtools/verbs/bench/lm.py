@@ -6,7 +6,7 @@ from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, parsed, 
 from lmtools.errors import UserError
 from lmtools.lm import choose_device
 from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.convert import positive
+from lmtools.verbs.numbers import amount, positive
 
 
 def arguments(parser):
@@ -22,7 +22,7 @@ def arguments(parser):
     parser.add_argument("--length", type=positive, default=20, metavar="N", help="tokens of a sequence, its end too (default: %(default)s)")
     parser.add_argument("--contiguous", type=positive, metavar="N", help="tokens of the one long sequence (default: 15000; 2000 on a CPU)")
     parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="turns of each model; median (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, metavar="S", help="of a turn, one call at least (default: %(default)s)")
+    parser.add_argument("--seconds", type=amount, default=1.0, metavar="S", help="of a turn, one call at least (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
 
 

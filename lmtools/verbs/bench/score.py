@@ -6,6 +6,7 @@ from lmtools.bench.represent import bench_representation
 from lmtools.bench.score import bench_score, random_scorers, ratios, trained_scorers
 from lmtools.errors import UserError
 from lmtools.verbs.bench.common import named, save
+from lmtools.verbs.numbers import positive
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
@@ -14,9 +15,9 @@ def arguments(parser):
     """Declare the benchmark's options."""
     parser.add_argument("--lm", action="append", default=[], metavar="NAME=DIR", help="a model; default: the paper's sizes, random weights")
     parser.add_argument("--representation", action="store_true", help="time sentence vectors (no output layer) instead of scores")
-    parser.add_argument("--vocab-size", type=int, default=30_000, metavar="N", help="of random models (default: %(default)s)")
-    parser.add_argument("--words", type=int, nargs="+", default=[5, 10, 15, 20, 30, 40, 50], metavar="N", help="lengths")
-    parser.add_argument("--repeats", type=int, default=21, metavar="N", help="sentences a length; median (default: %(default)s)")
+    parser.add_argument("--vocab-size", type=positive, default=30_000, metavar="N", help="of random models (default: %(default)s)")
+    parser.add_argument("--words", type=positive, nargs="+", default=[5, 10, 15, 20, 30, 40, 50], metavar="N", help="lengths")
+    parser.add_argument("--repeats", type=positive, default=21, metavar="N", help="sentences a length; median (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
 
 

@@ -1,6 +1,5 @@
 """What the actions on lattices share: weights, repairs, messages."""
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,22 +16,6 @@ def add_weights(parser, default: str):
     """The option that says how an arc's scores are added."""
     about = f"NAME=W,... or what `lmtools tune` wrote; `words` is a bonus a word ({default})"
     parser.add_argument("--weights", metavar="W", help=about.replace("%", "%%"))
-
-
-def from_zero(text: str) -> int:
-    """A whole number from 0, for argparse."""
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is below 0")
-    return value
-
-
-def width(text: str) -> float:
-    """The width of a beam, for argparse."""
-    value = float(text)
-    if not value >= 0:
-        raise argparse.ArgumentTypeError(f"{value} is no width; give a number from 0")
-    return value
 
 
 HEADERS = "default: those of the lattice's header, as an SLF's lmscale and wdpenalty, or else 1 for each score"

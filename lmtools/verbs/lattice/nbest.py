@@ -2,8 +2,8 @@
 
 from lmtools.formats import FORMATS, form
 from lmtools.lattice.paths import as_nbest
-from lmtools.verbs.convert import positive
 from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, sound, weights_of
+from lmtools.verbs.numbers import positive
 from lmtools.verbs.references import add_references, joined
 
 

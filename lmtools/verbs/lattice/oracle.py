@@ -5,6 +5,7 @@ from lmtools.formats import kaldi_text
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
 from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, sound, weights_of
+from lmtools.verbs.numbers import seed
 from lmtools.verbs.references import add_references, joined
 
 
@@ -13,7 +14,7 @@ def arguments(parser):
     add_weights(parser, HEADERS)
     add_references(parser, "lattices", required=True)
     parser.add_argument("--out", metavar="F", help="Kaldi text of the paths with the fewest errors")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
 
 
 def run(args):

@@ -14,8 +14,8 @@ from lmtools.lattice.expand import STATES
 from lmtools.score.harvest import Harvest, Wanted, harvest
 from lmtools.score.lattices import Settings
 from lmtools.seal import write_json
-from lmtools.verbs.convert import positive
-from lmtools.verbs.lattice.common import add_weights, from_zero, lattices_of, say, weights_of, width
+from lmtools.verbs.lattice.common import add_weights, lattices_of, say, weights_of
+from lmtools.verbs.numbers import amount, from_zero, positive
 from lmtools.verbs.references import add_references, joined
 from lmtools.verbs.score import add_normalise, add_penalty
 
@@ -32,11 +32,11 @@ def arguments(parser):
     about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     parser.add_argument("--order", type=from_zero, default=4, metavar="N", help=about)
     parser.add_argument("--tokens", type=positive, metavar="N", help="keep the N best histories of a state (default: all)")
-    parser.add_argument("--beam", type=width, default=math.inf, metavar="B", help="drop histories worse than their state's best by more")
-    parser.add_argument("--prune-beam", type=width, metavar="B", help="before: drop arcs on no path within B of the best")
+    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help="drop histories worse than their state's best by more")
+    parser.add_argument("--prune-beam", type=amount, metavar="B", help="before: drop arcs on no path within B of the best")
     parser.add_argument("--prune-arcs", type=positive, metavar="N", help="before: keep the N best arcs")
     about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
-    parser.add_argument("--cover-beam", type=width, metavar="B", help=about)
+    parser.add_argument("--cover-beam", type=amount, metavar="B", help=about)
     parser.add_argument("--states", type=positive, default=STATES, metavar="N", help="bound of a rescored lattice (default: %(default)s)")
     parser.add_argument("--out", metavar="F", help="rescored lattices; - or a Kaldi wspecifier for a pipe")
     parser.add_argument("--to", metavar="FMT", help="their format (default: that of the input)")

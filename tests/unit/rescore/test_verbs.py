@@ -166,7 +166,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, m
 def test_a_malformed_weight_is_wrong_usage(here, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*tuned("--fix", "lm")])
-    assert stop.value.code == 2 and "write NAME=WEIGHT" in capsys.readouterr().err
+    assert stop.value.code == 2 and "write NAME=NUMBER" in capsys.readouterr().err
 
 
 def test_tolerance(here, capsys):

@@ -122,3 +122,11 @@ def test_masked_models_score_the_words_of_lattices(name, request):
     (scores,) = scorer.log_probs(scorer.prepare(["the queens came"]))
     assert rescored.scores["lm"] == pytest.approx([scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5)
     assert rescored.final_scores["lm"].tolist() == [0]
+
+
+def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t").write_text("a\n")
+    assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
+    remedy = "nothing is downloaded; give the local directory that save_pretrained wrote"
+    assert capsys.readouterr().err == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"

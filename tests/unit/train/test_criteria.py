@@ -97,6 +97,29 @@ def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
     assert not (tmp_path / "m").exists()
 
 
+def test_numbers_that_are_no_settings_are_refused(tiny, tmp_path, capsys):
+    (tmp_path / "c.yaml").write_text("model: causal\nobjective: causal\n")
+    base = ["train", "--conf", str(tmp_path / "c.yaml"), "--train", str(tiny / "train.bin"), "--valid", str(tiny / "valid.bin")]
+    for wrong, message in (
+        ("seed=-1", "seed: -1 is too small; give at least 0"),
+        ("seed=99999999999999999999", "seed: 99999999999999999999 is too large; give one below 2^63"),
+        ("steps=0", "steps: 0 is too small; give at least 1"),
+        ("valid_every=0", "valid_every: 0 is too small"),
+        ("patience=-3", "patience: -3 is too small; give at least 1"),
+        ("batch.sentences=0", "batch.sentences: 0 is too small"),
+        ("optim.lr=-0.1", "optim.lr: -0.1 is too small; give at least 0"),
+        ("optim.lr=.nan", "setting 'optim.lr' is nan; expected float"),
+        ("optim.clip=1e400", "setting 'optim.clip' is '1e400'; expected float"),
+        ("arch.heads=0", "arch.heads: 0 is too small; give at least 1"),
+        ("arch.dim=-8", "arch.dim: -8 is too small"),
+        ("arch.dropout=-0.5", "arch.dropout: -0.5 is too small; give at least 0"),
+    ):
+        assert main([*base, "--out", str(tmp_path / "m"), wrong]) == 1, wrong
+        err = capsys.readouterr().err
+        assert message in err and err.count("\n") == 1, err
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.parametrize(("criterion", "options"), [("softmax", {"start": "unigram"}), ("bce", {}), ("mse-sigmoid", {}), ("mse", {})])
 def test_full_criteria_start_from_the_frequencies(criterion, options):
     counts = np.arange(60, 0, -1)

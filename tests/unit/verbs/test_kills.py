@@ -1,8 +1,10 @@
 """Verbs whose processes are killed: one line, status 1, within seconds, and nobody left; what was computed stays in the cache."""
 
+import contextlib
 import dataclasses
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ from toys import WORDS, sentences
 
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
+from lmtools.score import Options
+from lmtools.score.cache import FILE
 from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[3]
@@ -23,7 +27,6 @@ SCRIPT = "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; fr
 SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
 VERBS = {
     "score": "score --lm {lm}/masked --nbest n.jsonl --out out --cache cache --rows 1 --nj 2",
-    "ppl": "ppl --lm {lm}/masked --text text --out out --cache cache --rows 1 --nj 2",
     "rescore": "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out out --nj 2",
     "corpus": "corpus --text text --subword {lm}/../sw --out out --nj 2",
     "subword": "subword --text text --type word --out out --nj 2",
@@ -34,9 +37,9 @@ VERBS = {
 def home(tmp_path_factory):
     """More work than a minute holds."""
     home = tmp_path_factory.mktemp("kills")
-    lines = sentences(100_000, 1)
-    (home / "text").write_text("\n".join(lines) + "\n")
-    jsonl.write([NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines[:30_000])], home / "n.jsonl")
+    lines = sentences(20_000, 1, 12)
+    (home / "text").write_text("\n".join(lines * 5) + "\n")
+    jsonl.write([NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines)], home / "n.jsonl")
     lattice = random_lattice(3, words=WORDS[:4])
     slf.write((dataclasses.replace(lattice, utt=f"u{n}") for n in range(3000)), str(home / "lattices"))
     return home
@@ -46,7 +49,7 @@ class Verb:
     """A running verb with two workers."""
 
     def __init__(self, name: str, home: Path, lm: Path):
-        script = SCRIPT.format(SCORING if name in ("score", "ppl") else "pass")
+        script = SCRIPT.format(SCORING if name == "score" else "pass")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.out = home / "out"
         self.process = subprocess.Popen(
@@ -81,8 +84,42 @@ def test_a_worker_is_killed(home, trained, name, pause):
         assert f": {cause}" in said and said.count("\n") == 1 and not verb.out.exists()
 
 
+@pytest.mark.parametrize("killed", ["worker", "parent", "both", "interrupted"])
+def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
+    """Of a run that ends early, up to what a second brings; what is there are the scores of a run without a cache."""
+    with Verb("score", home, trained["masked"].parent) as verb:
+        place = home / "cache" / FILE
+        until, before = time.monotonic() + 3 * PATIENCE, rows(place)
+        while rows(place) < before + 20 and time.monotonic() < until:
+            time.sleep(0.1)
+        there, everybody, victim = rows(place), descendants(verb.process.pid), workers_of(verb.process.pid)[0]
+        if killed == "interrupted":
+            os.killpg(verb.process.pid, signal.SIGINT)
+        if killed in ("worker", "both"):
+            os.kill(victim, signal.SIGKILL)
+        if killed in ("parent", "both"):
+            os.kill(verb.process.pid, signal.SIGKILL)
+        verb.process.communicate(timeout=PATIENCE)
+        assert gone(everybody, 5) and before + 20 <= there <= rows(place)
+    options = Options(str(trained["masked"]), cache=str(home / "cache"))
+    scorer = options.load()
+    sentences = list(dict.fromkeys(scorer.prepare([nbest.hyps[0].text for nbest in jsonl.read(home / "n.jsonl")])))
+    with contextlib.closing(options.open_cache(scorer)) as cache:
+        known = cache.get(sentences)
+    assert len(known) == rows(place)
+    for i in list(known)[:: 1 + len(known) // 50]:
+        assert known[i] == pytest.approx(scorer.log_probs([sentences[i]])[0].sum(), abs=1e-4)
+
+
+def rows(path: Path) -> int:
+    """How many scores a cache holds."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
+        return file.execute("SELECT count(*) FROM checked_score").fetchone()[0]
+    return 0
+
+
 @pytest.mark.parametrize("pause", [0.0, 5.0])
-@pytest.mark.parametrize("name", ["score", "rescore", "corpus"])
+@pytest.mark.parametrize("name", ["score", "corpus"])
 def test_the_parent_is_killed(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
         time.sleep(pause)
@@ -92,7 +129,7 @@ def test_the_parent_is_killed(home, trained, name, pause):
 
 
 @pytest.mark.parametrize("pause", [0.0, 5.0])
-@pytest.mark.parametrize("name", ["score", "rescore", "corpus"])
+@pytest.mark.parametrize("name", ["score", "corpus"])
 def test_an_interrupt_is_silent(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
         time.sleep(pause)

@@ -255,7 +255,6 @@ MISTAKES = [
     ("--text o --weights am=1 --lm new=LM", "no weight for 'new'; give all language models one"),
     ("--text o --weights am=1,x=1,new=1 --lm new=LM", "u20: no score 'x' in the lattice; give weights to some of: am, lm, words"),
     ("--text o --weights am=1,lm=1 --lm lm=LM", "u20: "),
-    ("--text o --weights am=1,new=1 --lm new=LM --oov-penalty -1", "--oov-penalty -1: not a number from 0; give nats"),
     ("--text o --weights am=1,new=1,am=2 --lm new=LM", "'am' before a weight; write NAME=NUMBER,..., each name once"),
     ("--text o --weights am=1,new=much --lm new=LM", "the weight of 'new' is 'much'; expected a finite number"),
     ("--text o --weights am=1,new=nan --lm new=LM", "the weight of 'new' is 'nan'; expected a finite number"),

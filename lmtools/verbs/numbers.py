@@ -1,0 +1,64 @@
+"""The numbers that options take, each a type for argparse: what is not such a number is wrong usage, told in one line."""
+
+import argparse
+import math
+import sys
+
+
+def whole(text: str, low: int, high: int = sys.maxsize) -> int:
+    """A whole number from `low` to `high`."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or not low <= value <= high:
+        most = f" to {high}" if high < sys.maxsize else ""
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low}{most}")
+    return value
+
+
+def positive(text: str) -> int:
+    """A whole number from 1."""
+    return whole(text, 1)
+
+
+def from_zero(text: str) -> int:
+    """A whole number from 0."""
+    return whole(text, 0)
+
+
+def seed(text: str) -> int:
+    """What random draws start from."""
+    return whole(text, 0, 2**32 - 1)
+
+
+def weight(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a finite number")
+    return value
+
+
+def amount(text: str) -> float:
+    """A finite number from 0: a width, a scale, a tolerance, seconds."""
+    value = weight(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0")
+    return value
+
+
+def several(text: str) -> list[int]:
+    """Whole numbers from 1 with commas between them."""
+    return [positive(part) for part in text.split(",")]
+
+
+def named(text: str) -> tuple[str, float]:
+    """NAME=NUMBER."""
+    name, sign, value = text.rpartition("=")
+    if not (name and sign):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r}: write NAME=NUMBER")
+    return name, weight(value)
