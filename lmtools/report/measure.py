@@ -121,7 +121,8 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     UserError where scores are there that are not of what the weights were tuned on.
     """
     columns = experiment.columns(sample)
-    features = gather(sample.nbests, columns.values, sample.path, [name for name in LENGTH_FEATURES if name in experiment.features])
+    made = [name for name in (*LENGTH_FEATURES, "rank") if name in experiment.features]
+    features = gather(sample.nbests, columns.values, sample.path, made)
     longest = features.valid.shape[1]
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
