@@ -17,6 +17,7 @@ from lmtools.evaluate import (
     oracle_curve,
     oracle_texts,
     paired_bootstrap,
+    reference,
     sacre_paired,
 )
 from lmtools.evaluate.sacre import Sacre
@@ -140,7 +141,7 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
 
 def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
     """The score of one system, without comparison."""
-    evaluation = evaluate(sample.refs, texts, metric, source)
+    evaluation = evaluate({nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source)
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
 

@@ -27,7 +27,8 @@ def arguments(parser):
     parser.add_argument("--case", choices=CASES, help="of hypotheses; `sentence`: only the first letter, upper, for truecased output")
     refs = parser.add_mutually_exclusive_group()
     refs.add_argument("--ref", metavar="FILE", help="Kaldi text with the references")
-    refs.add_argument("--ref-lines", metavar="FILE", help="plain text with the references, one a line, in the order of the lists")
+    about = "plain text with the references, one a line, in the order of the lists; several files for metrics of several references"
+    refs.add_argument("--ref-lines", nargs="+", metavar="FILE", help=about)
     about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
     parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
     parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
@@ -83,7 +84,7 @@ def convert_lists(args, source: str, target: str) -> str:
     if args.ref:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
-        nbests = lists.attach_lines(nbests, plain.read(args.ref_lines), args.input, args.ref_lines)
+        nbests = lists.attach_lines(nbests, {path: plain.read(path) for path in args.ref_lines}, args.input)
     if args.detokenise_ref:
         nbests = lists.rewritten_refs(nbests, detokeniser(args.detokenise_ref))
     if args.detokenise:
