@@ -35,13 +35,15 @@ class Hypothesis:
 class NBest:
     """The hypotheses of one utterance, best first pass first; `ref` is None where no reference is known (an empty one is '').
 
-    `extra` is what else its format holds of the utterance (the source sentence, say), by name and verbatim.
+    `extra` is what else its format holds of the utterance (the source sentence, say), by name and verbatim. `more_refs` are references
+    beside `ref`, as good as it, which metrics of translation take.
     """
 
     utt: str
     hyps: tuple[Hypothesis, ...]
     ref: str | None = None
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    more_refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

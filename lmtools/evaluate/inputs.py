@@ -1,6 +1,6 @@
 """References and hypotheses from files of any known format, joined by utterance id."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmtools.errors import UserError
@@ -31,8 +31,27 @@ def load_plain(path: str) -> Texts:
     return Texts(path, {str(number): line for number, line in enumerate(plain.read(path), 1)})
 
 
-def references(source: Texts) -> dict[str, str]:
-    """The references in a file: those of its lists, or else its texts themselves."""
+def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
+    """The references in files: those of their lists, or else their texts themselves; of several files several an utterance.
+
+    UserError where an utterance of the one file is not in the other.
+    """
+    first, *more = [own_references(source) for source in sources]
+    if not more:
+        return first
+    for source, other in zip(sources[1:], more, strict=True):
+        if odd := [utt for utt in [*first, *other] if (utt in first) != (utt in other)]:
+            raise UserError(f"{source.path}: not the utterances of {sources[0].path} (first {odd[0]!r}); give references of the same ones")
+    return {utt: tuple(text for refs in (first, *more) for text in several(refs[utt])) for utt in first}
+
+
+def several(ref: str | tuple[str, ...]) -> tuple[str, ...]:
+    """All references of an utterance."""
+    return (ref,) if isinstance(ref, str) else ref
+
+
+def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
+    """The references in one file."""
     if source.lists is None:
         return dict(source.texts)
     try:
@@ -53,4 +72,4 @@ def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
     if lists is None:
         raise UserError(f"{hyp.path}: holds no N-best lists, so there is no oracle; give an nbest.jsonl")
     by_utt = {nbest.utt: nbest.hyps for nbest in lists}
-    return [NBest(utt, by_utt.get(utt, ()), text) for utt, text in refs.items()]
+    return [NBest(utt, by_utt.get(utt, ()), several(ref)[0], more_refs=several(ref)[1:]) for utt, ref in refs.items()]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools import __version__
+from lmtools.errors import UserError
 from lmtools.evaluate.edits import Counts, errors
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 
@@ -34,7 +35,12 @@ class ErrorRate:
     width = 4
 
     def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
-        """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each hypothesis."""
+        """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each hypothesis.
+
+        UserError where there are several references.
+        """
+        if not isinstance(ref, str):
+            raise UserError(f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take bleu, chrf or ter")
         target = self.split(ref)
         counts = [errors(target, self.split(hyp)) for hyp in hyps]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]

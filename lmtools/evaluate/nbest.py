@@ -1,6 +1,7 @@
 """Statistics of whole N-best lists: what tuning sums, and the oracle."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +10,11 @@ from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.types import Hypothesis, NBest
 
 
-def reference(nbest: NBest) -> str:
-    """The reference of a list; UserError if it has none."""
+def reference(nbest: NBest) -> str | tuple[str, ...]:
+    """The reference of a list, or all where it has several; UserError if it has none."""
     if nbest.ref is None:
         raise UserError(f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref")
-    return nbest.ref
+    return (nbest.ref, *nbest.more_refs) if nbest.more_refs else nbest.ref
 
 
 def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
@@ -35,7 +36,7 @@ def nbest_errors(nbests: Sequence[NBest], metric: str = "wer") -> tuple[list[np.
 
 def filled(nbest: NBest) -> NBest:
     """The list; an empty one counts as one empty hypothesis."""
-    return nbest if nbest.hyps else NBest(nbest.utt, (Hypothesis(""),), nbest.ref)
+    return nbest if nbest.hyps else replace(nbest, hyps=(Hypothesis(""),))
 
 
 def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
@@ -44,7 +45,7 @@ def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = Non
     `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score,
     which need not be best for the corpus. An empty list counts as an empty hypothesis.
     """
-    shortened = [filled(NBest(nbest.utt, nbest.hyps[:depth], nbest.ref)) for nbest in nbests]
+    shortened = [filled(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
     return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
 
 

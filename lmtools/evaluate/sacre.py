@@ -35,10 +35,10 @@ class Sacre:
         metric.num_refs = 1
         return metric
 
-    def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
-        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis."""
+    def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
+        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis, against one reference or several."""
         metric = self.corpus
-        reference = metric._cache_references([[ref]])[0]
+        reference = metric._cache_references([[one] for one in ([ref] if isinstance(ref, str) else ref)])[0]
         rows = {hyp: metric._compute_segment_statistics(metric._preprocess_segment(hyp), reference) for hyp in dict.fromkeys(hyps)}
         return np.array([rows[hyp] for hyp in hyps], dtype=np.float64).reshape(-1, self.width)
 

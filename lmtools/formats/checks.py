@@ -78,7 +78,7 @@ def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
         first_time(identifier(nbest.utt, where), seen, where)
         seen.add(nbest.utt)
         names = components(nbest, names, where)
-        encodable("".join((nbest.ref or "", *nbest.extra, *nbest.extra.values())), where)
+        encodable("".join((nbest.ref or "", *nbest.more_refs, *nbest.extra, *nbest.extra.values())), where)
         for rank, hyp in enumerate(nbest.hyps, 1):
             encodable("".join((hyp.text, *hyp.extra, *hyp.extra.values())), where)
             for name, value in hyp.scores.items():

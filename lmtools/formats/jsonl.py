@@ -1,9 +1,10 @@
 """nbest.jsonl, which every other format converts to and from.
 
 One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12.3}}]}`, hypotheses
-best first. `ref` may be absent or null (unknown; an empty reference is ""), and so may `scores`. Scores are natural logarithms,
-higher is better, and every hypothesis of a file has the same components. Utterance and hypotheses may have an `extra`, an object of
-texts: what another format held besides, kept so that it can be written back. Lines of white space only are skipped.
+best first. `ref` may be absent or null (unknown; an empty reference is ""), and so may `scores`; a list of texts is of several
+references. Scores are natural logarithms, higher is better, and every hypothesis of a file has the same components. Utterance and
+hypotheses may have an `extra`, an object of texts: what another format held besides, kept so that it can be written back. Lines of
+white space only are skipped.
 """
 
 import json
@@ -16,7 +17,7 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import checked, component, components, encodable, first_time, identifier
 from lmtools.types import EMPTY, Hypothesis, NBest
 
-UTTERANCE = {"utt": (str, "a text"), "ref": (str | None, "a text or null"), "hyps": (list, "a list of hypotheses"),
+UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"), "hyps": (list, "a list of hypotheses"),
              "extra": (dict, "an object of texts")}  # fmt: skip
 HYPOTHESIS = {"text": (str, "a text"), "scores": (dict, "an object of numbers"), "extra": (dict, "an object of texts")}
 OPTIONAL = {"ref", "scores", "extra"}
@@ -62,9 +63,13 @@ def unique(pairs: list[tuple]) -> dict:
 def utterance(tree, where: str) -> NBest:
     """The N-best list that a parsed line describes."""
     fields(tree, UTTERANCE, where, "the line")
-    ref = tree.get("ref")
+    refs = tree.get("ref")
+    if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
+        raise UserError(f"{where}: 'ref' is {clipped(refs)}; expected a text, or a list of texts where there are several")
+    ref, *more = refs if isinstance(refs, list) else [refs]
+    encodable("".join((ref or "", *more)), where)
     hyps = tuple(hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1))
-    return NBest(identifier(tree["utt"], where), hyps, None if ref is None else encodable(ref, where), extras(tree, where))
+    return NBest(identifier(tree["utt"], where), hyps, ref, extras(tree, where), tuple(more))
 
 
 def hypothesis(tree, where: str) -> Hypothesis:
@@ -124,7 +129,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 def as_tree(nbest: NBest) -> dict:
     """The object that one line holds; keys without a value are left out."""
     hyps = [filled({"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)) for h in nbest.hyps]
-    ref = {} if nbest.ref is None else {"ref": nbest.ref}
+    ref = {} if nbest.ref is None else {"ref": [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref}
     return filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
 
 

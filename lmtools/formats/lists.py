@@ -17,14 +17,18 @@ def attach(nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_pat
         problems.append(f"{len(unknown)} of {len(refs)} references have no list (first {unknown[0]!r})")
     if problems:
         raise UserError(f"{ref_path}: {', '.join(problems)}; make the ids the same on both sides")
-    return [replace(nbest, ref=refs[nbest.utt]) for nbest in nbests]
+    return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
 
 
-def attach_lines(nbests: Sequence[NBest], refs: Sequence[str], nbest_path, ref_path) -> list[NBest]:
-    """`nbests` with the references `refs` in their order; UserError unless there are as many of the ones as of the others."""
-    if len(nbests) != len(refs):
-        raise UserError(f"{ref_path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line a list, in their order")
-    return [replace(nbest, ref=ref) for nbest, ref in zip(nbests, refs, strict=True)]
+def attach_lines(nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path) -> list[NBest]:
+    """`nbests` with the references of `texts`, by path, in their order: several for each list where there are several files.
+
+    UserError unless each has as many as there are lists.
+    """
+    for path, refs in texts.items():
+        if len(nbests) != len(refs):
+            raise UserError(f"{path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line a list, in their order")
+    return [replace(nbest, ref=ref, more_refs=tuple(more)) for nbest, ref, *more in zip(nbests, *texts.values(), strict=True)]
 
 
 def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
@@ -39,7 +43,10 @@ def rewritten(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBe
 
 def rewritten_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
     """Lists with `change` applied to the references that are there; hypotheses stay."""
-    return [nbest if nbest.ref is None else replace(nbest, ref=change(nbest.ref)) for nbest in nbests]
+    return [
+        nbest if nbest.ref is None else replace(nbest, ref=change(nbest.ref), more_refs=tuple(map(change, nbest.more_refs)))
+        for nbest in nbests
+    ]
 
 
 def capitalised(text: str) -> str:

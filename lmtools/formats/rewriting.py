@@ -67,9 +67,9 @@ def still(extra: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def with_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
-    """The list with `change` applied to its reference, if it has one."""
-    ref = None if nbest.ref is None else change(nbest.ref)
-    return nbest if ref == nbest.ref else replace(nbest, ref=ref, extra=still(nbest.extra))
+    """The list with `change` applied to its references, if it has any."""
+    ref, more = None if nbest.ref is None else change(nbest.ref), tuple(map(change, nbest.more_refs))
+    return nbest if (ref, more) == (nbest.ref, nbest.more_refs) else replace(nbest, ref=ref, more_refs=more, extra=still(nbest.extra))
 
 
 def normalise(nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None) -> list[NBest]:

@@ -17,6 +17,7 @@ from lmtools.evaluate import (
     oracle_curve,
     oracle_texts,
     paired_bootstrap,
+    reference,
     sacre_paired,
 )
 from lmtools.evaluate.sacre import Sacre
@@ -121,7 +122,8 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
     UserError where scores are there that are not of what the weights were tuned on.
     """
     columns = experiment.columns(sample)
-    features = gather(sample.nbests, columns.values, sample.path, [name for name in LENGTH_FEATURES if name in experiment.features])
+    made = [name for name in (*LENGTH_FEATURES, "rank") if name in experiment.features]
+    features = gather(sample.nbests, columns.values, sample.path, made)
     longest = features.valid.shape[1]
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
@@ -139,7 +141,7 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
 
 def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
     """The score of one system, without comparison."""
-    evaluation = evaluate(sample.refs, texts, metric, source)
+    evaluation = evaluate({nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source)
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
 

@@ -29,6 +29,7 @@ MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
 }
 # Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
+FAR = 1e10  # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
 UNCHECKED = "warning: {}: its rows do not say which texts they are of, so nothing tells whether these are the lists that were scored"
 
 
@@ -36,17 +37,14 @@ UNCHECKED = "warning: {}: its rows do not say which texts they are of, so nothin
 class Features:
     """Values (features, utterances, hypotheses) padded with 0, and which of them exist (utterances, hypotheses).
 
-    An empty list counts as one empty hypothesis whose features are 0, so that every utterance chooses something.
+    An empty list counts as one empty hypothesis whose features are 0, so that every utterance chooses something. `warnings` are lines
+    about values that no score can have.
     """
 
     names: tuple[str, ...]
     values: np.ndarray
     valid: np.ndarray
-
-    @property
-    def reference(self) -> str:
-        """The feature that the weights of others are relative to: the first of REFERENCES that is there, else the first."""
-        return next((name for name in REFERENCES if name in self.names), self.names[0])
+    warnings: tuple[str, ...] = ()
 
     def column(self, name: str) -> np.ndarray:
         """The values of one feature (utterances, hypotheses)."""
@@ -59,6 +57,11 @@ def rank_score(rank: int) -> float:
     Score differences shrink down a list: on telephone speech this chose better than -rank (0.2% WER) and no worse than -sqrt(rank).
     """
     return -float(np.log1p(rank))
+
+
+def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
+    """The feature `rank`."""
+    return [[rank_score(rank) for rank in range(len(nbest.hyps))] for nbest in nbests]
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,11 @@ def column_of(name: str, table: ScoreTable, nbests: Sequence[NBest], path, sourc
 
 
 def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]], source, lengths: Collection[str] = ("words",)) -> Features:
-    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of LENGTHS, in this order.
+    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of LENGTHS and `rank`, in this order.
 
-    A component that is called like a length or `rank` takes the place of the built-in. UserError about `source` where a name clashes, a
-    component is missing from some hypotheses, or a value is not finite.
+    A component that is called like a length or `rank` takes the place of the built-in. Values beyond FAR count as the least (or greatest)
+    other one of their list: one of -1e30 would else make all differences between ordinary values nothing. UserError about `source` where
+    a name clashes, a component is missing from some hypotheses, or a value is not finite.
     """
     if not nbests:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
@@ -122,8 +126,10 @@ def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]],
             raise UserError(f"--scores {name}=...: {source} has a feature of this name already; choose another")
     table = {name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own}
     if not own:
-        table["rank"] = [[rank_score(rank) for rank in range(len(nbest.hyps))] for nbest in nbests]
+        table["rank"] = ranks(nbests)
     table |= columns
+    if "rank" in lengths and "rank" not in table:
+        table["rank"] = ranks(nbests)
     table |= {name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests] for name in lengths if name not in table}
     return assemble(nbests, table, source)
 
@@ -144,14 +150,30 @@ def assemble(nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[floa
     lengths = np.array([len(nbest.hyps) for nbest in nbests])
     depth = max(1, lengths.max())
     exists = np.arange(depth) < lengths[:, None]  # (U, K)
-    values = np.zeros((len(table), *exists.shape))
+    values, warnings = np.zeros((len(table), *exists.shape)), []
     for column, (name, lists) in zip(values, table.items(), strict=True):
         column[exists] = np.fromiter((value for row in lists for value in row), np.float64, lengths.sum())
         if not np.isfinite(column).all():
             utterance, rank = np.argwhere(~np.isfinite(column))[0]
             which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
             raise UserError(f"{source}: feature {name!r} of {which} is no finite number; score it again")
-    return Features(tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None])
+        far = np.abs(column) > FAR
+        if far.any():
+            utterance, rank = np.argwhere(far)[0]
+            about = f"feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r} is {column[utterance, rank]:g}"
+            more = f", and {far.sum() - 1} more are like it" if far.sum() > 1 else ""
+            warnings.append(f"warning: {source}: {about}{more}: no score; each counts as the least (or greatest) other one of its list")
+            tame(column, far, exists)
+    return Features(tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None], tuple(warnings))
+
+
+def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
+    """Put the least other value of the list in place of those `far` below 0, the greatest for those above; 0 where there is no other."""
+    ordinary = exists & ~far
+    some = ordinary.any(1)
+    ends = [np.where(some, end(np.where(ordinary, column, out), axis=1), 0) for end, out in ((np.min, np.inf), (np.max, -np.inf))]
+    low, high = (np.broadcast_to(end[:, None], column.shape) for end in ends)
+    column[far] = np.where(column < 0, low, high)[far]
 
 
 def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:

@@ -12,15 +12,19 @@ import numpy as np
 from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
-from lmtools.rescore.features import gather
+from lmtools.formats.systems import PREFIX
+from lmtools.rescore.features import REFERENCES, gather
 from lmtools.types import NBest, ScoreTable
+
+UNIFORM = "uniform"
 
 
 @dataclass(frozen=True)
 class Risk:
     """How expected utilities are computed: the metric, and the posterior softmax(scale * score) over the first `depth` of a list.
 
-    `score` names a component of the lists; None is the feature that tuning gives weight 1: `am`, else `score`, else the place in the list.
+    `score` names a component of the lists; None is `am`, else `score`, else the place in the list, else the first. Indicators of systems
+    are no scores: where lists hold nothing else, all hypotheses are alike (UNIFORM).
     """
 
     utility: str = "bleu"
@@ -46,7 +50,9 @@ def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
 def posterior_scores(nbests: Sequence[NBest], name: str | None, source) -> tuple[str, list[np.ndarray]]:
     """The name of the score that the posterior is made of, and its values (hypotheses,) a list."""
     features = gather(nbests, {}, source, lengths=())
-    name = name or features.reference
+    name = name or next((one for one in (*REFERENCES, *features.names) if one in features.names and not one.startswith(PREFIX)), UNIFORM)
+    if name == UNIFORM and name not in features.names:
+        return name, [np.zeros(len(nbest.hyps)) for nbest in nbests]
     if name not in features.names:
         raise UserError(f"{source}: has no score {name!r}; give --score one of {', '.join(features.names)}")
     return name, [row[: len(nbest.hyps)] for nbest, row in zip(nbests, features.column(name), strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, filled, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
-from lmtools.rescore.features import Features, best, combine, set_hash
+from lmtools.rescore.features import REFERENCES, Features, best, combine, set_hash
 from lmtools.rescore.search import Problem, search
 from lmtools.rescore.weights import Dev, Weights
 from lmtools.types import NBest
@@ -20,7 +20,10 @@ POINTS = 400  # at most, of a stored curve
 
 @dataclass(frozen=True)
 class Options:
-    """What tuning may do: `fixed` weights (relative to the reference's 1), `lms` the names of language-model columns.
+    """What tuning may do: `fixed` weights, `lms` the names of language-model columns, `reference` the feature that others scale against.
+
+    The reference's weight is 1 or the one fixed; by default it is the first of REFERENCES that is there, else the lists' first score, and
+    where that is fixed at 0 the next feature, language models first.
 
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no other free feature.
     A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart. `tolerance`, in units of the
@@ -34,6 +37,15 @@ class Options:
     form: str = "linear"
     negative: bool = False
     tolerance: float = 0.0
+    reference: str | None = None
+
+    def reference_of(self, features: Features) -> str:
+        """The feature that the weights of others are relative to; UserError where all are fixed at 0."""
+        order = [self.reference] if self.reference else [*REFERENCES, features.names[0], *self.lms, *features.names]
+        for name in order:
+            if name in features.names and (self.fixed or {}).get(name) != 0:
+                return name
+        raise UserError("--fix: 0 for the reference leaves nothing that others scale against; give another --reference or other weights")
 
     def free(self, features: Features) -> list[str]:
         """The features whose weights are searched."""
@@ -41,7 +53,7 @@ class Options:
 
     def base(self, features: Features) -> dict[str, float]:
         """The weights that are given: the reference's and the fixed ones."""
-        return {features.reference: 1.0, **(self.fixed or {})}
+        return {self.reference_of(features): 1.0, **(self.fixed or {})}
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: Options) -> Weights:
@@ -57,7 +69,7 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: Options) ->
     score = METRICS[options.metric].score
     after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
     dev = Dev(str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after)
-    curves = {name: scale_curve(name, features, found, statistics, loss, options) for name in features.names if name in options.lms}
+    curves = {name: scale_curve(name, features, found, statistics, loss, options) for name in options.free(features) if name in options.lms}
     given = {"form": options.form, "seed": options.seed, "fixed": dict(options.fixed or {}), "tolerance": options.tolerance}
     notes = given | {"curves": curves}
     if options.form == "interpolation":
@@ -65,16 +77,18 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: Options) ->
         part = found[lm] / (1 + found[lm])
         notes["lambda"] = part
         found = {name: part if name == lm else weight * (1 - part) for name, weight in found.items()}
-    return Weights(options.metric, found, features.reference, dev, notes)
+    return Weights(options.metric, found, options.reference_of(features), dev, notes)
 
 
 def check(features: Features, options: Options, path) -> None:
     """UserError where the options do not fit the features."""
-    for name in options.fixed or {}:
-        if name not in features.names:
-            raise UserError(f"--fix {name}: {path} has no such feature; it has {', '.join(features.names)}")
-        if name == features.reference:
-            raise UserError(f"--fix {name}: {name!r} is the reference with weight 1, the others scale against it; fix those")
+    for option, names in (("--fix", options.fixed or ()), ("--reference", filter(None, [options.reference]))):
+        for name in names:
+            if name not in features.names:
+                raise UserError(f"{option} {name}: {path} has no such feature; it has {', '.join(features.names)}")
+    reference = options.reference_of(features)
+    if options.form == "interpolation" and reference in (options.fixed or {}):
+        raise UserError(f"--fix {reference}: its weight is 1 - lambda in the interpolated form; leave it out, or take --form linear")
     free = options.free(features)
     if options.form == "interpolation" and (len(free) != 1 or free[0] not in options.lms):
         others = [name for name in free if name not in options.lms] or list(options.lms)

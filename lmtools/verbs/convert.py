@@ -28,7 +28,7 @@ def arguments(parser):
     parser.add_argument("--case", choices=(*CASES, "keep"), help=about)
     about = "words to take out of hypotheses and references as they are read, one a line: [noise], <unk>, SIL ..; arcs of lattices get none"
     parser.add_argument("--drop-words", metavar="FILE", help=about)
-    add_references(parser)
+    add_references(parser, several=True)
     about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
     parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
     parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
@@ -80,7 +80,7 @@ def convert_lists(args, source: str, target: str) -> str:
     if args.ref:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
-        nbests = lists.attach_lines(nbests, plain.read(args.ref_lines), args.input, args.ref_lines)
+        nbests = lists.attach_lines(nbests, {path: plain.read(path) for path in args.ref_lines}, args.input)
     dropped = ""
     if args.drop_words:
         nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))

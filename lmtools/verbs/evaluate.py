@@ -27,7 +27,8 @@ from lmtools.verbs.numbers import seed
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = "Files are Kaldi text (`utt w1 w2 ...`), trn, or N-best lists, whose first hypotheses and references count."
-    parser.add_argument("--ref", metavar="F", help="references (default: those in the N-best lists of --hyp)")
+    about = "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and TER take all"
+    parser.add_argument("--ref", nargs="+", metavar="F", help=about)
     parser.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
     parser.add_argument("--metric", choices=METRICS, default="wer", help="(default: %(default)s)")
     parser.add_argument("--against", metavar="F", help="hypotheses of another system: is the difference significant?")
@@ -40,8 +41,8 @@ def arguments(parser):
 
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
-    hyp, ref, against = inputs(args)
-    refs = references(ref)
+    hyp, sources, against = inputs(args)
+    ref, refs = sources[0], references(sources)
     tree, first = one(refs, hyp, args, prefix="")
     if args.oracle or args.oracle_out:
         tree["oracle"] = best(lists_of(ref, hyp, refs), args)
@@ -50,23 +51,24 @@ def run(args):
         tree |= compare(refs, hyp, against, first, second, args)
     if args.json:
         with atomic_text(args.json) as out:
-            json.dump({"ref": ref.path, "hyp": hyp.path, **tree}, out, ensure_ascii=False, indent=1)
+            paths = [one.path for one in sources] if len(sources) > 1 else ref.path
+            json.dump({"ref": paths, "hyp": hyp.path, **tree}, out, ensure_ascii=False, indent=1)
             out.write("\n")
 
 
-def inputs(args) -> tuple[Texts, Texts, Texts | None]:
+def inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     """Hypotheses, references, and the other system's hypotheses."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
     read = load_plain if args.plain else load
     hyp = read(args.hyp)
-    ref = read(args.ref) if args.ref else hyp
-    if ref.lists is None and ref is hyp:
+    sources = [read(path) for path in args.ref] if args.ref else [hyp]
+    if hyp.lists is None and sources[0] is hyp:
         raise UserError(f"{args.hyp}: holds no references; give them with --ref")
     against = read(args.against) if args.against else None
-    for other in filter(None, [hyp, against] if args.plain else []):
-        same_length(ref, other)
-    return hyp, ref, against
+    for other in filter(None, [*sources[1:], hyp, against] if args.plain else []):
+        same_length(sources[0], other)
+    return hyp, sources, against
 
 
 def one(refs, hyp: Texts, args, prefix: str):

@@ -5,6 +5,7 @@ import sys
 from lmtools.evaluate import METRICS
 from lmtools.formats import read, scores
 from lmtools.rescore import Risk, minimum_risk
+from lmtools.rescore.risk import UNIFORM
 from lmtools.verbs.numbers import amount, positive
 
 
@@ -23,7 +24,7 @@ def arguments(parser):
     parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, expected utility, words, check; - is standard output")
     parser.add_argument("--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)")
     parser.add_argument("--scale", type=amount, default=Risk.scale, metavar="X", help="of the score; 0: all alike (default: %(default)s)")
-    parser.add_argument("--score", metavar="NAME", help="component that makes the posterior (default: am, else score, rank, the first)")
+    parser.add_argument("--score", metavar="NAME", help="component that makes the posterior (default: am, score, rank, the first)")
     parser.add_argument("--depth", type=positive, metavar="N", help="only the first N of a list are references; all are scored")
 
 
@@ -32,6 +33,8 @@ def run(args):
     nbests = read(args.nbest, args.format or ("jsonl" if args.nbest == "-" else None))
     table = minimum_risk(nbests, Risk(args.utility, args.scale, args.score, args.depth), args.nbest)
     scores.write(table, nbests, args.out)
+    if table.signature["posterior"] == UNIFORM:
+        print(f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list count alike", file=sys.stderr)
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
     about = f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,} utterances"

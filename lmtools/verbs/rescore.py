@@ -21,11 +21,11 @@ def run(args):
     """Read, rescore, write, and say with which weights."""
     weights = load(args.weights)
     nbests = read(args.nbest, args.format)
-    lengths = [name for name in LENGTHS if name in weights.features]
+    lengths = [name for name in (*LENGTHS, "rank") if name in weights.features]
     columns = read_columns(args.scores, nbests, args.nbest)
     features = gather(nbests, columns.values, args.nbest, lengths)
     lists = rescore(nbests, features, weights, args.nbest)
-    warnings = [*columns.warnings, *check_signatures(weights, columns, args.weights)]
+    warnings = [*columns.warnings, *features.warnings, *check_signatures(weights, columns, args.weights)]
     if args.nbest_out:
         write(lists, args.nbest_out, args.to)
     kaldi_text.write({nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out)

@@ -13,7 +13,8 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
         "Features are the lists' own scores (`rank` if they have none), each --scores column, and --lengths, counted in the text. `am` "
-        "(else `score`, `rank`, or the first) has weight 1. Tune on a development set, never on the set that you report."
+        "(else `score`, `rank`, or the first) has weight 1, unless --fix says otherwise; fixed at 0 it leaves its place to the next "
+        "feature, language models first. Tune on a development set, never on the set that you report."
     )
     add_inputs(parser)
     parser.add_argument("--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)")
@@ -26,6 +27,8 @@ def arguments(parser):
     lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)")
     lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help="none of them")
     parser.add_argument("--fix", type=named, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
+    about = "the feature with weight 1 that others scale against; rank, the order of the lists, is one if it is named here"
+    parser.add_argument("--reference", metavar="NAME", help=about)
     parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no lengths")
     parser.add_argument("--allow-negative", action="store_true", help="let language models have negative weights")
 
@@ -43,12 +46,13 @@ def run(args):
     nbests = read(args.nbest, args.format)
     columns = read_columns(args.scores, nbests, args.nbest)
     default = ["words"] if args.form == "linear" else []
-    features = gather(nbests, columns.values, args.nbest, default if args.lengths is None else args.lengths)
+    made = [*(default if args.lengths is None else args.lengths), *["rank"] * (args.reference == "rank")]
+    features = gather(nbests, columns.values, args.nbest, made)
     lms = tuple(columns.values) + ("lm",) * ("lm" in features.names)
-    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative, args.tolerance)
+    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative, args.tolerance, args.reference)
     weights = replace(tune(nbests, features, args.nbest, options), signatures=columns.signatures)
     save(weights, args.out)
-    for line in (*columns.warnings, *notes(nbests, weights)):
+    for line in (*columns.warnings, *features.warnings, *notes(nbests, weights)):
         print(line, file=sys.stderr)
 
 
@@ -59,9 +63,18 @@ def notes(nbests, weights):
         yield f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each counts as an empty hypothesis"
     dev, found = weights.dev, ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on {dev.utterances} utterances of {dev.path}: {found}"
+    if worse(weights):
+        remedy = "--reference rank tunes from that order on, --allow-negative may help"
+        yield f"warning: that is worse than the lists' own order, which no weights found for these features give; {remedy}"
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
         yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
+
+
+def worse(weights) -> bool:
+    """Whether the weights choose worse hypotheses than the first ones."""
+    gained = weights.dev.score - weights.dev.first_pass
+    return gained > 0 if METRICS[weights.metric].lower_is_better else gained < 0

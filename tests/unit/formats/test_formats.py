@@ -109,9 +109,9 @@ def test_attach_refuses_ids_that_differ(refs, message):
 
 
 def test_attach_lines_joins_by_order():
-    assert [(nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, ["one", ""], "n", "r")] == [("s_a", "one"), ("s_b", "")]
+    assert [(nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, {"r": ["one", ""]}, "n")] == [("s_a", "one"), ("s_b", "")]
     with pytest.raises(UserError, match="r: 1 lines for 2 lists in n; give one line a list"):
-        lists.attach_lines(LISTS, ["one"], "n", "r")
+        lists.attach_lines(LISTS, {"r": ["one"]}, "n")
 
 
 def test_rewritten_leaves_references_and_all_else():

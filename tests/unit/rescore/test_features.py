@@ -3,6 +3,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
+from lmtools.rescore import Options
 from lmtools.rescore.features import LENGTHS, best, combine, gather, read_columns, set_hash
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -17,7 +18,7 @@ COLUMN = [np.array([-7.0, -8.0]), np.zeros(0), np.array([-9.0])]
 
 def test_components_then_columns_then_words():
     features = gather(SCORED, {"tta": COLUMN}, "n")
-    assert features.names == ("am", "lm", "tta", "words") and features.reference == "am"
+    assert features.names == ("am", "lm", "tta", "words") and not features.warnings
     assert features.valid.tolist() == [[True, True], [True, False], [True, False]]
     assert features.column("lm").tolist() == [[-2, -1], [0, 0], [-6, 0]]
     assert features.column("tta").tolist() == [[-7, -8], [0, 0], [-9, 0]]
@@ -26,7 +27,7 @@ def test_components_then_columns_then_words():
 
 def test_lists_without_scores_have_their_rank():
     features = gather(BARE, {}, "n", lengths=())
-    assert features.names == ("rank",) and features.reference == "rank"
+    assert features.names == ("rank",)
     np.testing.assert_allclose(features.column("rank"), [[0, -np.log(2)], [0, 0], [0, 0]])
 
 
@@ -38,7 +39,7 @@ def components(*names):
     "names, reference", [(("lm", "am"), "am"), (("lm", "score"), "score"), (("LM0", "TM0"), "LM0"), (("score", "am"), "am"), ((), "rank")]
 )
 def test_reference(names, reference):
-    assert gather(components(*names), {}, "n").reference == reference
+    assert Options().reference_of(gather(components(*names), {}, "n")) == reference
 
 
 def test_a_component_takes_the_place_of_the_built_in():
@@ -62,6 +63,21 @@ def test_a_component_must_be_everywhere():
 def test_values_must_be_finite(value):
     with pytest.raises(UserError, match="n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"):
         gather(SCORED, {"tta": [np.array([-7.0, value]), *COLUMN[1:]]}, "n")
+
+
+@pytest.mark.parametrize(("value", "instead"), [(-1e30, -8.0), (-1e308, -8.0), (1e308, -7.0)])
+def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their_list(value, instead):
+    column = [np.array([-7.0, value, -8.0]), np.zeros(0), np.array([value])]
+    lists = [NBest("a", tuple(map(Hypothesis, "xyz"))), *BARE[1:]]
+    features = gather(lists, {"tta": column}, "n", lengths=())
+    assert features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]] and column[0][1] == value
+    about = f"feature 'tta' of hypothesis 2 of utterance 'a' is {value:g}, and 1 more are like it: no score"
+    assert [line[: len(f"warning: n: {about}")] for line in features.warnings] == [f"warning: n: {about}"]
+
+
+def test_the_rank_may_be_asked_for():
+    features = gather(SCORED, {}, "n", lengths=("rank",))
+    assert features.names == ("am", "lm", "rank") and features.column("rank")[0].tolist() == [0, -np.log(2)]
 
 
 def test_no_utterances():

@@ -78,6 +78,16 @@ def test_which_score_the_posterior_is_made_of():
     assert bare.signature["posterior"] == "rank" and bare.log_prob["u"] == pytest.approx(ranks / ranks.sum() - 1)
 
 
+def test_indicators_of_systems_are_no_scores():
+    """Pooled outputs count alike, whichever name comes first; a score beside the indicators is taken."""
+    texts = {"bad": "x y z", "good": "a b c", "near": "a b d"}
+    hyps = [Hypothesis(text, {f"system:{other}": float(other == name) for other in texts}) for name, text in texts.items()]
+    table = minimum_risk([NBest("u", tuple(hyps))], Risk("wer", scale=50), "x")
+    assert table.signature["posterior"] == "uniform" and table.log_prob["u"] == pytest.approx([-2, -4 / 3, -4 / 3])
+    scored = [Hypothesis(hyp.text, {**hyp.scores, "own": -float(rank)}) for rank, hyp in enumerate(hyps)]
+    assert minimum_risk([NBest("u", tuple(scored))], Risk("wer"), "x").signature["posterior"] == "own"
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """Lists in which the first hypothesis is an outlier and the reference is what the others have in common."""

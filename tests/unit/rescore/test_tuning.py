@@ -74,6 +74,50 @@ def test_fixed_weights_stay(data):
     assert weights.features["lm1"] > 0 and weights.search["fixed"] == {"lm0": 2.5, "words": -1.0}
 
 
+def test_the_reference_may_be_fixed_or_another(data):
+    nbests, features, lms = data
+    twice = tune(nbests, features, "n", Options(fixed={"am": 2.0}, lms=lms))
+    assert twice.reference == "am" and twice.features["am"] == 2
+    assert twice.dev.score == tune(nbests, features, "n", Options(lms=lms)).dev.score
+    without = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms))
+    assert without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
+    assert list(without.search["curves"]) == ["lm1"]
+    named = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms, reference="lm1"))
+    assert named.reference == "lm1" and named.features["lm1"] == 1 and named.dev.score == pytest.approx(without.dev.score, abs=1)
+    with pytest.raises(UserError, match="--reference lmx: n has no such feature; it has am, lm0, lm1, words"):
+        tune(nbests, features, "n", Options(lms=lms, reference="lmx"))
+
+
+def test_curves_are_of_tuned_weights_only(data):
+    nbests, features, lms = data
+    assert list(tune(nbests, features, "n", Options(fixed={"lm0": 2.5}, lms=lms)).search["curves"]) == ["lm1"]
+
+
+@pytest.mark.parametrize("value", [-1e30, -1e308, 1e308])
+def test_a_few_sentinels_do_not_kill_a_feature(value):
+    nbests, columns = sample(lms=1)
+    clean = tune(nbests, gather(nbests, columns, "n"), "n", Options(lms=("lm0",)))
+    marked = [np.array(column) for column in columns["lm0"]]
+    marked[3][7] = marked[9][7] = value
+    found = tune(nbests, gather(nbests, {"lm0": marked}, "n"), "n", Options(lms=("lm0",)))
+    assert found.features["lm0"] > 0.1 and abs(found.dev.score - clean.dev.score) < 2
+
+
+@pytest.mark.parametrize("metric", ["wer", "bleu"])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_feature_is_better_left_out(seed, metric, tolerance):
+    """And weights are never worse than the given part by itself."""
+    nbests, columns = sample(utterances=12, depth=30, seed=seed, lms=3)
+    features, lms = gather(nbests, columns, "n"), tuple(columns)
+    sign = 1 if metric == "wer" else -1
+    best = sign * tune(nbests, features, "n", Options(metric, lms=lms, tolerance=tolerance)).dev.score
+    for name in features.names[1:]:
+        assert best <= sign * tune(nbests, features, "n", Options(metric, 0, {name: 0.0}, lms)).dev.score + tolerance + 1e-9
+    alone = tune(nbests, features, "n", Options(metric, 0, dict.fromkeys(features.names[1:], 0.0), lms))
+    assert best <= sign * alone.dev.score + 1e-9
+
+
 def test_interpolation_is_the_scale_in_another_form(data):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0}
@@ -141,7 +185,8 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     "fixed, form, message",
     [
         ({"lmx": 1.0}, "linear", "--fix lmx: n has no such feature; it has am, lm0, lm1, words"),
-        ({"am": 1.0}, "linear", "--fix am: 'am' is the reference"),
+        ({"am": 0.0, "lm0": 0.0, "lm1": 0.0, "words": 0.0}, "linear", "--fix: 0 for the reference leaves nothing"),
+        ({"words": 0.0, "lm1": 0.0, "am": 2.0}, "interpolation", "--fix am: its weight is 1 - lambda"),
         ({}, "interpolation", "words would be tuned too"),
         ({"words": 0.0}, "interpolation", "lm0, lm1 would be tuned too"),
         ({"words": 0.0, "lm0": 1.0, "lm1": 1.0}, "interpolation", "give one --scores"),

@@ -266,3 +266,33 @@ def test_what_cannot_be_checked_warns(here, capsys):
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
+
+
+def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
+    """The lists stand in the best order, and the scores know nothing of it."""
+    lists = [replace(nbest, hyps=tuple(sorted(nbest.hyps, key=lambda hyp: -hyp.text.count("ok")))) for nbest in jsonl.read("dev.jsonl")]
+    jsonl.write(lists, "dev.jsonl")
+    tune = "tune", "--nbest", "dev.jsonl", "--no-words", "--out", "w.json"
+    status, printed = run(capsys, *tune)
+    first, found = map(float, re.search(r"WER (\S+) -> (\S+) on", printed.err).groups())
+    assert status == 0 and found > first and "warning: that is worse than the lists' own order" in printed.err
+    status, printed = run(capsys, *tune, "--reference", "rank")
+    assert status == 0 and f"WER {first:.2f} -> {first:.2f} on" in printed.err and "warning" not in printed.err
+    assert json.loads((here / "w.json").read_text())["reference"] == "rank"
+    assert run(capsys, "rescore", "--nbest", "dev.jsonl", "--weights", "w.json", "--out", "out.txt")[0] == 0
+    assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
+
+
+@pytest.mark.parametrize("value", [-1e30, 1e308])
+def test_values_that_are_no_scores_are_told(here, capsys, value):
+    """With file, utterance and rank, by both verbs; what is chosen stays finite."""
+    for name in ("dev", "test"):
+        lists = list(jsonl.read(f"{name}.jsonl"))
+        bad = replace(lists[4].hyps[2], scores={"am": value})
+        lists[4] = replace(lists[4], hyps=(*lists[4].hyps[:2], bad, *lists[4].hyps[3:]))
+        jsonl.write(lists, f"{name}.jsonl")
+    for name, arguments in (("dev", tuned()), ("test", rescored("--nbest-out", "new.jsonl"))):
+        status, printed = run(capsys, *arguments)
+        about = f"warning: {name}.jsonl: feature 'am' of hypothesis 3 of utterance 'u4' is {value:g}: no score; each counts as"
+        assert status == 0 and sum(line.startswith(about) for line in printed.err.splitlines()) == 1
+    assert all(abs(hyp.scores["total"]) < 1e6 for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps)
