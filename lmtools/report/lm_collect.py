@@ -80,7 +80,7 @@ def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
     if not home.is_dir():
         raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
     stages = [read_manifest(path) for path in numbered(home / "stages")]
-    bench = read_json(home / BENCH, "rows") if (home / BENCH).exists() else None
+    bench = read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
     models = read_lms(home, {row["name"]: row for row in bench["rows"]} if bench else {})
     grids, missing = read_grids(home, models)
     parts = {
