@@ -56,14 +56,18 @@ def read_metrics(path: Path) -> list[dict]:
     if lines and not lines[-1][1].endswith("}"):
         lines.pop()
     remedy = "take the line out"
-    trees = [fitting(parse_json(line, f"{path}:{number}", remedy), "metrics", f"{path}:{number}", remedy) for number, line in lines]
-    return [{name: value for name, value in tree.items() if value is not None} for tree in trees]
+    return [known(fitting(parse_json(line, f"{path}:{number}", remedy), "metrics", f"{path}:{number}", remedy)) for number, line in lines]
 
 
 def read_manifest(path: Path) -> dict:
     """The JSON object in the manifest of a stage, which has no seal: a recipe hashes what its stages write."""
     remedy = "run the stage again"
-    return fitting(parse_json(read_bytes(path), path, remedy), "stage", path, remedy)
+    return known(fitting(parse_json(read_bytes(path), path, remedy), "stage", path, remedy))
+
+
+def known(tree: Mapping) -> dict:
+    """What a mapping says that is not null."""
+    return {name: value for name, value in tree.items() if value is not None}
 
 
 def read_json(path: Path, shape: str | None = None) -> dict:

@@ -62,7 +62,8 @@ SHAPES: dict[str, object] = {
     },
     "config": {
         **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT), **dict.fromkeys(("seed?", "tokens?"), WHOLE),
-        "counts?": [WHOLE], "arch?": {}, "optim?": {}, "output?": {"noise?": TEXT, "samples?": WHOLE}, "vocabulary?": {"size?": WHOLE},
+        "counts?": [WHOLE], "arch?": {}, "optim?": {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT},
+        "output?": {"noise?": TEXT, "samples?": WHOLE}, "vocabulary?": {"size?": WHOLE},
     },
     "grid": {"title?": TEXT, "x?": TEXT, "figure?": TEXT, "runs?": {ANY: PLAIN}, "at?": {}},
     "subword": {"scheme?": TEXT, "size?": WHOLE},
