@@ -26,6 +26,7 @@ def home(tmp_path_factory):
 
 @pytest.mark.parametrize("kind", artifacts.KINDS)
 def test_no_damage_is_silent(home, kind):
-    outcomes = artifacts.damage_campaign(kind, 60, 1, home)
-    assert len(outcomes) == 60 and not [outcome for outcome in outcomes if outcome.became in artifacts.BAD]
+    count = 300 if kind == "vectors" else 60  # a zip file has many ways of being wrong
+    outcomes = artifacts.damage_campaign(kind, count, 2, home)
+    assert len(outcomes) == count and not [outcome for outcome in outcomes if outcome.became in artifacts.BAD]
     assert sum(outcome.became == artifacts.REFUSED for outcome in outcomes) > 30
