@@ -66,7 +66,10 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
     return tree
 
 
-def build(cls, tree: Mapping, source="configuration", prefix=""):
+SOMEWHERE = "configuration"  # what settings are of that come from no file
+
+
+def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
     """An instance of dataclass `cls` from nested mappings; names the class does not have and values of another type are refused."""
     if not isinstance(tree, Mapping):
         raise UserError(f"{source}: '{prefix.rstrip('.')}' is {shown(tree)}; expected a group of settings")
@@ -82,6 +85,8 @@ def build(cls, tree: Mapping, source="configuration", prefix=""):
         return cls(**values)
     except TypeError as error:
         raise UserError(f"{source}: {error}; give the setting") from None
+    except UserError as error:  # of the class itself, which does not know where its values come from
+        raise UserError(str(error) if source == SOMEWHERE else f"{source}: {error}") from None
 
 
 def convert(kind, value, source, name):

@@ -8,7 +8,7 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import yaml
 
@@ -67,10 +67,17 @@ def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = Tr
         stream.write(text + "\n")
 
 
-def read_json(path, remedy: str = REMEDY, warn: bool = True) -> dict:
-    """The mapping that `write_json` wrote, without its seal; UserError if the file is no JSON object or not as it was written."""
-    remedy_of_edit = f"{remedy}, or take the line of the {SEAL} out if the edit was meant"
-    return unsealed(parse_json(read_bytes(path), path, remedy), path, remedy_of_edit, warn)
+def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool) -> dict:
+    """The mapping that `write_json` wrote, without its seal; UserError if the file is no JSON object or not as it was written.
+
+    `check` refuses what it should not say, before a line says that it has no seal.
+    """
+    tree = parse_json(read_bytes(path), path, remedy)
+    rest = unsealed(tree, path, f"{remedy}, or take the line of the {SEAL} out if the edit was meant", warn=False)
+    check(rest)
+    if SEAL not in tree:
+        say_unchecked(str(path))
+    return rest
 
 
 def parse_json(content, where, remedy: str) -> dict:

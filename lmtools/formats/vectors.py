@@ -1,6 +1,7 @@
 """Files of sentence vectors (.npz), which `lmtools embed` writes and `lmtools sts` reads."""
 
 import json
+import struct
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, cannot
+from lmtools.files import DAMAGED, atomic_path, cannot
+
+# What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says that it is encrypted).
+NO_VECTORS = (ValueError, KeyError, TypeError, AttributeError, RuntimeError, MemoryError, struct.error, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def read(path) -> SentenceVectors:
             texts, signature = arrays["texts"].tolist(), json.loads(str(arrays["signature"]))
     except OSError as error:
         raise cannot("read", path, error) from None
-    except (ValueError, KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (*NO_VECTORS, *DAMAGED) as error:
         cause = " ".join(str(error).split())[:100]
         raise UserError(f"{path}: no sentence vectors ({cause}); write them with lmtools embed --pool mean") from None
     vectors = vectors[:, None] if vectors.ndim == 2 else vectors

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from lmtools import seal
 from lmtools.config import load_yaml
-from lmtools.errors import UserError
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
+from lmtools.report.shapes import fitting
 from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import parse_json, unsealed
 
@@ -17,14 +17,14 @@ def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
     """What `lmtools ppl` wrote, by (language model, set)."""
     paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("ppl/*/*.json"))}
     names = ordered({name for name, _ in paths})
-    return {key: read_json(paths[key], "word_ppl") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
+    return {key: read_json(paths[key], "ppl") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
 
 
 def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
     """What `lmtools lattice rescore --report` wrote, by (system, set)."""
     paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("lattice/*/*.json"))}
     names = ordered({name for name, _ in paths})
-    return {key: read_json(paths[key], "lattices") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
+    return {key: read_json(paths[key], "lattice") for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))}
 
 
 def read_models(home: Path) -> dict[str, str]:
@@ -47,7 +47,13 @@ def unchecked(home: Path) -> list[str]:
 def read_configs(home: Path) -> dict[str, dict]:
     """The config.yaml of each language model."""
     paths = by_name(home.glob("lm/*/config.yaml"))
-    return {path.parent.name: unsealed(load_yaml(path), path, "train again or copy it again", warn=False) for path in paths}
+    return {path.parent.name: read_yaml(path, "config") for path in paths}
+
+
+def read_yaml(path: Path, shape: str) -> dict:
+    """The description in a model's directory; UserError where it was damaged or has not the shape of that name."""
+    remedy = "copy the directory again, or train again"
+    return fitting(unsealed(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
 
 
 def read_metrics(path: Path) -> list[dict]:
@@ -55,20 +61,24 @@ def read_metrics(path: Path) -> list[dict]:
     lines = [(number, line) for number, line in read_lines(path) if line.strip()]
     if lines and not lines[-1][1].endswith("}"):
         lines.pop()
-    return [parse_json(line, f"{path}:{number}", "train the model again") for number, line in lines]
+    remedy = "take the line out"
+    return [known(fitting(parse_json(line, f"{path}:{number}", remedy), "metrics", f"{path}:{number}", remedy)) for number, line in lines]
 
 
 def read_manifest(path: Path) -> dict:
     """The JSON object in the manifest of a stage, which has no seal: a recipe hashes what its stages write."""
-    return parse_json(read_bytes(path), path, "run the stage again")
+    remedy = "run the stage again"
+    return known(fitting(parse_json(read_bytes(path), path, remedy), "stage", path, remedy))
 
 
-def read_json(path: Path, key: str | None = None) -> dict:
-    """The JSON object in `path`; UserError if it is none, was damaged or lacks `key`."""
-    tree = seal.read_json(path)
-    if key and key not in tree:
-        raise UserError(f"{path}: has no {key!r}; write it again")
-    return tree
+def known(tree: Mapping) -> dict:
+    """What a mapping says that is not null."""
+    return {name: value for name, value in tree.items() if value is not None}
+
+
+def read_json(path: Path, shape: str | None = None) -> dict:
+    """The JSON object in `path`; UserError if it is none, was damaged or has not the shape of that name."""
+    return seal.read_json(path, check=lambda tree: fitting(tree, shape, path) if shape else tree)
 
 
 def numbered(folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from lmtools.report.artifacts import (
     read_ppl,
 )
 from lmtools.report.names import ordered
+from lmtools.report.shapes import fitting
 from lmtools.rescore import Columns, Weights, load, read_columns, set_hash
 from lmtools.rescore.features import summed
 from lmtools.types import NBest
@@ -104,7 +105,7 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
         "systems": {name: keep(system, samples) for name, system in systems.items()},
         "ppl": read_ppl(home),
         "learning": {path.parent.name: read_metrics(path) for path in by_name(home.glob("lm/*/metrics.jsonl"))},
-        "speed": read_json(speed, "rows") if speed.exists() else None,
+        "speed": read_json(speed, "speed") if speed.exists() else None,
         "lattices": read_lattices(home),
         "stages": stages,
         "models": read_models(home),
@@ -215,7 +216,10 @@ def read_systems(home: Path) -> dict[str, System]:
     for name in ordered({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         weights = home / "tune" / name / "weights.json"
         texts = {path.stem: kaldi_text.read(path) for path in sorted((home / "rescore" / name).glob("*.txt"))}
-        systems[name] = System(load(weights) if weights.exists() else None, texts)
+        tuned = load(weights) if weights.exists() else None
+        if tuned:
+            fitting(tuned.search, "curves", f"{weights}: search", "write it again with lmtools tune")
+        systems[name] = System(tuned, texts)
     return systems
 
 

@@ -227,7 +227,8 @@ def learning_pictures(report: Report) -> Iterator[Picture]:
 
 def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
     """Pairs (tokens, validation loss); the tokens at a step are interpolated from the training's own lines."""
-    steps, tokens = zip(*((line["step"], line["tokens"]) for line in lines if "tokens" in line), strict=True)
+    known = [(line["step"], line["tokens"]) for line in lines if "tokens" in line] or [(0, 0)]
+    steps, tokens = zip(*known, strict=True)
     return [(float(np.interp(line["step"], steps, tokens)), line["valid_loss"]) for line in lines if "valid_loss" in line]
 
 
@@ -236,8 +237,8 @@ def draw_learning(theme: Theme, curves) -> Figure:
     axes = figure.subplots()
     styles = looks(curves)
     for lm, lines in curves.items():
-        points = [(one["tokens"] / 1e6, one["train_loss"]) for one in lines if "train_loss" in one]
-        axes.plot(*zip(*points, strict=True), color=theme.color(styles[lm]), linewidth=0.8, alpha=0.55)
+        points = [(one["tokens"] / 1e6, one["train_loss"]) for one in lines if "train_loss" in one and "tokens" in one]
+        axes.plot(*np.array(points).reshape(-1, 2).T, color=theme.color(styles[lm]), linewidth=0.8, alpha=0.55)
         if held_out := validation(lines):
             tokens, losses = zip(*held_out, strict=True)
             line(axes, theme, styles[lm], lm, np.array(tokens) / 1e6, losses)

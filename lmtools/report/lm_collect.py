@@ -11,6 +11,7 @@ from lmtools.errors import UserError
 from lmtools.report.artifacts import numbered, read_configs, read_json, read_manifest, read_metrics, read_ppl
 from lmtools.report.collect import default_title
 from lmtools.report.lm_models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
+from lmtools.report.shapes import fitting
 
 SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
 CURVES, LINE = "curves", "line"
@@ -80,7 +81,7 @@ def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
     if not home.is_dir():
         raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
     stages = [read_manifest(path) for path in numbered(home / "stages")]
-    bench = read_json(home / BENCH, "rows") if (home / BENCH).exists() else None
+    bench = read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
     models = read_lms(home, {row["name"]: row for row in bench["rows"]} if bench else {})
     grids, missing = read_grids(home, models)
     parts = {
@@ -126,7 +127,7 @@ def read_grids(home: Path, models: Mapping[str, Model]) -> tuple[list[Grid], lis
     """The grids of `home` with those of their runs that are there, and a line for each grid with runs that are not."""
     grids, missing = [], []
     for path in sorted(home.glob("grids/*.yaml")):
-        tree = load_yaml(path)
+        tree = fitting(load_yaml(path), "grid", path, "let the recipe write it again")
         runs = tree.get("runs")
         if not isinstance(runs, dict) or not runs:
             raise UserError(f"{path}: has no `runs: {{LABEL: NAME, ...}}`; let the recipe write it again")

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
+from lmtools.report.artifacts import read_yaml
 from lmtools.report.names import LOOKS, SPARE, Look
 from lmtools.subword import SPECIALS
 from lmtools.subword.base import DESCRIPTION
@@ -120,7 +120,7 @@ def vocabulary_of(home: Path) -> Vocabulary | None:
     folder = home / "subword"
     if not (folder / DESCRIPTION).exists():
         return None
-    tree = load_yaml(folder / DESCRIPTION)
+    tree = read_yaml(folder / DESCRIPTION, "subword")
     if tree.get("scheme") != Spelled.scheme:
         return Vocabulary(str(tree.get("scheme")), int(tree.get("size", 0)))
     head, _, rest = read_bytes(folder / Spelled.file).partition(b"\n")

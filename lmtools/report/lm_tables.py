@@ -226,7 +226,7 @@ UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": 
 def optimiser(model: Model) -> str:
     """The optimiser and its learning rate."""
     optim = model.config.get("optim") or {}
-    return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if "lr" in optim else NONE
+    return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else NONE
 
 
 def stage_tables(report: LmReport) -> Iterator[Table]:

@@ -123,7 +123,7 @@ def collect_sts(home: Path, title: str | None = None) -> StsExperiment:
     stages = [read_manifest(path) for path in numbered(home / "stages")]
     judged, dropped = read_judged(home)
     models = read_lms(home, {})
-    speed = read_json(home / SPEED, "rows") if (home / SPEED).exists() else None
+    speed = read_json(home / SPEED, "speed") if (home / SPEED).exists() else None
     learning = [model for model in models.values() if model.lines]
     parts = {"judged": judged, "learning": learning, "speed": speed, "stages": stages}
     absent = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
@@ -142,7 +142,7 @@ def read_judged(home: Path) -> tuple[dict[tuple[str, str], Judged], list[str]]:
     order = in_order(path.parent.name for path in paths)
     found, dropped, first = {}, [], {}
     for path in sorted(paths, key=lambda path: (order.index(path.parent.name), path.stem)):
-        tree = read_json(path, "rows")
+        tree = read_json(path)
         if tree.get("similarity") is None:
             dropped.append(f"{path}: nobody judged the similarity of its pairs, so it is left out")
             continue

@@ -15,7 +15,7 @@ def arguments(parser):
     parser.add_argument("--conf", required=True, metavar="F.yaml", help="settings; may name a `base:` file that it refines")
     parser.add_argument("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
     parser.add_argument("--valid", required=True, metavar="F.bin", help="validation corpus, for early stopping and the best weights")
-    parser.add_argument("--out", required=True, metavar="DIR", help="model directory; what a killed run left there is continued")
+    parser.add_argument("--out", required=True, metavar="DIR", help="model directory; a killed run is continued, damage mended")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes the GPU where there is one (default: auto)")
     parser.add_argument("settings", nargs="*", metavar="key=value", help="override settings, as in optim.lr=1e-3 arch.layers=6")
 
