@@ -2,7 +2,6 @@
 
 import contextlib
 import multiprocessing
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from tqdm import tqdm
 from lmtools.errors import UserError
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
-from lmtools.score.planner import batches, score_batch
+from lmtools.score.planner import batches, compute_all, score_batch
 from lmtools.score.scorers import Ngram, Scorer, load_scorer
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
@@ -21,7 +20,7 @@ WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 @dataclass(frozen=True)
 class Options:
-    """Which language model scores, and how; the scores depend on the first five only.
+    """Which language model scores, and how; the scores depend on the first five, their last bits on `device` and `rows` too.
 
     `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs beyond log p(<unk>).
     """
@@ -34,11 +33,11 @@ class Options:
     device: str = "auto"
     nj: int = 1
     cache: str = "default"  # a directory, default (the user's cache directory) or none
-    rows: int = 4096  # model rows a batch; halved where they do not fit into memory
+    rows: int | None = None  # model rows a batch, halved where they do not fit into memory; None: what suits the device
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise."""
-        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise)
+        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise, self.rows)
         if isinstance(scorer, Ngram) and self.normalise != "full":
             raise UserError(f"{self.lm}: an n-gram model has no score without normalisation; leave --normalise out")
         return penalised(scorer, self.oov_penalty)
@@ -61,7 +60,7 @@ class TextScores:
 
 
 def score_texts(texts: Sequence[str], scorer: Scorer, options: Options) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list."""
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU; see lmtools.score.planner)."""
     sentences, which = distinct(texts, scorer.prepare)
     scores = score_sentences(sentences, scorer, options)
     out_of_vocabulary = [scorer.unknown(s) for s in sentences]
@@ -87,7 +86,7 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options) -> np.nda
         for i, value in cache.get(sentences).items():
             scores[i] = value
         missing = np.flatnonzero(np.isnan(scores)).tolist()
-        plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], options.rows)]
+        plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)]
         bar = tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True)
         for batch, values in zip(plan, run([[sentences[i] for i in batch] for batch in plan], scorer, options), strict=True):
             refuse_not_finite(values, [sentences[i] for i in batch], options.lm)
@@ -103,11 +102,10 @@ def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[list[flo
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
     if processes <= 1:
-        yield from (sums(scorer, batch) for batch in work)
+        yield from compute_all(scorer, work, lambda batch: sums(scorer, batch))
         return
     context = multiprocessing.get_context("spawn")
-    threads = max(1, (os.cpu_count() or 1) // processes)
-    with context.Pool(processes, start_worker, (options, threads)) as pool:
+    with context.Pool(processes, start_worker, (options,)) as pool:
         yield from pool.imap(work_on, work)
 
 
@@ -119,9 +117,9 @@ def sums(scorer: Scorer, batch: list) -> list[float]:
 WORKER: dict[str, Scorer] = {}  # a worker process's own scorer, loaded once
 
 
-def start_worker(options: Options, threads: int) -> None:
-    """Load the scorer in a new worker process."""
-    torch.set_num_threads(threads)
+def start_worker(options: Options) -> None:
+    """Load the scorer in a new worker process, in which one thread computes a batch as everywhere."""
+    torch.set_num_threads(1)
     WORKER["scorer"] = options.load()
 
 

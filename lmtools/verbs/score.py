@@ -7,6 +7,7 @@ from lmtools.errors import UserError
 from lmtools.formats import archives, read, scores, stream
 from lmtools.formats.form import SPECIFIER
 from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
+from lmtools.verbs.subword import positive
 
 
 def arguments(parser):
@@ -31,7 +32,7 @@ def add_options(parser):
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     parser.add_argument("--nj", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
     parser.add_argument("--cache", default="default", metavar="DIR", help="keeps scores between runs; or none (default: ~/.cache/lmtools)")
-    parser.add_argument("--rows", type=int, default=Options.rows, metavar="N", help="model rows a batch (default: %(default)s)")
+    parser.add_argument("--rows", type=positive, metavar="N", help="model rows a batch (default: 256 on a CPU, 4096 on a GPU)")
 
 
 def add_normalise(parser):
