@@ -15,14 +15,15 @@ import torch
 from lmtools.errors import UserError
 from lmtools.score.scorers import Scorer
 
-EIGHT = 8  # sentences in a batch are a multiple of it where so many fit, so that no element is left over by a processor's vectors
+EIGHT = 8  # sentences in a batch are a multiple of it, or one: rows that a kernel's tiles leave over are summed in another order
 APART = 4096  # sentences at a time of models that compute each by itself
 
 
 def together(cost: int, rows: int) -> int:
-    """How many sentences of `cost` model rows make a batch of about `rows`: a multiple of 8, or 4, 2, 1."""
-    most = rows // cost
-    return most // EIGHT * EIGHT if most >= EIGHT else 1 << max(0, most.bit_length() - 1)
+    """How many sentences of `cost` model rows make a batch: as many eights as `rows` hold, eight where four times as many do, else one."""
+    if EIGHT * cost > 4 * rows:
+        return 1
+    return max(1, rows // cost // EIGHT) * EIGHT
 
 
 def batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
