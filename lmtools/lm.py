@@ -14,8 +14,10 @@ from lmtools.objectives import OBJECTIVES, Examples, TwoWay, never
 from lmtools.outputs import CRITERIA, Targets
 from lmtools.settings import Settings
 from lmtools.subword.spelled import Targets as Words
+from lmtools.types import NUMERICS
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+ROWS, ROWS_GPU = 256, 4096  # model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
 
 
 class LanguageModel(nn.Module):
@@ -65,6 +67,16 @@ class LanguageModel(nn.Module):
     def states(self, examples: Examples) -> Tensor:
         """The states (N, D) that predict the targets."""
         return self.trunk.hidden(*examples.read).flatten(0, 1)[examples.rows]
+
+
+def batch_rows(rows: int | None, device: torch.device) -> int:
+    """The model rows of a batch: `rows`, or what suits the device where it is None."""
+    return rows or (ROWS if device.type == "cpu" else ROWS_GPU)
+
+
+def numerics(precision: str, device: torch.device, rows: int) -> dict[str, str]:
+    """The part of a signature that only rounding depends on, under the names in lmtools.types.NUMERICS."""
+    return dict(zip(NUMERICS, (precision, device.type, str(rows)), strict=True))
 
 
 def autocast(device: torch.device, precision: str):

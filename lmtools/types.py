@@ -9,6 +9,7 @@ import numpy as np
 
 EMPTY: Mapping = MappingProxyType({})
 TOTAL = "total"  # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
+NUMERICS = ("precision", "device", "rows")  # names in signatures: what only the last digits of scores and vectors depend on
 
 
 def read_only(values: Mapping) -> Mapping:
@@ -51,8 +52,9 @@ class ScoreTable:
     """One language model's score of every hypothesis of a set.
 
     log_prob[utt] and tokens[utt] have shape (hypotheses,): natural-log probability with the end of sentence counted, and the
-    number of tokens it sums over. `signature` says what made it (model hash, vocabulary hash, precision, version). checks[utt] is what
-    the rows of a file say of the texts they were made of (lmtools/formats/scores.py); None where they say nothing.
+    number of tokens it sums over. `signature` says what made it (model hash, vocabulary hash, version; under the names in NUMERICS, what
+    only rounding depends on). checks[utt] is what the rows of a file say of the texts they were made of (lmtools/formats/scores.py); None
+    where they say nothing.
     """
 
     log_prob: Mapping[str, np.ndarray]

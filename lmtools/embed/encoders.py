@@ -16,7 +16,7 @@ from lmtools.embed.pooling import POOLS
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.lm import LanguageModel, autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.models.masked import Masked
 from lmtools.score.scorers import windows
 from lmtools.subword import MASK
@@ -27,12 +27,13 @@ class Encoder(Protocol):
 
     signature: dict[str, str]
     layers: tuple[int, ...]
+    rows: int | None  # model rows of a batch; None: it computes each sentence by itself
 
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
         """One sentence a text: normalised and segmented."""
 
     def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence."""
+        """How many rows the model computes for the sentence; sentences of equal cost are computed in equal shapes."""
 
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
         """Sentence vectors, float32 (B, layers, D); narrower layers are filled up with zeros, which changes no cosine."""
@@ -124,9 +125,9 @@ class Neural(Contextual):
     Left-to-right models never read the end of sentence: `eos` is the state that predicts it, after the last token, and there is no `cls`.
     """
 
-    def __init__(self, lm: LanguageModel, subword, source: str, identity: str, how: How, device="auto", precision="float32"):
+    def __init__(self, lm: LanguageModel, subword, source: str, identity: str, how: How, device="auto", precision="float32", rows=None):
         self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+        self.precision, self.rows = resolve_precision(precision, self.device), batch_rows(rows, self.device)
         self.lm, self.subword, self.how = lm.to(self.device).eval(), subword, how
         self.longest = lm.longest
         if how.masked and not isinstance(lm.trunk, Masked):
@@ -136,15 +137,15 @@ class Neural(Contextual):
         self.layers = how.chosen(lm.trunk.depth, source)
         self.signature = {
             "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16], **how.signature,
-            "precision": self.precision, "version": __version__,
+            **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
     def prepare(self, texts):
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        width = min(len(sentence), self.longest) + self.lm.objective.boundary
-        return width * width if self.how.masked else width
+        cuts, width = windows(len(sentence), self.longest), min(len(sentence), self.longest) + self.lm.objective.boundary
+        return len(cuts) * (width * width if self.how.masked else width)
 
     def read(self, sentences):
         examples = self.lm.objective.scoring(sentences).to(self.device)
@@ -158,6 +159,9 @@ class Neural(Contextual):
 
 class TwoWay(Neural):
     """A two-way model, whose positions are words of several tokens: windows are not cut, any number of words fits."""
+
+    def cost(self, sentence):
+        return len(self.subword.words.split(sentence)) + self.lm.objective.boundary
 
     def pooled(self, parts):
         split = self.subword.words.split
@@ -194,8 +198,13 @@ def static(make, source: str, how: How) -> Encoder:
 STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 
 
-def load_encoder(lm: str, layers="last", pool="mean", boundaries=False, masked=False, device="auto", precision="float32") -> Encoder:
-    """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT; see How."""
+def load_encoder(
+    lm: str, layers="last", pool="mean", boundaries=False, masked=False, device="auto", precision="float32", rows=None
+) -> Encoder:
+    """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT; see How.
+
+    `rows`: model rows of a batch, None: what suits the device.
+    """
     how = How(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
@@ -203,10 +212,10 @@ def load_encoder(lm: str, layers="last", pool="mean", boundaries=False, masked=F
     if kind == "hf" or (Path(lm) / "config.json").exists():
         from lmtools.embed.huggingface import load_huggingface  # transformers is an optional dependency
 
-        return load_huggingface(lm.removeprefix("hf:"), how, device, precision)
+        return load_huggingface(lm.removeprefix("hf:"), how, device, precision, rows)
     path = Path(lm)
     if not (path / WEIGHTS).exists():
         kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"
         raise UserError(f"{lm}: {'an n-gram model has no vectors' if path.exists() else 'no such model'}; give {kinds}")
     model, subword = load_model(path)
-    return (TwoWay if model.two_way else Neural)(model, subword, lm, model_hash(path), how, device, precision)
+    return (TwoWay if model.two_way else Neural)(model, subword, lm, model_hash(path), how, device, precision, rows)

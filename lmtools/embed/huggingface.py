@@ -11,20 +11,20 @@ from lmtools.errors import UserError
 from lmtools.score.huggingface import HuggingFace, bert_trunk, pretrained
 
 
-def load_huggingface(directory: str, how: How, device="auto", precision="float32") -> "HuggingFaceEncoder":
+def load_huggingface(directory: str, how: How, device="auto", precision="float32", rows=None) -> "HuggingFaceEncoder":
     """The encoder of a local directory with config.json, weights and tokenizer; a head that predicts or classifies is left out."""
     model, tokenizer = pretrained(directory, lambda transformers, config: transformers.AutoModel, "a model with its tokenizer")
     if model.config.is_encoder_decoder:
         raise UserError(f"hf:{directory}: a model of two texts (encoder and decoder); give an encoder or a causal model")
     kind = BertEncoder if model.config.model_type == "bert" and model.config.hidden_act == "gelu" else HuggingFaceEncoder
-    return kind(model, tokenizer, directory, how, device, precision)
+    return kind(model, tokenizer, directory, how, device, precision, rows)
 
 
 class HuggingFaceEncoder(Contextual, HuggingFace):
     """Tokenisation and boundary tokens are the model's own; of those without an end token, `eos` is the state after the last token."""
 
-    def __init__(self, model, tokenizer, directory, how: How, device, precision):
-        HuggingFace.__init__(self, model, tokenizer, directory, device, precision, intact=False)
+    def __init__(self, model, tokenizer, directory, how: How, device, precision, rows=None):
+        HuggingFace.__init__(self, model, tokenizer, directory, device, precision, intact=False, rows=rows)
         self.how = how
         frame = tokenizer.build_inputs_with_special_tokens([-1])
         self.first, self.last = frame.index(-1), len(frame) - 1 - frame.index(-1)
@@ -70,8 +70,8 @@ class HuggingFaceEncoder(Contextual, HuggingFace):
 class BertEncoder(HuggingFaceEncoder):
     """BERT's weights in our own masked model, which shares what the masked copies of a sentence have in common."""
 
-    def __init__(self, model, tokenizer, directory, how, device, precision):
-        super().__init__(model, tokenizer, directory, how, device, precision)
+    def __init__(self, model, tokenizer, directory, how, device, precision, rows=None):
+        super().__init__(model, tokenizer, directory, how, device, precision, rows)
         self.trunk = bert_trunk(model).to(self.device).eval()
 
     def from_intact(self, ids, lengths):

@@ -8,26 +8,32 @@ from tqdm import tqdm
 
 from lmtools.embed.encoders import Encoder
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.planner import batches, within_memory
+from lmtools.score.planner import batches, compute_all, full, within_memory
 from lmtools.score.texts import distinct
 
 KEPT = 64  # batches that are computed before they go to the cache together
 
 
-def encode(texts: Sequence[str], encoder: Encoder, cache=None, rows: int = 4096) -> np.ndarray:
-    """The vectors of `texts`, float32 (N, layers, D); equal texts have equal ones.
+def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
+    """The vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever else is in the list (on a CPU; see
+    lmtools.score.planner).
 
-    `cache`: a directory that keeps vectors between runs, None for none. `rows`: model rows a batch, halved where they do not fit.
+    `cache`: a directory that keeps vectors between runs, None for none.
     """
     sentences, which = distinct(texts, encoder.prepare)
     signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}
     with contextlib.closing(Cache(cache, signature, VECTORS)) as store:
         known = {i: value.reshape(len(encoder.layers), -1) for i, value in store.get(sentences).items()}
         missing = [i for i in range(len(sentences)) if i not in known]
-        plan = [[missing[i] for i in batch] for batch in batches([encoder.cost(sentences[i]) for i in missing], rows)]
+        plan = [[missing[i] for i in batch] for batch in batches([encoder.cost(sentences[i]) for i in missing], encoder.rows)]
         fresh: dict[int, np.ndarray] = {}
-        for number, batch in enumerate(tqdm(plan, desc=f"embed {encoder.signature['lm']}", unit="batch", disable=None), 1):
-            made = within_memory(lambda some: list(encoder.vectors(some)), [sentences[i] for i in batch])
+
+        def compute(batch: list[int]) -> list[np.ndarray]:
+            some = [sentences[i] for i in batch]
+            return within_memory(lambda each: list(encoder.vectors(each)), some, full(encoder, some))
+
+        bar = tqdm(plan, desc=f"embed {encoder.signature['lm']}", unit="batch", disable=None)
+        for number, (batch, made) in enumerate(zip(bar, compute_all(encoder, plan, compute), strict=True), 1):
             fresh |= zip(batch, made, strict=True)
             if number % KEPT == 0 or number == len(plan):
                 store.put((sentences[i], value) for i, value in fresh.items())

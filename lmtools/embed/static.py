@@ -23,7 +23,7 @@ class StaticVectors:
     the prepared texts are held. UserError, with the line, for a file of another form.
     """
 
-    layers = (0,)
+    layers, rows = (0,), None
 
     def __init__(self, path, normaliser: Normaliser | None = None):
         self.path, self.normaliser = path, normaliser or NORMALISERS["librispeech"]

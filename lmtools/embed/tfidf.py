@@ -22,7 +22,7 @@ class Tfidf:
     are those of the words of all prepared texts, sorted; any other word would be 0 in all of them. UserError for a text without words.
     """
 
-    layers = (0,)
+    layers, rows = (0,), None
 
     def __init__(self, text_path=None, normaliser: Normaliser | None = None):
         self.path, self.normaliser = text_path, normaliser or NORMALISERS["librispeech"]

@@ -11,6 +11,7 @@ from lmtools.checkpoint import load_model
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
 
+ROWS = 4096  # words a batch
 TOGETHER = 1024  # texts that are sorted by length, computed and given back together: what is held of any number of texts
 
 
@@ -22,7 +23,7 @@ class Embedded(NamedTuple):
     vectors: np.ndarray
 
 
-def word_vectors(lm_dir, texts: Iterable[str], layers=None, device="auto", precision="float32", rows=4096) -> Iterator[Embedded]:
+def word_vectors(lm_dir, texts: Iterable[str], layers=None, device="auto", precision="float32", rows=None) -> Iterator[Embedded]:
     """The words and vectors of each text, in order and lazily, by the two-way model in `lm_dir`; see WordVectors."""
     return WordVectors(lm_dir, layers, device, precision, rows)(texts)
 
@@ -35,7 +36,7 @@ class WordVectors:
     on what other texts there are, but for rounding. UserError unless the model in `lm_dir` is a two-way one and has these layers.
     """
 
-    def __init__(self, lm_dir, layers: Sequence[int] | None = None, device="auto", precision="float32", rows=4096):
+    def __init__(self, lm_dir, layers: Sequence[int] | None = None, device="auto", precision="float32", rows=None):
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
         lm, self.subword = load_model(lm_dir)
@@ -47,7 +48,7 @@ class WordVectors:
             asked = ", ".join(map(str, missing)) or "empty list"
             raise UserError(f"{lm_dir}: has the layers 0 (input) to {last}, no {asked}; choose of these")
         self.width = 2 * self.lm.trunk.width
-        self.rows = rows
+        self.rows = rows or ROWS
 
     def __call__(self, texts: Iterable[str]) -> Iterator[Embedded]:
         texts, first = iter(texts), 1

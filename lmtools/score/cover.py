@@ -12,7 +12,7 @@ from lmtools.lattice.paths import nbest
 from lmtools.lattice.weights import total
 from lmtools.score.planner import score_all
 from lmtools.score.scorers import Scorer
-from lmtools.score.texts import Options, refuse_not_finite
+from lmtools.score.texts import refuse_not_finite
 from lmtools.score.words import WordTokens
 from lmtools.types import Lattice
 
@@ -142,31 +142,29 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
     return result
 
 
-def word_scores(scorer: Scorer, lines: Sequence[Sentence], rows: int) -> list[np.ndarray]:
+def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
     """For each sentence log p of the words on its arcs and of its end, in nats, (arcs + 1,); each distinct one is computed once."""
     distinct = list(dict.fromkeys(line.tokens for line in lines))
     scores = {}
-    for indices, values in score_all(scorer, distinct, rows):
+    for indices, values in score_all(scorer, distinct):
         some = [distinct[i] for i in indices]
         refuse_not_finite([float(v.sum()) for v in values], some, scorer.signature["lm"])
         scores.update(zip(some, values, strict=True))
     return [np.bincount(np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)), scores[x.tokens], len(x.counts) + 1) for x in lines]
 
 
-def rescore_cover(
-    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, rows: int = Options.rows
-) -> tuple[Lattice, Covered]:
+def rescore_cover(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str) -> tuple[Lattice, Covered]:
     """The lattice with one more score, `name`, and how much work it was.
 
     Each arc's word is scored on the best path over it under `weights` (but for that of `name`), each end on the best path that ends
     there, so that the scores of the best path add up to its sentence's, and those of others nearly do (see `approximation`). Scores are
-    0 where no possible path leads. `rows` bounds the model rows of a batch. UserError for a taken name, a cycle, or no possible path.
+    0 where no possible path leads. UserError for a taken name, a cycle, or no possible path.
     """
     refuse_taken(lattice, {name: scorer})
     covering = cover(lattice, without(weights, name))
     lines = sentences(lattice, [arcs for arcs, _ in covering.paths], scorer)
     column, ends = np.zeros(len(lattice.words)), np.zeros(len(lattice.finals))
-    scores = word_scores(scorer, lines, rows)
+    scores = word_scores(scorer, lines)
     for place, ((arcs, _), values) in enumerate(zip(covering.paths, scores, strict=True)):
         arcs = np.array(arcs, dtype=np.int64)
         own = covering.of_arc[arcs] == place
@@ -183,9 +181,7 @@ def without(weights: Mapping[str, float], name: str) -> dict[str, float]:
     return {other: weight for other, weight in weights.items() if other != name}
 
 
-def approximation(
-    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, n: int, rows: int = Options.rows
-) -> dict[str, float]:
+def approximation(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, n: int) -> dict[str, float]:
     """How far the scores on arcs are from those of whole sentences, over the `n` best distinct word sequences (by the other weights).
 
     Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in its sentence, `sentence_mean`,
@@ -193,10 +189,10 @@ def approximation(
     weights[name] (1 if there is none), is the same either way. `lattice` is what `rescore_cover` gave, or what it would be given.
     """
     if name not in lattice.scores:
-        lattice, _ = rescore_cover(lattice, scorer, weights, name, rows)
+        lattice, _ = rescore_cover(lattice, scorer, weights, name)
     paths = nbest(lattice, without(weights, name), n)
     lines = sentences(lattice, [path.arcs for path in paths], scorer)
-    exact = word_scores(scorer, lines, rows)
+    exact = word_scores(scorer, lines)
     column, ends = lattice.scores[name], lattice.final_scores[name]
     near = [np.append(column[list(path.arcs)], ends[path.final]) for path in paths]
     worded = [np.array([lattice.words[arc] is not None for arc in path.arcs], dtype=bool) for path in paths]

@@ -11,13 +11,13 @@ from torch.nn.utils.rnn import pad_sequence
 from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.files import sha256
-from lmtools.lm import autocast, choose_device, resolve_precision
+from lmtools.lm import autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import TransformerConfig
 from lmtools.outputs import Softmax
 
 
-def load_huggingface(directory: str, device="auto", precision="float32", intact=False):
+def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
     """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched and no code of the directory runs."""
 
     def masked(config) -> bool:
@@ -29,7 +29,7 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
     model, tokenizer = pretrained(directory, family, "a masked or causal language model with its tokenizer")
     bert = model.config.model_type == "bert"
     kind = HuggingFaceCausal if not masked(model.config) else HuggingFaceBert if bert else HuggingFaceMasked
-    return kind(model, tokenizer, directory, device, precision, intact)
+    return kind(model, tokenizer, directory, device, precision, intact, rows)
 
 
 def pretrained(directory: str, family: Callable, wanted: str):
@@ -61,14 +61,14 @@ def directory_hash(directory) -> str:
 class HuggingFace:
     """What the scorers of Hugging Face models share; tokenisation is the model's own, with its boundary tokens."""
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact):
+    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
         self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+        self.precision, self.rows = resolve_precision(precision, self.device), batch_rows(rows, self.device)
         self.model, self.tokenizer, self.directory, self.intact = model.to(self.device).eval(), tokenizer, directory, intact
         self.longest = min(getattr(model.config, "max_position_embeddings", tokenizer.model_max_length), tokenizer.model_max_length)
         self.signature = {
             "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""), "model": directory_hash(directory)[:16],
-            "precision": self.precision, "version": __version__,
+            **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
     def normalise(self, text):
@@ -150,8 +150,8 @@ class HuggingFaceMasked(HuggingFace):
 class HuggingFaceBert(HuggingFaceMasked):
     """BERT's weights in our own masked model, whose pseudo-log-likelihood pass shares what the copies have in common."""
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact):
-        super().__init__(model, tokenizer, directory, device, precision, intact)
+    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
+        super().__init__(model, tokenizer, directory, device, precision, intact, rows)
         if not intact:
             self.trunk, self.output = (part.to(self.device).eval() for part in from_bert(model))
 

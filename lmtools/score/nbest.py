@@ -6,7 +6,7 @@ import numpy as np
 
 from lmtools.score.carried import carried_texts
 from lmtools.score.oov import plain
-from lmtools.score.planner import batches
+from lmtools.score.planner import batches, one_thread
 from lmtools.score.scorers import Neural
 from lmtools.score.texts import Options, TextScores, score_texts
 from lmtools.types import NBest, ScoreTable
@@ -42,7 +42,7 @@ def perplexity(texts: Sequence[str], options: Options, carry: bool = False) -> d
     scorer = options.load()
     neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
     scores = carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
-    own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural, options.rows)} if neural else {}
+    own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural)} if neural else {}
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
@@ -66,11 +66,12 @@ def rules(unit: str, kind: str, oov_penalty: float) -> str:
     return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "") + both
 
 
-def spread(texts: Sequence[str], scorer: Neural, rows: int) -> dict[str, float]:
+def spread(texts: Sequence[str], scorer: Neural) -> dict[str, float]:
     """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE texts, evenly taken from all."""
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
-    for batch in batches([scorer.cost(sentence) for sentence in sentences], rows):
-        parts += scorer.computed([sentences[i] for i in batch], lambda heads, targets: scorer.output.log_normaliser(heads))
+    with one_thread():
+        for batch in batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
+            parts += scorer.computed([sentences[i] for i in batch], lambda heads, targets: scorer.output.log_normaliser(heads))
     values = np.concatenate(parts)
     return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min()), "max": float(values.max())}

@@ -17,7 +17,7 @@ class Penalised:
     """
 
     def __init__(self, scorer: Scorer, penalty: float):
-        self.scorer, self.penalty, self.kind = scorer, penalty, scorer.kind
+        self.scorer, self.penalty, self.kind, self.rows = scorer, penalty, scorer.kind, scorer.rows
         self.signature = {**scorer.signature, "oov": repr(float(penalty))}
         self.normalise, self.prepare, self.cost, self.unknown = scorer.normalise, scorer.prepare, scorer.cost, scorer.unknown
 

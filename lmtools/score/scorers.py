@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
 from lmtools.errors import UserError
-from lmtools.lm import PRECISIONS, LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.lm import PRECISIONS, LanguageModel, autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
 from lmtools.subword import MASK, UNK
@@ -23,6 +23,7 @@ class Scorer(Protocol):
 
     kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
     signature: dict[str, str]
+    rows: int | None  # model rows of a batch; None: it computes each sentence by itself
 
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""
@@ -31,7 +32,7 @@ class Scorer(Protocol):
         """One sentence a text: normalised and segmented."""
 
     def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence."""
+        """How many rows the model computes for the sentence; sentences of equal cost are computed in equal shapes."""
 
     def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
         """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a sentence."""
@@ -52,18 +53,21 @@ class Neural:
     layer with its matrices in the precision of matrix products.
     """
 
-    def __init__(self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False, normalise="full"):
+    def __init__(
+        self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False, normalise="full", rows=None
+    ):
         if normalise not in NORMALISATIONS:
             raise UserError(f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}")
         self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+        self.precision, self.rows = resolve_precision(precision, self.device), batch_rows(rows, self.device)
         self.lm, self.subword, self.intact, self.normalised = lm.to(self.device).eval(), subword, intact, normalise == "full"
         self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
         self.masked = isinstance(lm.trunk, Masked) and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
             "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16], "vocabulary": subword.hash[:16],
-            "precision": self.precision, "version": __version__, **({} if self.normalised else {"normalise": "none"}),
+            "version": __version__, **numerics(self.precision, self.device, self.rows),
+            **({} if self.normalised else {"normalise": "none"}),
         }  # fmt: skip
 
     def normalise(self, text):
@@ -73,8 +77,8 @@ class Neural:
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        width = min(len(sentence), self.lm.longest) + self.lm.objective.boundary
-        return width * width if self.masked else width
+        cuts, width = windows(len(sentence), self.lm.longest), min(len(sentence), self.lm.longest) + self.lm.objective.boundary
+        return len(cuts) * (width * width if self.masked else width)
 
     def unknown(self, sentence):
         return np.array(sentence, dtype=np.int64) == UNK
@@ -168,7 +172,7 @@ def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
 class Ngram:
     """A KenLM or ARPA model, queried through kenlm."""
 
-    kind = "perplexity"
+    kind, rows = "perplexity", None
 
     def __init__(self, model: NgramModel):
         self.model = model
@@ -190,17 +194,18 @@ class Ngram:
         return [self.model.query(sentence)[0] for sentence in sentences]
 
 
-def load_scorer(lm: str, device="auto", precision="float32", intact=False, normalise="full") -> Scorer:
+def load_scorer(lm: str, device="auto", precision="float32", intact=False, normalise="full", rows=None) -> Scorer:
     """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or `hf:DIR` (a Hugging Face directory).
 
-    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay as they are.
+    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay as they are. `rows`: model rows of a
+    batch, None: what suits the device.
     """
     if lm.startswith("hf:") or (Path(lm) / "config.json").exists():
         from lmtools.score.huggingface import load_huggingface  # transformers is an optional dependency
 
         if normalise != "full":
             raise UserError(f"{lm}: a Hugging Face model has no score without normalisation; leave --normalise out")
-        return load_huggingface(lm.removeprefix("hf:"), device, precision, intact)
+        return load_huggingface(lm.removeprefix("hf:"), device, precision, intact, rows)
     path = Path(lm)
     if not path.exists():
         raise UserError(f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR")
@@ -209,4 +214,4 @@ def load_scorer(lm: str, device="auto", precision="float32", intact=False, norma
             raise UserError(f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or `lmtools ngram` wrote")
         return Ngram(NgramModel.load(path))
     model, subword = load_model(path)
-    return (TwoWay if model.two_way else Neural)(model, subword, model_hash(path), device, precision, intact, normalise)
+    return (TwoWay if model.two_way else Neural)(model, subword, model_hash(path), device, precision, intact, normalise, rows)

@@ -3,14 +3,16 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from lmtools.errors import UserError
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
-from lmtools.score.planner import batches, score_batch
+from lmtools.score.planner import batches, compute_all, score_batch
 from lmtools.score.scorers import Ngram, Scorer, load_scorer
 from lmtools.workers import REMEDY, as_completed
 
@@ -19,7 +21,7 @@ WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 @dataclass(frozen=True)
 class Options:
-    """Which language model scores, and how; the scores depend on the first five only.
+    """Which language model scores, and how; the scores depend on the first five, their last bits on `device` and `rows` too.
 
     `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs beyond log p(<unk>).
     """
@@ -32,11 +34,11 @@ class Options:
     device: str = "auto"
     nj: int = 1
     cache: str = "default"  # a directory, default (the user's cache directory) or none
-    rows: int = 4096  # model rows a batch; halved where they do not fit into memory
+    rows: int | None = None  # model rows a batch, halved where they do not fit into memory; None: what suits the device
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise."""
-        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise)
+        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise, self.rows)
         if isinstance(scorer, Ngram) and self.normalise != "full":
             raise UserError(f"{self.lm}: an n-gram model has no score without normalisation; leave --normalise out")
         return penalised(scorer, self.oov_penalty)
@@ -58,7 +60,7 @@ class TextScores:
 
 
 def score_texts(texts: Sequence[str], scorer: Scorer, options: Options, cache: Cache | None = None) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list.
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU; see lmtools.score.planner).
 
     `cache`: one that is open, for many calls; else that of the options is opened and closed.
     """
@@ -86,7 +88,7 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Ca
     for i, value in cache.get(sentences).items():
         scores[i] = value
     missing = np.flatnonzero(np.isnan(scores)).tolist()
-    plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], options.rows)]
+    plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)]
     with tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True) as bar:
         for number, values in run([[sentences[i] for i in batch] for batch in plan], scorer, options):
             batch = plan[number]
@@ -102,9 +104,15 @@ def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[tuple[in
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
     if processes > 1:
-        yield from as_completed(sums, work, processes, options.load, f"{REMEDY} or smaller batches (--rows)")
+        yield from as_completed(sums, work, processes, partial(load_alone, options), f"{REMEDY} or smaller batches (--rows)")
     else:
-        yield from enumerate(sums(scorer, batch) for batch in work)
+        yield from enumerate(compute_all(scorer, work, partial(sums, scorer)))
+
+
+def load_alone(options: Options) -> Scorer:
+    """The scorer of a worker process, in which one thread computes a batch, as everywhere."""
+    torch.set_num_threads(1)
+    return options.load()
 
 
 def sums(scorer: Scorer, batch: list) -> list[float]:

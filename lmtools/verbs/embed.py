@@ -36,12 +36,12 @@ def arguments(parser):
 def loaded(args) -> Encoder:
     """The encoder that the options say."""
     how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    return load_encoder(args.lm, *how, args.device, args.precision)
+    return load_encoder(args.lm, *how, args.device, args.precision, args.batch_rows)
 
 
 def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
     """The vectors of texts; says on standard error what static vectors lack."""
-    made = encode(texts, encoder, cache_directory(args.cache), args.batch_rows)
+    made = encode(texts, encoder, cache_directory(args.cache))
     if missing := getattr(encoder, "missing", None):
         share = f"{missing.total():,} of {encoder.words:,} words of distinct texts have no vector"
         print(f"{args.lm}: {share}, most often {', '.join(word for word, _ in missing.most_common(5))}", file=sys.stderr)

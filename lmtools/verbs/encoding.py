@@ -21,7 +21,7 @@ def add_options(parser, pools, default: str):
     parser.add_argument("--cache", default="default", metavar="DIR", help="keeps vectors between runs; or none (default: ~/.cache/lmtools)")
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
-    parser.add_argument("--batch-rows", type=positive, default=4096, metavar="N", help="tokens a batch (default: %(default)s)")
+    parser.add_argument("--batch-rows", type=positive, metavar="N", help="tokens a batch (default: 256 on a CPU, 4096 on a GPU)")
 
 
 def layers(text: str) -> str | tuple[int, ...]:

@@ -54,7 +54,7 @@ def test_vectors_are_the_pooled_states_of_each_sentence(trained, family, pool, b
             load_encoder(str(trained[family]), "last", pool, boundaries, masked, "cpu")
         return
     layers = tuple(range(int(masked), lm.trunk.depth + 1))
-    made = encode(TEXTS, load_encoder(str(trained[family]), layers, pool, boundaries, masked, "cpu"), rows=60)
+    made = encode(TEXTS, load_encoder(str(trained[family]), layers, pool, boundaries, masked, "cpu", rows=60))
     assert made.shape[:2] == (len(TEXTS), len(layers)) and made.dtype == np.float32
     for text, row in zip(TEXTS, made, strict=True):
         for layer, vector in zip(layers, row, strict=True):
@@ -92,19 +92,20 @@ def test_long_texts_are_read_in_windows(trained, pool):
 
 
 def test_equal_sentences_are_computed_once_and_kept(trained, tmp_path):
-    encoder = load_encoder(str(trained["masked"]), "all", device="cpu")
+    encoder = load_encoder(str(trained["masked"]), "all", device="cpu", rows=40)
     computed = []
     plain = encoder.vectors
-    encoder.vectors = lambda some: computed.extend(some) or plain(some)
-    first = encode(TEXTS, encoder, tmp_path, rows=40)
+    encoder.vectors = lambda some: computed.extend(dict.fromkeys(some)) or plain(some)  # batches are filled up with copies
+    first = encode(TEXTS, encoder, tmp_path)
     distinct = set(encoder.prepare(TEXTS))
     assert len(computed) == len(distinct) < len(TEXTS) and set(computed) == distinct
     again = encode([*TEXTS[::-1], "a new one came"], encoder, tmp_path)
     assert len(computed) == len(distinct) + 1
     np.testing.assert_array_equal(again[: len(TEXTS)], first[::-1])
-    other = encode(TEXTS, load_encoder(str(trained["masked"]), "all", "max", device="cpu"), tmp_path)
+    other = encode(TEXTS, load_encoder(str(trained["masked"]), "all", "max", device="cpu", rows=40), tmp_path)
     assert not np.allclose(other, first)  # another pool is another signature
-    np.testing.assert_array_equal(encode(TEXTS, load_encoder(str(trained["masked"]), (1,), device="cpu"), tmp_path)[:, 0], first[:, 1])
+    one = load_encoder(str(trained["masked"]), (1,), device="cpu", rows=40)
+    np.testing.assert_array_equal(encode(TEXTS, one, tmp_path)[:, 0], first[:, 1])
 
 
 def test_a_batch_that_does_not_fit_is_halved(trained):
@@ -137,7 +138,7 @@ def test_hugging_face_models_give_transformers_states(family, pool, boundaries, 
     directory, model, tokenizer = request.getfixturevalue(family)
     texts = test_huggingface.TEXTS
     layers = (1, 3) if masked else (0, 1, 3)
-    made = encode(texts, load_encoder(f"hf:{directory}", layers, pool, boundaries, masked, "cpu"), rows=40)
+    made = encode(texts, load_encoder(f"hf:{directory}", layers, pool, boundaries, masked, "cpu", rows=40))
     for text, row in zip(texts, made, strict=True):
         ids = torch.tensor(tokenizer(text)["input_ids"])
         copies = ids.repeat(len(ids), 1)

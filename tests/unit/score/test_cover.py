@@ -66,7 +66,7 @@ def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
 def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
     """Character by character, by hand."""
     lattice, scorer = random_lattice(seed, words=("abc", "de", "f")), Sum()
-    rescored, report = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new", rows=7)
+    rescored, report = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new")
     result, texts = cover(lattice, WEIGHTS), set()
     for number, place in enumerate([*result.of_arc, *result.of_final]):
         value = rescored.scores["new"][number] if number < len(lattice.words) else rescored.final_scores["new"][number - len(lattice.words)]
@@ -125,7 +125,7 @@ def tree(rng: random.Random) -> Lattice:
 def test_a_left_to_right_model_is_exact_on_a_tree(scorers, family):
     for seed in range(12):
         lattice = tree(random.Random(seed))
-        rescored, _ = rescore_cover(lattice, scorers[family], {"am": 1.0}, "lm", rows=20)
+        rescored, _ = rescore_cover(lattice, scorers[family], {"am": 1.0}, "lm")
         for words, arcs, final in all_paths(lattice):
             (scores,) = scorers[family].log_probs(scorers[family].prepare([" ".join(words)]))
             assert named_sums(rescored, arcs, final)["lm"] == pytest.approx(scores.sum(), abs=1e-4)

@@ -1,0 +1,149 @@
+"""A sentence's score and vector have the same bits whatever goes through with them, on any processor, with any number of threads."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from lmtools.embed.encoders import How
+from lmtools.embed.encoders import Neural as Encoder
+from lmtools.embed.sentences import encode
+from lmtools.lm import LanguageModel
+from lmtools.score import planner
+from lmtools.score.scorers import Neural
+from lmtools.score.texts import Options, score_sentences
+from lmtools.settings import Settings
+from lmtools.types import NUMERICS
+
+SIZE = 1000
+ARCH = {"layers": 2, "dim": 128, "heads": 2, "ffn": 512, "positions": 32}
+FAMILIES = {
+    "causal": ("causal", ARCH),
+    "tta": ("autoencoding", ARCH),
+    "masked": ("masked", ARCH),
+    "lstm": ("causal", {"layers": 2, "dim": 128, "units": 256}),
+    "gcnn": ("causal", {"dim": 128, "blocks": ("[4, 128] x 2",)}),
+}
+CRITERIA = {"softmax": {}, "adaptive": {"cutoffs": [200, 500]}, "ce-nce": {"samples": 64}}
+# What makes one processor compute as others do: torch's own kernels, oneDNN's, MKL's.
+PROCESSORS = [
+    {"ATEN_CPU_CAPABILITY": "default", "DNNL_MAX_CPU_ISA": "SSE41", "MKL_CBWR": "COMPATIBLE"},
+    {"ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2", "MKL_CBWR": "AVX2"},
+    {"ATEN_CPU_CAPABILITY": "avx512", "DNNL_MAX_CPU_ISA": "AVX512_CORE"},
+]
+
+
+class Ids:
+    """A vocabulary whose texts are token ids."""
+
+    hash = "0" * 64
+
+    def encode_batch(self, texts):
+        return [list(map(int, text.split())) for text in texts]
+
+
+def model(family: str, criterion: str = "softmax") -> LanguageModel:
+    """A random model whose scores differ from sentence to sentence."""
+    torch.manual_seed(0)
+    objective, arch = FAMILIES[family]
+    lm = LanguageModel(Settings(model=family, objective=objective, arch=arch, criterion=criterion, output=CRITERIA[criterion]), SIZE)
+    for parameter in lm.parameters():
+        parameter.data += 0.05 * torch.randn_like(parameter)
+    return lm
+
+
+def random_sentences(count: int, longest: int) -> list[tuple[int, ...]]:
+    """Distinct sentences, a few of no token or one."""
+    rng = np.random.default_rng(1)
+    return list(dict.fromkeys(tuple(rng.integers(5, SIZE, rng.integers(0, longest + 1)).tolist()) for _ in range(count)))
+
+
+def check(families, threads, precisions=("float32", "bfloat16")):
+    """Assert that scores and vectors do not depend on order, company, what the cache knows, or threads."""
+    before = torch.get_num_threads()
+    try:
+        for family, criterion in families:
+            for precision in precisions:
+                agree(model(family, criterion), precision, threads)
+    finally:
+        torch.set_num_threads(before)
+
+
+def agree(lm: LanguageModel, precision: str, threads) -> None:
+    """`check` for one model in one precision."""
+    sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)  # some are read in windows
+    scorer = Neural(lm, Ids(), "0" * 16, "cpu", precision)
+    encoder = Encoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
+    options, expected = Options("-", cache="none"), {}
+    for number, count in enumerate(threads):
+        torch.set_num_threads(count)
+        rng = np.random.default_rng(number)
+        for size in (len(sentences), 7):
+            some = [sentences[i] for i in rng.permutation(len(sentences))[:size]]
+            vectors = encode([" ".join(map(str, sentence)) for sentence in some], encoder)
+            for sentence, score, vector in zip(some, score_sentences(some, scorer, options), vectors, strict=True):
+                first = expected.setdefault(sentence, (score, vector))
+                assert score == first[0], (lm.settings.model, lm.settings.criterion, precision, count, len(sentence))
+                assert np.array_equal(vector, first[1]), ("vector of", lm.settings.model, precision, count, len(sentence))
+        assert torch.get_num_threads() == count  # put back
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bits_do_not_depend_on_company_order_or_threads(family):
+    check([(family, "softmax")], (1, 2, 3))
+
+
+@pytest.mark.parametrize("criterion", ["adaptive", "ce-nce"])
+def test_nor_do_those_of_other_output_layers(criterion):
+    check([("causal", criterion)], (1, 2), ["float32"])
+
+
+@pytest.mark.parametrize("processor", PROCESSORS, ids=lambda processor: processor["ATEN_CPU_CAPABILITY"])
+def test_nor_on_another_processor(processor):
+    """As far as this one can stand for it: instruction sets that it has and is told not to use."""
+    command = "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'adaptive'), ('lstm', 'softmax')], (1, 2))"
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", command], env={**os.environ, **processor, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_what_numerics_depend_on_is_in_the_signature():
+    lm = model("causal")
+    one, other = (Neural(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature for rows in (None, 64))
+    assert {name for name in one if one[name] != other[name]} == {"rows"} and set(NUMERICS) <= set(one)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
+def test_batches_have_one_shape(rows):
+    costs = np.random.default_rng(0).integers(1, 40, 500).tolist()
+    plan = planner.batches(costs, rows)
+    assert sorted(i for batch in plan for i in batch) == list(range(500))
+    for batch in plan:
+        (cost,) = {costs[i] for i in batch}
+        size = planner.together(cost, rows)
+        assert len(batch) <= size and (size % 8 == 0 or size == 1) and size * cost <= max(4 * rows, cost)
+
+
+def test_an_error_in_a_thread_ends_the_rest():
+    done = []
+
+    def compute(item):
+        if item == 3:
+            raise ValueError("three")
+        done.append(item)
+
+    scorer = Neural(model("causal"), Ids(), "0" * 16)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(ValueError, match="three"):
+            list(planner.compute_all(scorer, range(1000), compute))
+        assert len(done) < 1000 and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
