@@ -122,7 +122,7 @@ class Cache:
         """Where the file cannot be used, say so and go on without it."""
         try:
             yield
-        except (OSError, sqlite3.Error, OverflowError, MemoryError) as error:
+        except (OSError, sqlite3.Error, ValueError, OverflowError, MemoryError) as error:  # ValueError: a message out of a damaged schema
             print(f"warning: {self.path}: cache given up ({error}); {remedy(error)}, or give another --cache", file=sys.stderr)
             if self.connection is not None:
                 with contextlib.suppress(sqlite3.Error):

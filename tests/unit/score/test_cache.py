@@ -86,6 +86,13 @@ def test_damage_changes_no_score(lm, plain, filled, tmp_path, capsys):
     assert told > 20 and given_up > 20
 
 
+def test_a_schema_of_no_text(lm, plain, filled, tmp_path, capsys):
+    """What SQLite says of it is none either."""
+    (tmp_path / FILE).write_bytes(filled.read_bytes().replace(b"CREATE TABLE checked_score", b"CREATE TA\xff\xfeE checked_score"))
+    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
+    assert capsys.readouterr().err.startswith(f"warning: {tmp_path / FILE}: cache given up (")
+
+
 def test_a_damaged_score_is_told_once_and_mended(lm, plain, filled, tmp_path, capsys):
     shutil.copy(filled, tmp_path / FILE)
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
