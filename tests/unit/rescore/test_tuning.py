@@ -105,7 +105,7 @@ def test_a_few_sentinels_do_not_kill_a_feature(value):
 
 @pytest.mark.parametrize("metric", ["wer", "bleu"])
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_feature_is_better_left_out(seed, metric, tolerance):
     """And weights are never worse than the given part by itself."""
     nbests, columns = sample(utterances=12, depth=30, seed=seed, lms=3)
