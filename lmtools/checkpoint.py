@@ -51,20 +51,22 @@ def load_metadata(path) -> dict:
         return json.loads((stream.metadata() or {}).get("lmtools", "{}"))
 
 
-def prepare(directory, settings: Settings, subword) -> None:
-    """Make `directory` a model directory of `settings` that lacks only its weights."""
+def prepare(directory, settings: Settings, subword, machine: Mapping | None = None) -> None:
+    """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says what they are trained on."""
     directory = Path(directory)
     subword.save_to(directory / "subword")
     with atomic_text(directory / CONFIG) as stream:
         stream.write(dump(settings))
         stream.write(f"vocabulary: {{size: {subword.size}, hash: {subword.hash}}}\n")
+        if machine:  # beside the weights, not in them: equal weights are equal files
+            stream.write(f"machine: {json.dumps(dict(machine))}\n")
 
 
 def read_settings(directory) -> tuple[Settings, dict]:
     """The settings of a model directory and its `vocabulary` (size, hash)."""
     path = Path(directory) / CONFIG
     tree = load_yaml(path)
-    vocabulary = tree.pop("vocabulary", None)
+    vocabulary, _ = tree.pop("vocabulary", None), tree.pop("machine", None)
     if not isinstance(vocabulary, dict):
         raise UserError(f"{path}: no vocabulary; this is not the directory of a neural language model")
     return build(Settings, tree, path), vocabulary

@@ -1,7 +1,7 @@
 """The one training loop, for every model, objective and criterion.
 
 Every random choice is a function of (seed, epoch) or (seed, step): a training that was killed and resumed makes the same weights,
-byte for byte on a CPU, as one that never stopped.
+byte for byte on a CPU of one kind with one number of threads, as one that never stopped.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from lmtools.checkpoint import (
 )
 from lmtools.corpus import Corpus
 from lmtools.files import sha256
-from lmtools.lm import LanguageModel, autocast, resolve_precision
+from lmtools.lm import LanguageModel, autocast, machine_facts, resolve_precision
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
 from lmtools.outputs import SAMPLED
 from lmtools.settings import Settings
@@ -78,7 +78,7 @@ def make_room(training: "Training", found: str) -> None:
     """Make a model directory; what is in the way is set aside."""
     if found == OTHER:
         set_aside(training.out)
-    prepare(training.out, training.settings, training.subword)
+    prepare(training.out, training.settings, training.subword, machine_facts(training.device))
 
 
 def identify(settings: Settings, subword, *corpora) -> str:
