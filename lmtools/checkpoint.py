@@ -22,6 +22,7 @@ from lmtools.settings import Settings
 from lmtools.subword import load_subword
 
 WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.yaml"
+MACHINE = "machine"  # in config.yaml: what the weights were trained on
 REMEDY = "copy the model directory again, or run the same lmtools train command again, which mends it or trains anew"
 
 
@@ -77,16 +78,18 @@ def load_metadata(path) -> dict:
         return said
 
 
-def prepare(directory, settings: Settings, subword) -> None:
-    """Make `directory` a model directory of `settings` that lacks only its weights."""
+def prepare(directory, settings: Settings, subword, machine: Mapping | None = None) -> None:
+    """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says what they are trained on."""
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword")
+    if machine:  # beside the weights, not in them: equal weights are equal files
+        text += f"{MACHINE}: {json.dumps(dict(machine))}\n"
     with atomic_text(directory / CONFIG) as stream:
         stream.write(sealed_yaml(text))
 
 
 def config_text(settings: Settings, subword) -> str:
-    """What config.yaml says, without its seal."""
+    """What config.yaml says of the model, which its weights belong to."""
     return f"{dump(settings)}vocabulary: {{size: {subword.size}, hash: {subword.hash}}}\n"
 
 
@@ -100,9 +103,11 @@ def is_prepared(directory, settings: Settings, subword) -> bool:
 
 
 def read_config(directory) -> dict:
-    """What config.yaml of a model directory says, its seal checked."""
+    """What config.yaml of a model directory says of the model, its seal checked."""
     path = Path(directory) / CONFIG
-    return unsealed(load_yaml(path), path, REMEDY, warn=False)  # the weights say what it has to be
+    tree = unsealed(load_yaml(path), path, REMEDY, warn=False)  # the weights say what it has to be
+    tree.pop(MACHINE, None)
+    return tree
 
 
 def read_settings(directory) -> tuple[Settings, dict]:

@@ -1,6 +1,7 @@
 """A neural language model: a trunk that makes states, an objective that says what they predict, an output layer that predicts it."""
 
 import contextlib
+import platform
 from functools import lru_cache
 from pathlib import Path
 
@@ -102,6 +103,23 @@ def cpu_multiplies_bfloat16() -> bool:
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
     return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def processor(device: torch.device) -> str:
+    """The name of the processor or GPU."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+
+
+def machine_facts(device: torch.device) -> dict[str, str | int]:
+    """What the last digits of a training depend on: processor, the instructions that torch uses, threads, torch, device."""
+    return {
+        "processor": processor(device), "capability": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__), "device": device.type,
+    }  # fmt: skip
 
 
 def choose_device(name: str = "auto") -> torch.device:

@@ -56,6 +56,20 @@ def read_yaml(path: Path, shape: str) -> dict:
     return fitting(unsealed(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
 
 
+def trained_on(configs: Iterable[Mapping]) -> str:
+    """On what processors, by how many threads, the models were trained, as their config.yaml say; nothing where none does."""
+    facts = [config["machine"] for config in configs if isinstance(config.get("machine"), Mapping)]
+    said = dict.fromkeys("{processor} ({capability}), threads {threads}, torch {torch}, {device}".format_map(Known(fact)) for fact in facts)
+    return f"trained on {' and '.join(said)}" if said else ""
+
+
+class Known(dict):
+    """A mapping in which what is missing is unknown."""
+
+    def __missing__(self, key) -> str:
+        return "unknown"
+
+
 def read_metrics(path: Path) -> list[dict]:
     """The lines of a training's metrics.jsonl; a last line that a crash cut short is dropped."""
     lines = [(number, line) for number, line in read_lines(path) if line.strip()]

@@ -9,6 +9,7 @@ from lmtools import __version__
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
+from lmtools.report.artifacts import trained_on
 from lmtools.report.collect import Experiment, Sample
 from lmtools.report.measure import SEED, Measured, Result
 from lmtools.report.names import CE, LATTICE, summed
@@ -71,6 +72,7 @@ def provenance(report: Report, *samples: Sample) -> Iterator[str]:
     parts = [
         models and f"model hashes {models}",
         seeds and f"training seeds {seeds}",
+        trained_on(experiment.configs.values()),
         tuned,
         f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}",
         *sacre_test(report),

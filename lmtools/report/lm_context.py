@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from lmtools import __version__
+from lmtools.report.artifacts import trained_on
 from lmtools.report.lm_collect import LmExperiment, sets
 from lmtools.report.lm_models import Model
 
@@ -49,7 +50,9 @@ def made_by(stages: Iterable[Mapping], command: str, hashes: Mapping[str, str], 
     """The line of the recipe's call and the report's `command`, the hash of each model where they are few, and the seeds of `models`."""
     commands = [*[stage["command"] for stage in stages if stage.get("command")][-1:], command]
     known = ", ".join(f"{name} {value[:HASH]}" for name, value in hashes.items()) if len(hashes) <= NAMED else ""
-    facts = filter(None, [known and f"model hashes {known}", seeds(models), f"lmtools {__version__}"])
+    models = list(models)
+    trained = trained_on(model.config for model in models)
+    facts = filter(None, [known and f"model hashes {known}", seeds(models), trained, f"lmtools {__version__}"])
     return f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(facts)}."
 
 

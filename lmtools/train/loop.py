@@ -1,7 +1,7 @@
 """The one training loop, for every model, objective and criterion.
 
 Every random choice is a function of (seed, epoch) or (seed, step): a training that was killed and resumed makes the same weights,
-byte for byte on a CPU, as one that never stopped.
+byte for byte on a CPU of one kind with one number of threads, as one that never stopped.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ from lmtools.checkpoint import (
 )
 from lmtools.corpus import Corpus
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, resolve_precision
+from lmtools.lm import LanguageModel, autocast, machine_facts, resolve_precision
 from lmtools.lock import locked
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
 from lmtools.outputs import SAMPLED
@@ -89,7 +89,7 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
         training = None
         if not found.complete:  # refuses what does not fit before anything is written
             training = world.agree(lambda: Training(settings, *corpora, out, world.device(device), fingerprint, world))
-        world.agree(lambda: make_room(out, settings, corpora[0].subword, found) if world.first else None)
+        world.agree(lambda: make_room(out, settings, corpora[0].subword, found, world.device(device)) if world.first else None)
         return training.run(found) if training else found.progress
 
 
@@ -136,7 +136,7 @@ def inspect(out, fingerprint: str) -> Found:
     return Found(aside=lost) if found.lost and progress.done and not found.rebuilt else found
 
 
-def make_room(out, settings: Settings, subword, found: Found) -> None:
+def make_room(out, settings: Settings, subword, found: Found, device: torch.device) -> None:
     """Make a model directory, or mend it; what is in the way is set aside."""
     if found.aside:
         set_aside(out, found.aside)
@@ -148,7 +148,7 @@ def make_room(out, settings: Settings, subword, found: Found) -> None:
         return
     if found.complete:
         print(f"{out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
-    prepare(out, settings, subword)
+    prepare(out, settings, subword, machine_facts(device))
 
 
 def set_aside(out, why: str) -> None:
