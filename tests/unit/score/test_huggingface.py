@@ -1,5 +1,7 @@
 """Local Hugging Face directories, against transformers' own forward passes; the models are tiny, random and made here."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -122,3 +124,27 @@ def test_masked_models_score_the_words_of_lattices(name, request):
     (scores,) = scorer.log_probs(scorer.prepare(["the queens came"]))
     assert rescored.scores["lm"] == pytest.approx([scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5)
     assert rescored.final_scores["lm"].tolist() == [0]
+
+
+def test_pickled_weights_are_refused(bert, tmp_path):
+    """Even sound ones: a pickle can run code."""
+    directory, model, _ = bert
+    for file in directory.iterdir():
+        if file.suffix != ".safetensors":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(UserError, match="a pickle, which may run code; .* save_pretrained writes model.safetensors"):
+        load_scorer(f"hf:{tmp_path}")
+
+
+def test_code_of_the_directory_is_not_run(bert, tmp_path):
+    """Not even where config.json and the tokenizer ask for it."""
+    for file in bert[0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own:\n    pass\n")
+    tree = json.loads((tmp_path / "config.json").read_text())
+    names = {"AutoConfig": "own.Own", "AutoModelForMaskedLM": "own.Own", "AutoTokenizer": ["own.Own", "own.Own"]}
+    (tmp_path / "config.json").write_text(json.dumps({**tree, "auto_map": names, "model_type": "own"}))
+    with pytest.raises(UserError, match="give a masked or causal"):
+        load_scorer(f"hf:{tmp_path}")
+    assert not (tmp_path / "ran").exists()
