@@ -15,8 +15,8 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
@@ -76,7 +76,6 @@ class Done:
     err: str
     seconds: float
     memory: int = 0  # bytes, the peak
-    words: tuple[str, ...] = field(default=())
 
     @property
     def command(self) -> str:
@@ -113,42 +112,52 @@ def warm() -> None:
             importlib.import_module(module.name)
 
 
-def run(
-    *args,
-    home: Path,
-    seconds: float = PATIENCE,
-    file_size: int | None = None,
-    memory: int | None = None,
-    out=None,
-    log: Path | None = None,
-    **env,
-) -> Done:
-    """Run one verb in a process forked from this one, in `home`; `out` is a file that stands for its standard output.
+class Forked:
+    """A verb in a process forked from this one, in `home`; `out` is a file that stands for its standard output.
 
-    `file_size` and `memory` limit a file's size and the address space, `log` names where its output is kept meanwhile. Whatever it
-    started is killed when `seconds` are over.
+    `file_size` and `memory` limit a file's size and the address space, `log` names where its output is kept meanwhile.
     """
-    args = tuple(map(str, args))
-    log = log or home.parent / f"{home.name}.run"
-    sys.stdout.flush()
-    pipe = None
-    if file_size is not None:  # a limit on files is one on the logs, too
-        pipe, out = os.pipe(), "/dev/null"
-        os.set_blocking(pipe[0], False)
-    begin = time.monotonic()
-    child = os.fork()
-    if not child:
-        become(args, home, log, file_size, memory, out, env, pipe)
-    status, used = waited(child, begin + seconds)
-    logs = [Path(f"{log}.{name}") for name in ("out", "err")]  # not there if it was killed at once
-    said = [path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs]
-    for path in logs:
-        path.unlink(missing_ok=True)
-    if pipe:
-        os.close(pipe[1])
-        with open(pipe[0], "rb") as stream:
-            said[1] = (stream.read() or b"").decode(errors="replace")
-    return Done(args, status, *said, time.monotonic() - begin, used)
+
+    def __init__(
+        self,
+        args: Sequence,
+        home: Path,
+        file_size: int | None = None,
+        memory: int | None = None,
+        out: str | None = None,
+        log: Path | None = None,
+        **env: str,
+    ):
+        self.args = tuple(map(str, args))
+        self.log = log or home.parent / f"{home.name}.run"
+        self.pipe = None
+        sys.stdout.flush()
+        if file_size is not None:  # a limit on files is one on the logs, too
+            self.pipe, out = os.pipe(), "/dev/null"
+            os.set_blocking(self.pipe[0], False)
+        self.begin = time.monotonic()
+        self.child = os.fork()
+        if not self.child:
+            become(self.args, home, self.log, file_size, memory, out, env, self.pipe)
+
+    def done(self, seconds: float = PATIENCE) -> Done:
+        """Wait for its end; whatever it started is killed when `seconds` after its start are over."""
+        status, used = waited(self.child, self.begin + seconds)
+        took = time.monotonic() - self.begin
+        logs = [Path(f"{self.log}.{name}") for name in ("out", "err")]  # not there if it was killed at once
+        said = [path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs]
+        for path in logs:
+            path.unlink(missing_ok=True)
+        if self.pipe:
+            os.close(self.pipe[1])
+            with open(self.pipe[0], "rb") as stream:
+                said[1] = (stream.read() or b"").decode(errors="replace")
+        return Done(self.args, status, *said, took, used)
+
+
+def run(*args, home: Path, seconds: float = PATIENCE, **how) -> Done:
+    """Run one verb to its end; `how` is what Forked takes."""
+    return Forked(args, home, **how).done(seconds)
 
 
 def become(args, home: Path, log: Path, file_size, memory, out, env, pipe) -> None:
@@ -156,6 +165,7 @@ def become(args, home: Path, log: Path, file_size, memory, out, env, pipe) -> No
     status = 1
     try:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.environ.clear()
         os.environ.update(environment(home, **env))
         for number, path in ((1, out or f"{log}.out"), (2, f"{log}.err")):
@@ -372,9 +382,3 @@ def temporaries(home: Path) -> list[str]:
 def drawn(*parts) -> random.Random:
     """A generator that depends on `parts` alone."""
     return random.Random(" ".join(map(str, parts)))
-
-
-def numbered(name: str, count: int | None, many: int, check: Callable[[Path, int], int | None]) -> Iterator[Case]:
-    """`count` cases (`many` where that is None) of one kind."""
-    for number in range(many if count is None else count):
-        yield Case(f"{name}-{number}", lambda home, number=number: check(home, number))

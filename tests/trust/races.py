@@ -6,25 +6,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from trust.common import Case, Done, Wrong, drawn, run, snapshot, sound, succeeded, temporaries
+from trust.common import Case, Done, Forked, Wrong, drawn, run, snapshot, sound, succeeded, temporaries
 from trust.damage import recipe
 from trust.world import listed, take, training, write_lists
 
 
 def together(home: Path, commands: Sequence[tuple], delays: Sequence[float]) -> list[Done]:
     """Run verbs at once, each after its delay."""
-    done: list[Done | None] = [None] * len(commands)
-
-    def one(place: int) -> None:
-        time.sleep(delays[place])
-        done[place] = run(*commands[place], home=home, log=home.parent / f"{home.name}.race{place}")
-
-    threads = [threading.Thread(target=one, args=(place,)) for place in range(len(commands))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return done
+    begin, running = time.monotonic(), {}
+    for place in sorted(range(len(commands)), key=lambda place: delays[place]):
+        time.sleep(max(0.0, begin + delays[place] - time.monotonic()))
+        running[place] = Forked(commands[place], home, log=home.parent / f"{home.name}.race{place}")
+    return [running[place].done() for place in range(len(commands))]
 
 
 def alone(home: Path, make: Callable[[Path], None], command: tuple, out: str) -> dict[str, bytes]:

@@ -91,10 +91,23 @@ def whole(name: str, stop: int) -> tuple[dict[str, bytes], float]:
     home = placed(name)
     begin = time.monotonic()
     process = started(name, home, stop)
-    status = process.wait(LONGEST)
-    if status:
+    if ended(process, LONGEST) != 0:
         raise Wrong("lost", f"egs/{name} does not run: {(home / 'run.out').read_text()[-600:]}")
     return left(home), time.monotonic() - begin
+
+
+def ended(process: subprocess.Popen, seconds: float) -> int | None:
+    """The exit status of a run; None if it was killed, with all that it started, when its time was over."""
+    status = None
+    try:
+        status = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if status is None:  # or this campaign is being stopped
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return status
 
 
 def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
@@ -104,19 +117,14 @@ def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int
     home, done = placed(name), 0
     while True:
         process = started(name, home, stop)
-        status = None
-        delay = rng.uniform(0, seconds) if done < kills else LONGEST
-        try:
-            status = process.wait(delay)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        again = f"{shlex.join(map(str, process.args))} after {done} kills"
+        status = ended(process, rng.uniform(0, seconds) if done < kills else LONGEST)
+        said = (home / "run.out").read_text(errors="replace")
+        if status is None:
             if done >= kills:
-                raise Wrong("hang", f"egs/{name} does not end in {LONGEST} s: {(home / 'run.out').read_text()[-300:]}") from None
+                raise Wrong("hang", f"{again} does not end in {LONGEST} s: {said[-300:]}")
             done += 1
             continue
-        said = (home / "run.out").read_text(errors="replace")
-        again = f"{shlex.join(map(str, process.args))} after {done} kills"
         if "Traceback" in said:
             raise Wrong("traceback", f"{again}: {said[-800:]}")
         if status:

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -65,6 +66,7 @@ def attacked(name: str, case: common.Case, seed: int, keep: bool) -> dict:
 
 def share(names: list[str], options, frontier, queue) -> None:
     """The cases that no other process has begun, in this one; results go into the queue, None at the end."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # so that what a case started is ended
     place = 0
     try:
         for name in names:
@@ -91,13 +93,18 @@ def results(names: list[str], options):
     for process in processes:
         process.start()
     left = options.jobs
-    while left:
-        result = queue.get()
-        left -= result is None
-        if result:
-            yield result
-    for process in processes:
-        process.join()
+    try:
+        while left:
+            result = queue.get()
+            left -= result is None
+            if result:
+                yield result
+    finally:
+        if left:
+            for process in processes:
+                process.terminate()
+        for process in processes:
+            process.join()
 
 
 def command(result: dict, size: str) -> str:
@@ -147,6 +154,7 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     """Attack; 0 if nothing came through."""
     options = parsed()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     names = [name for name in ATTACKS if name in (options.only or ATTACKS) and name not in options.without]
     with contextlib.ExitStack() as stack:
         World.base = Path(options.base or stack.enter_context(tempfile.TemporaryDirectory(prefix="trust.", ignore_cleanup_errors=True)))

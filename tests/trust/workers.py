@@ -8,16 +8,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from trust.common import Case, Started, Wrong, drawn, lmtools, sound
-from trust.world import listed, take, write_lists
+from trust.world import take, write_lists
 
 SECONDS = 20.0  # in which a verb that lost a worker has to say so
 LINGER = 15.0  # in which what is left of a killed verb has to end
 
 
+def long_texts(count: int, seed: int) -> list[str]:
+    """So many distinct texts of about 20 words: verbs start workers only for much work."""
+    from toys import WORDS
+
+    rng = drawn("texts", seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(14, 26))) for _ in range(count)]
+
+
 def score(home: Path) -> tuple:
     """Scoring with two workers."""
     take(home, "lm/causal")
-    write_lists([{**row, "utt": f"{turn}-{row['utt']}"} for turn in range(25) for row in listed(120, turn)], home / "many.jsonl")
+    texts = long_texts(12000, 1)
+    write_lists(
+        [{"utt": f"u{n}", "hyps": [{"text": text} for text in texts[n : n + 10]]} for n in range(0, len(texts), 10)], home / "many.jsonl"
+    )
     return (
         "score",
         "--lm",
@@ -39,10 +50,8 @@ def score(home: Path) -> tuple:
 
 def ppl(home: Path) -> tuple:
     """A perplexity with two workers."""
-    from toys import sentences
-
     take(home, "lm/causal")
-    (home / "t").write_text("\n".join(sentences(12000, 3)) + "\n")
+    (home / "t").write_text("\n".join(long_texts(12000, 3)) + "\n")
     return ("ppl", "--lm", "lm/causal", "--text", "t", "--nj", 2, "--rows", 64, "--cache", "none", "--device", "cpu", "--out", "p.json")
 
 

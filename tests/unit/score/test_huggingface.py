@@ -133,7 +133,7 @@ def test_pickled_weights_are_refused(bert, tmp_path):
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(UserError, match="a pickle, which may run code; .* save_pretrained writes model.safetensors"):
+    with pytest.raises(UserError, match=r"a pickle, which may run code; .* save_pretrained writes model.safetensors"):
         load_scorer(f"hf:{tmp_path}")
 
 
