@@ -39,7 +39,6 @@ OUTCOMES = (
 )
 MARKER = "LMTOOLS_TRUST"  # environment variable by which the processes of one start are found again
 LONGEST_MESSAGE = 2000  # characters
-NOTES = re.compile(r"\bwarning\b|: dropped [0-9]|^rules: |^metric:|^step [0-9]", re.IGNORECASE)  # lines beside a message
 PATIENCE = 60.0  # seconds after which a verb on tiny input hangs
 OVERHEAD = 1.5 * 2**30  # bytes of memory that a verb may take, whatever its input
 SETTINGS = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(REPOSITORY), "TMPDIR": "/tmp"}
@@ -84,8 +83,10 @@ class Done:
 
     @property
     def said(self) -> list[str]:
-        """The lines of standard error without warnings and notes."""
-        return [line for line in self.err.splitlines() if line.strip() and not NOTES.search(line)]
+        """The lines of the message on standard error: from where the verb speaks as such; without warnings and, before it, progress."""
+        lines = [line for line in self.err.splitlines() if line.strip() and not re.search(r"\bwarning\b", line, re.IGNORECASE)]
+        first = next((number for number, line in enumerate(lines) if re.match(r"lmtools [a-z]+: ", line)), 0)
+        return lines[first:]
 
     def wrong(self, outcome: str, detail: str = "") -> Wrong:
         """What is wrong, with the command and the end of what it said."""

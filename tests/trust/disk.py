@@ -205,7 +205,6 @@ OUTPUTS = {
     "convert": ("convert", "test.jsonl", "-"),
     "score": (*score("lm/ngram"), "--out", "-"),
     "ppl": ("ppl", "--lm", "lm/ngram", "--text", "valid.txt", "--cache", "none"),
-    "help": ("--help",),
     "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl"),
     "doctor": ("doctor", "--nbest", "test.jsonl"),
     "info": ("lattice", "info", "lattices"),
