@@ -1,6 +1,7 @@
 # make setup   the environment .venv, with everything that was tested together
 # make demo    trains four language models and rescores real decoder output: egs/librispeech on its mini corpus
 # make test    linters, the floors of the package, all tests
+# make trust   attacks on all of it for about an hour on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
 PIP_FLAGS ?=
@@ -8,7 +9,7 @@ BIN := .venv/bin
 RECIPE := egs/librispeech
 export PYTHONPATH :=
 
-.PHONY: setup demo test clean
+.PHONY: setup demo test trust clean
 
 setup: .venv/.stamp
 
@@ -29,6 +30,9 @@ test: setup
 	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+trust: setup
+	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json
 
 clean:
 	rm -rf .venv *.egg-info egs/*/data egs/*/exp

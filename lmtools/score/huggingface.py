@@ -42,10 +42,14 @@ def pretrained(directory: str, family: Callable, wanted: str):
     if not (Path(directory) / "config.json").is_file():
         cause = "no config.json there" if Path(directory).exists() else "no such directory"
         raise UserError(f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that save_pretrained wrote")
+    if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
+        remedy = "load it where you trust it and save it again: save_pretrained writes model.safetensors"
+        raise UserError(f"hf:{directory}: its weights are a pickle, which may run code; {remedy}")
+    local = {"local_files_only": True, "trust_remote_code": False}
     try:
-        config = transformers.AutoConfig.from_pretrained(directory, local_files_only=True)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, local_files_only=True)
-        model = family(transformers, config).from_pretrained(directory, local_files_only=True, dtype=torch.float32)
+        config = transformers.AutoConfig.from_pretrained(directory, **local)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **local)
+        model = family(transformers, config).from_pretrained(directory, **local, use_safetensors=True, dtype=torch.float32)
     except Exception as error:  # transformers raises whatever its parts raise, for one missing or torn file
         cause = " ".join(str(error).split())[:200]
         raise UserError(f"hf:{directory}: {cause}; give {wanted}") from None

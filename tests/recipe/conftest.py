@@ -105,22 +105,31 @@ def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
                 cut.addfile(member, whole.extractfile(member))
 
 
+def copy_recipe(recipe: str, tree: Path) -> Path:
+    """A repository in `tree` with one recipe, without its mini corpus, and an empty folder `small` for another; the recipe's directory."""
+    source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
+    for folder in ("utils", "conf"):
+        (tree / folder).symlink_to(REPOSITORY / folder)
+    for folder in ("local", "conf"):
+        shutil.copytree(source / folder, copy / folder)
+    shutil.copy(source / "run.sh", copy)
+    (copy / "small").mkdir()
+    return copy
+
+
 @pytest.fixture(scope="session")
 def copied(tmp_path_factory):
-    """A function that makes a repository with one recipe, without its mini corpus, and an empty folder `small` for another."""
+    """A function that makes a repository with one recipe (`copy_recipe`)."""
+    return lambda recipe, name=None: copy_recipe(recipe, tmp_path_factory.mktemp(name or recipe))
 
-    def make(recipe: str, name: str | None = None) -> Path:
-        tree = tmp_path_factory.mktemp(name or recipe)
-        source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
-        for folder in ("utils", "conf"):
-            (tree / folder).symlink_to(REPOSITORY / folder)
-        for folder in ("local", "conf"):
-            shutil.copytree(source / folder, copy / folder)
-        shutil.copy(source / "run.sh", copy)
-        (copy / "small").mkdir()
-        return copy
 
-    return make
+def cut_librispeech(copy: Path) -> None:
+    """A small cut of egs/librispeech's mini corpus in `small`."""
+    for file, count in CUT.items():
+        (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
+    for part in ("dev", "test"):
+        utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
+        cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
 
 
 @pytest.fixture(scope="session")
@@ -129,11 +138,7 @@ def librispeech(copied, shell):
 
     def make(name: str):
         copy = copied("librispeech", name)
-        for file, count in CUT.items():
-            (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
-        for part in ("dev", "test"):
-            utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
-            cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
+        cut_librispeech(copy)
         return Recipe(copy, shell)
 
     return make

@@ -45,10 +45,8 @@ def local(name: str):
     return module
 
 
-@pytest.fixture(scope="module")
-def tree(copied):
-    """A repository with egs/gbw, a small corpus and tiny settings in it."""
-    home = copied("gbw")
+def cut(home: Path) -> None:
+    """A small corpus and tiny settings for the recipe in `home`."""
     text = [line for _, line in read_lines(REPOSITORY / "egs/librispeech/mini/train.txt.xz")]
     for name, count in LINES.items():
         (home / "small" / name).write_text("".join(f"{line}\n" for line in text[:count]))
@@ -59,6 +57,13 @@ def tree(copied):
         tree = {**base, **COMMON, **changes, "output": {"cutoffs": [20, 100]}}
         (home / f"tiny/{name}.yaml").write_text(yaml.safe_dump(tree))
     (home / "tiny/grids/two.yaml").write_text(yaml.safe_dump(GRID))
+
+
+@pytest.fixture(scope="module")
+def tree(copied):
+    """A repository with egs/gbw, a small corpus and tiny settings in it."""
+    home = copied("gbw")
+    cut(home)
     return home
 
 

@@ -1,5 +1,7 @@
 """Local Hugging Face directories, against transformers' own forward passes; the models are tiny, random and made here."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -130,3 +132,27 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
     remedy = "nothing is downloaded; give the local directory that save_pretrained wrote"
     assert capsys.readouterr().err == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"
+
+
+def test_pickled_weights_are_refused(bert, tmp_path):
+    """Even sound ones: a pickle can run code."""
+    directory, model, _ = bert
+    for file in directory.iterdir():
+        if file.suffix != ".safetensors":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"a pickle, which may run code; .* save_pretrained writes model.safetensors"):
+        load_scorer(f"hf:{tmp_path}")
+
+
+def test_code_of_the_directory_is_not_run(bert, tmp_path):
+    """Not even where config.json and the tokenizer ask for it."""
+    for file in bert[0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own:\n    pass\n")
+    tree = json.loads((tmp_path / "config.json").read_text())
+    names = {"AutoConfig": "own.Own", "AutoModelForMaskedLM": "own.Own", "AutoTokenizer": ["own.Own", "own.Own"]}
+    (tmp_path / "config.json").write_text(json.dumps({**tree, "auto_map": names, "model_type": "own"}))
+    with pytest.raises(UserError, match="give a masked or causal"):
+        load_scorer(f"hf:{tmp_path}")
+    assert not (tmp_path / "ran").exists()

@@ -1,0 +1,374 @@
+"""Small files that become large: one line in bounded time and memory, or what is right."""
+
+import contextlib
+import functools
+import gzip
+import io
+import json
+import lzma
+import sqlite3
+import struct
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from trust.common import OVERHEAD, Case, Done, Wrong, run, sound
+from trust.world import World, rescoring, take, training
+
+SECONDS = 60.0
+SPACE = 6 << 30  # bytes of address space beyond which a verb gets no more, so that the machine survives it
+LISTS = (
+    "jsonl",
+    "espnet1",
+    "mlm",
+    "icefall",
+    "moses",
+    "marian",
+    "fairseq",
+    "srilm",
+    "systems",
+    "hyporadise",
+    "whisper",
+    "trn",
+    "ctm",
+    "kaldi-text",
+)
+LATTICES = ("kaldi", "slf", "pocketsphinx", "plf", "openfst", "wcn")
+PAIRS = ("stsb", "glue", "sick", "tsv")
+
+
+@functools.cache
+def zeros(packer: str, size: int = 1 << 30) -> bytes:
+    """So many zero bytes, packed."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1) if packer == "gz" else lzma.open(out, "wb", preset=0) as stream:
+        for _ in range(size >> 20):
+            stream.write(bytes(1 << 20))
+    return out.getvalue()
+
+
+def bounded(done: Done, size: int = 0) -> Done:
+    """`done`, if it ended soundly within its memory."""
+    return sound(done, memory=OVERHEAD + size)
+
+
+def reading(form: str, path: str) -> tuple:
+    """The command that reads a file in that format."""
+    if form in LATTICES:
+        return ("lattice", "info", path, "--from", f"{form}:words=words.txt" if form == "kaldi" else form)
+    if form in PAIRS:
+        return ("sts", "--vectors", "vectors.npz", "--pairs", path, "--format", form, "--out", "o.json")
+    return {
+        "subword": ("subword", "--text", path, "--type", "word", "--out", "o"),
+        "subword-bpe": ("subword", "--text", path, "--type", "bpe", "--vocab-size", "60", "--out", "o"),
+        "corpus": ("corpus", "--text", path, "--subword", "words", "--out", "o.bin"),
+        "ngram": ("ngram", "--text", path, "--order", "2", "--out", "o"),
+        "ppl": ("ppl", "--lm", "lm/ngram", "--text", path, "--cache", "none"),
+        "embed": ("embed", "--lm", "lm/tta", "--text", path, "--cache", "none", "--device", "cpu", "--out", "o.npz"),
+        "wordlist": ("subword", "--model", path, "--out", "o"),
+        "scores": (
+            "rescore",
+            "--nbest",
+            "test.jsonl",
+            "--scores",
+            f"ng={path}",
+            "tta=test.tta.scores",
+            "--weights",
+            "weights.json",
+            "--out",
+            "h",
+        ),
+        "detected": ("convert", path, "o.jsonl"),
+        "doctor": ("doctor", "--nbest", path),
+        "ref": ("convert", "test.jsonl", "o.jsonl", "--ref", path),
+        "arpa": ("score", "--lm", path, "--nbest", "test.jsonl", "--cache", "none", "--out", "s"),
+        "score": ("score", "--lm", "lm/causal", "--nbest", path, "--format", "jsonl", "--cache", "none", "--device", "cpu", "--out", "s"),
+        "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", path),
+    }.get(form, ("convert", path, "o.jsonl", "--from", form))
+
+
+TEXTS = (
+    "subword",
+    "subword-bpe",
+    "corpus",
+    "ngram",
+    "ppl",
+    "embed",
+    "wordlist",
+    "scores",
+    "detected",
+    "doctor",
+    "ref",
+    "arpa",
+    "score",
+    "evaluate",
+)
+NEEDS = ("test.jsonl", "test.tta.scores", "weights.json", "words", "lm/ngram", "lm/tta", "lm/causal", "vectors.npz")
+
+
+def watched(home: Path, args: tuple) -> Done:
+    """Run within bounds of time and memory."""
+    done = run(*args, home=home, seconds=SECONDS, memory=SPACE)
+    if args[0] == "doctor" and done.status == 1 and "Traceback" not in done.err:
+        done.status, done.err = 0, done.err[: 2 << 20]
+    return done
+
+
+def gzipped(home: Path, form: str, packer: str) -> None:
+    """1 GB of zeros, packed to a megabyte."""
+    take(home, *NEEDS)
+    (home / "words.txt").write_text("<eps> 0\n")
+    (home / f"x.{packer}").write_bytes(zeros(packer))
+    bounded(watched(home, reading(form, f"x.{packer}")))
+
+
+def long_line(home: Path, form: str, megabytes: int) -> None:
+    """One line of so many megabytes, of words or of one word."""
+    take(home, *NEEDS)
+    (home / "words.txt").write_text("<eps> 0\n")
+    begin, end = {"jsonl": ('{"utt": "u", "hyps": [{"text": "', '"}]}'), "score": ('{"utt": "u", "hyps": [{"text": "', '"}]}')}.get(
+        form, ("u1 ", "")
+    )
+    with open(home / "x", "w") as stream:
+        stream.write(begin)
+        for _ in range(megabytes):
+            stream.write("king " * (1 << 20 // 5) if form not in ("arpa",) else "x" * (1 << 20))
+        stream.write(f"{end}\n")
+    bounded(watched(home, reading(form, "x")))
+
+
+DEEP = {
+    "list": lambda n: "[" * n,
+    "object": lambda n: '{"a":' * n,
+    "closed": lambda n: "[" * n + "]" * n,
+    "tuple": lambda n: "(" * n,
+}
+
+
+def deep(home: Path, form: str, kind: str, depth: int) -> None:
+    """Brackets in brackets."""
+    take(home, *NEEDS)
+    (home / "x").write_text(DEEP[kind](depth) + "\n")
+    if form == "weights":
+        args = (*rescoring("test")[:-4], "--weights", "x", "--out", "h")
+        take(home, "test.ngram.scores")
+    elif form == "header":
+        (home / "x").write_text(f"# lmtools-scores {DEEP[kind](depth)}\n")
+        args = reading("scores", "x")
+    elif form == "jsonl-inside":
+        (home / "x").write_text(f'{{"utt": "u", "hyps": [{{"text": "a", "extra": {DEEP[kind](depth)}}}]}}\n')
+        args = reading("jsonl", "x")
+    else:
+        args = reading(form, "x")
+    bounded(watched(home, args))
+
+
+YAML = {
+    "deep-list": lambda: "arch: " + "[" * 20000,
+    "deep-map": lambda: "arch: " + "{a: " * 20000,
+    "closed": lambda: "arch: " + "[" * 3000 + "]" * 3000,
+    "laughs": lambda: "".join(f"a{n}: &a{n} [{', '.join(['*a' + str(n - 1)] * 9 if n else ['lol'] * 9)}]\n" for n in range(10)),
+    "merge": lambda: "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], y{n}: 1}}\n" for n in range(1, 9)),
+    "self": lambda: "arch: &a [*a]",
+    "long": lambda: "arch: " + "x" * (30 << 20),
+    "number": lambda: "steps: " + "9" * 100000,
+    "indent": lambda: indented(),
+    "float": lambda: "steps: 1e999999999",
+    "sexagesimal": lambda: "steps: " + "1:" * 20000 + "1",
+}
+
+
+def indented() -> str:
+    """Mappings in mappings, a line each."""
+    return "".join(f"{' ' * n}a:\n" for n in range(3000))
+
+
+def yaml(home: Path, name: str, where: str) -> None:
+    """A YAML file that is deep or multiplies itself."""
+    take(home, *NEEDS, "train.bin", "valid.bin", "train.txt")
+    targets = {
+        "conf": (
+            "own.yaml",
+            ("train", "--conf", "own.yaml", "--train", "train.bin", "--valid", "valid.bin", "--out", "run", "--device", "cpu", "steps=1"),
+        ),
+        "model": ("lm/causal/config.yaml", reading("score", "test.jsonl")),
+        "normaliser": ("words/normaliser.yaml", ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b")),
+    }
+    file, args = targets[where]
+    (home / file).write_text(YAML[name]() + "\n")
+    bounded(watched(home, args))
+
+
+ARPA = "\\data\\\nngram 1={count}\n\n\\1-grams:\n-1 <unk>\n-1 <s> 0\n-1 </s>\n-1 the\n\n\\end\\\n"
+
+
+def claims(home: Path, name: str) -> None:
+    """Headers that claim more than there is."""
+    take(home, *NEEDS, "train.bin", "valid.bin", "test.ngram.scores", "pairs.tsv")
+    (home / "words.txt").write_text("<eps> 0\na 1\n")
+    weights = "lm/causal/model.safetensors"
+    scoring = reading("score", "test.jsonl")
+    vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o.json")
+    train = training("tta", "run")
+    shape = b'{"x": {"dtype": "F32", "shape": [1099511627776, 1024], "data_offsets": [0, 4503599627370496]}}'
+    tall = 1 << 40
+    made: dict[str, tuple[str, bytes | Callable[[], bytes], tuple]] = {
+        "arpa-count": ("x.arpa", ARPA.format(count=10**15).encode(), reading("arpa", "x.arpa")),
+        "arpa-digits": ("x.arpa", ARPA.format(count="9" * 5000).encode(), reading("arpa", "x.arpa")),
+        "arpa-orders": ("x.arpa", ("\\data\\\n" + "".join(f"ngram {n}=1\n" for n in range(1, 100000))).encode(), reading("arpa", "x.arpa")),
+        "arpa-negative": ("x.arpa", ARPA.format(count=-1).encode(), reading("arpa", "x.arpa")),
+        "safetensors-header": (weights, struct.pack("<Q", 1 << 50) + b"{}", scoring),
+        "safetensors-shape": (weights, struct.pack("<Q", len(shape)) + shape, scoring),
+        "safetensors-deep": (weights, struct.pack("<Q", 1 << 20) + b"[" * (1 << 20), scoring),
+        "npz-shape": ("vectors.npz", lambda: npz(npy(f"({tall}, 1024)")), vectors),
+        "npz-zeros": ("vectors.npz", lambda: npz(npy("(268435456,)") + bytes(1 << 30)), vectors),
+        "npz-header": ("vectors.npz", lambda: npz(b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1)), vectors),
+        "kaldi-count": ("nb/acwt", b"u1-1 \0B\x04\xff\xff\xff\x7f", ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest")),
+        "kaldi-list": ("nb/ali", b"u1-1 \0B\x04\xff\xff\xff\x7f", ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest")),
+        "kaldi-lattice": ("x.lat", b"u1 \0B" + struct.pack("<ii", 2125659606, 0x7FFFFFFF) + b"vector", reading("kaldi", "x.lat")),
+        "slf-states": (
+            "x.slf",
+            b"VERSION=1.0\nN=1000000000 L=1000000000\nI=0\nI=999999999\nJ=0 S=0 E=999999999 W=a\n",
+            reading("slf", "x.slf"),
+        ),
+        "openfst-states": ("x.fst", b"0 999999999 a a 0.5\n999999999\n", reading("openfst", "x.fst")),
+        "openfst-digits": ("x.fst", b"0 " + b"9" * 5000 + b" a a 0.5\n", reading("openfst", "x.fst")),
+        "pocketsphinx-nodes": ("x.lat", b"Frames 999999999\nNodes 999999999\n0 <s> 0 3 3\n", reading("pocketsphinx", "x.lat")),
+        "wcn-slots": ("x.wcn", b"a:999999999:1\n", reading("wcn", "x.wcn")),
+        "plf-distance": ("x.plf", b"((('a', -0.7, 999999999),),)\n", reading("plf", "x.plf")),
+        "scores-rank": ("x.scores", b'# lmtools-scores {"lm": "x"}\nu001#999999999\t-7.5\t4\n', reading("scores", "x.scores")),
+        "scores-digits": ("x.scores", b'# lmtools-scores {"lm": "x"}\nu001#1\t-' + b"9" * 100000 + b"\t4\n", reading("scores", "x.scores")),
+        "moses-numbers": ("x", b"0 ||| a ||| d: 0 ||| -1\n999999999 ||| a ||| d: 0 ||| -1\n", reading("moses", "x")),
+        "fairseq-numbers": ("x", b"H-0\t-0.4\ta\nH-999999999999\t-0.4\ta\n", reading("fairseq", "x")),
+        "wordlist-ids": ("x", b"a 0\nb 999999999999\n", reading("wordlist", "x")),
+        "corpus-cut": ("train.bin", lambda: (home / "train.bin").read_bytes()[:3000], train),
+        "corpus-header": (
+            "train.bin",
+            lambda: (home / "train.bin").read_bytes()[:8] + b"\xff" * 8 + (home / "train.bin").read_bytes()[16:],
+            train,
+        ),
+        "json-number": ("x", b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": ' + b"9" * 200000 + b"}}]}\n", reading("jsonl", "x")),
+        "json-exponent": ("x", b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": 1e999999999}}]}\n', reading("jsonl", "x")),
+        "many-hypotheses": ("x", lambda: many(), ("mbr", "--nbest", "x", "--out", "o")),
+    }
+    file, data, args = made[name]
+    if file.startswith("nb/"):
+        (home / "nb").mkdir()
+        for other, text in {"words_text": "u1-1 a\n", "acwt": "u1-1 1\n", "lmwt.nolm": "u1-1 1\n"}.items():
+            (home / "nb" / other).write_text(text)
+    (home / file).write_bytes(data() if callable(data) else data)
+    bounded(watched(home, args))
+
+
+CLAIMS = (
+    *("arpa-count", "arpa-digits", "arpa-orders", "arpa-negative", "safetensors-header", "safetensors-shape", "safetensors-deep"),
+    *(
+        "npz-shape",
+        "npz-zeros",
+        "npz-header",
+        "kaldi-count",
+        "kaldi-list",
+        "kaldi-lattice",
+        "slf-states",
+        "openfst-states",
+        "openfst-digits",
+    ),
+    *(
+        "pocketsphinx-nodes",
+        "wcn-slots",
+        "plf-distance",
+        "scores-rank",
+        "scores-digits",
+        "moses-numbers",
+        "fairseq-numbers",
+        "wordlist-ids",
+    ),
+    *("corpus-cut", "corpus-header", "json-number", "json-exponent", "many-hypotheses"),
+)
+
+
+def npy(shape: str) -> bytes:
+    """The header of an array of that shape."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def npz(member: bytes) -> bytes:
+    """An archive of vectors whose array is `member`."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(World.get() / "vectors.npz") as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, member if name == "vectors.npy" else old.read(name))
+    return out.getvalue()
+
+
+def many() -> bytes:
+    """A list of 3,000 hypotheses of 40 words."""
+    hyps = [{"text": " ".join(f"w{(n * k) % 97}" for k in range(1, 41)), "scores": {"am": -n}} for n in range(3000)]
+    return (json.dumps({"utt": "u", "ref": "w1", "hyps": hyps}) + "\n").encode()
+
+
+def cache(home: Path, name: str) -> None:
+    """A cache that is a database of another kind, or one that works without end."""
+    take(home, *NEEDS)
+    (home / "kept").mkdir()
+    file = home / "kept/scores.sqlite"
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT"
+    script = {
+        "view": f"CREATE VIEW score AS {endless} zeroblob(x) AS key, 1.0 AS log_prob FROM c",
+        "trigger": "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); CREATE TRIGGER t AFTER INSERT ON score BEGIN "
+        "INSERT INTO score SELECT randomblob(1000000), 1 FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3), score; END",
+        "columns": "CREATE TABLE score (a, b, c)",
+        "text": "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); INSERT INTO score VALUES ('x', 'y')",
+        "version": "PRAGMA user_version = 999; PRAGMA page_size = 512; CREATE TABLE other (x)",
+    }
+    if name == "zeros":
+        file.write_bytes(bytes(1 << 20))
+    elif name == "directory":
+        file.mkdir()
+    else:
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            connection.executescript(script[name])
+    args = ("score", "--lm", "lm/causal", "--nbest", "test.jsonl", "--cache", "kept", "--device", "cpu", "--out", "s")
+    done = bounded(watched(home, args))
+    if file.is_file() and file.stat().st_size > 1 << 28:
+        raise done.wrong("memory", f"the cache grew to {file.stat().st_size} bytes")
+    if done.status == 0 and (home / "s").read_bytes() != (World.get() / "test.causal.scores").read_bytes():
+        raise Wrong("silent change", f"a cache with a hostile {name} gives other scores")
+
+
+def cases(size: str, seed: int) -> Iterator[Case]:
+    """Each bomb for each reader; a handful in the short campaign."""
+    every: list[Case] = []
+    for form in (*LISTS, *LATTICES, *PAIRS, *TEXTS):
+        for packer in ("gz", "xz") if size == "long" else ("gz",):
+            every.append(Case(f"zeros-{packer}-{form}", lambda home, f=form, p=packer: gzipped(home, f, p)))
+        every.append(Case(f"line-{form}", lambda home, f=form: long_line(home, f, 200)))
+    for form in ("jsonl", "jsonl-inside", "whisper", "espnet1", "hyporadise", "mlm", "weights", "header", "plf", "detected"):
+        for kind in DEEP:
+            for depth in (2000, 3_000_000):
+                every.append(Case(f"deep-{form}-{kind}-{depth}", lambda home, f=form, k=kind, d=depth: deep(home, f, k, d)))
+    for name in YAML:
+        for where in ("conf", "model", "normaliser"):
+            every.append(Case(f"yaml-{name}-{where}", lambda home, n=name, w=where: yaml(home, n, w)))
+    every += [Case(f"claims-{name}", lambda home, n=name: claims(home, n)) for name in CLAIMS]
+    every += [
+        Case(f"cache-{n}", lambda home, n=n: cache(home, n))
+        for n in ("view", "trigger", "columns", "text", "version", "zeros", "directory")
+    ]
+    yield from (case for case in every if size != "short" or case.name in SHORT)
+
+
+SHORT = {
+    "zeros-gz-slf",
+    "line-score",
+    "deep-weights-list-2000",
+    "deep-jsonl-inside-list-3000000",
+    "yaml-deep-list-conf",
+    "yaml-laughs-conf",
+    "claims-arpa-count",
+    "claims-safetensors-header",
+    "claims-npz-shape",
+    "cache-view",
+    "cache-text",
+}

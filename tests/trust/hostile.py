@@ -1,0 +1,634 @@
+"""Data, names and archives that act: nothing of them is executed, nothing is written outside, and what is wrong is said in one line."""
+
+import contextlib
+import html.parser
+import io
+import json
+import os
+import pickle
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from trust.common import REPOSITORY, Case, Done, Skipped, Wrong, environment, lmtools, run, snapshot, sound, succeeded
+from trust.damage import recipe
+from trust.world import take, training, write_lists
+
+CANARY = "canary"  # the file that a hostile command makes
+RUN = f"touch {CANARY}"
+
+
+@contextlib.contextmanager
+def guarded(home: Path) -> Iterator[Path]:
+    """A directory `outside` beside `home`; Wrong if something is executed, or changes outside `home`, while the block runs."""
+    outside = home.parent / "outside"
+    (outside / "folder").mkdir(parents=True)
+    (outside / "kept").write_text("kept\n")
+    (outside / "folder/kept").write_text("kept too\n")
+    before = snapshot(outside), {p.name for p in home.parent.iterdir()}
+    yield outside
+    now = {p.name for p in home.parent.iterdir() if not p.name.startswith(f"{home.name}.")}
+    if found := [str(p) for p in home.parent.rglob(f"{CANARY}*")]:
+        raise Wrong("executed", f"{found[0]} was made")
+    if (snapshot(outside), now) != before:
+        raise Wrong("written outside", f"{sorted(now ^ before[1])} {[n for n in before[0] if snapshot(outside).get(n) != before[0][n]]}")
+
+
+class Bomb:
+    """What makes the canary when it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, (RUN,)
+
+
+# Kaldi directories
+
+
+def kaldi_directory(home: Path) -> Path:
+    """N-best archives of Kaldi's."""
+    folder = home / "nbest"
+    folder.mkdir()
+    (folder / "words_text").write_text("u1-1 the king\nu1-2 a king\n")
+    (folder / "acwt").write_text("u1-1 3.5\nu1-2 4\n")
+    (folder / "lmwt.nolm").write_text("u1-1 1\nu1-2 2\n")
+    return folder
+
+
+def scp(name: str) -> Callable[[Path], None]:
+    """One of the archives is a script file with a command."""
+
+    def make(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        value = "the king" if name == "words_text" else "3"
+        (folder / f"{name}.scp").write_text(f"u1-1 {RUN}; echo {value} |\nu1-2 {RUN}; echo {value} |\n")
+
+    return make
+
+
+def named(name: str) -> Callable[[Path], None]:
+    """A file of that name, which says something to a shell."""
+
+    def make(folder: Path) -> None:
+        (folder / name).write_text("u1-1 3\nu1-2 4\n")
+
+    return make
+
+
+def linked(name: str) -> Callable[[Path], None]:
+    """One of the archives is a script file that names `name`."""
+
+    def make(folder: Path) -> None:
+        (folder / "acwt").unlink()
+        (folder / "acwt.scp").write_text(f"u1-1 {name}\nu1-2 {name}\n")
+
+    return make
+
+
+KALDI = {
+    **{f"scp-{name}": scp(name) for name in ("acwt", "words_text", "lmwt.nolm")},
+    "name-pipe": named(f"lmwt.x;{RUN};|"),
+    "name-pipe-space": named(f"lmwt.x; {RUN} |"),
+    "name-substitution": named(f"lmwt.$({RUN})|"),
+    "name-backquotes": named(f"lmwt.`{RUN}`|"),
+    "name-newline": named(f"lmwt.a\n{RUN}\n|"),
+    "name-ark": named(f"ark:{RUN}|"),
+    "name-suffix": named(f"lmwt.x;{RUN};|.scp"),
+    "scp-ark": linked(f"ark:{RUN} |"),
+    "scp-substitution": linked(f"$({RUN})"),
+    "scp-stdin": linked("-"),
+    "scp-dashes": linked("--help"),
+}
+READERS = {
+    "convert": ("convert", "nbest", "out.jsonl"),
+    "doctor": ("doctor", "--nbest", "nbest"),
+    "score": ("score", "--lm", "lm/ngram", "--nbest", "nbest", "--cache", "none", "--out", "s"),
+    "mbr": ("mbr", "--nbest", "nbest", "--out", "s"),
+    "tune": ("tune", "--nbest", "nbest", "--out", "w"),
+    "evaluate": ("evaluate", "--ref", "ref", "--hyp", "nbest"),
+}
+
+
+def kaldi(home: Path, make: Callable, verb: str) -> None:
+    """A verb that recognises the directory by itself."""
+    take(home, "lm/ngram")
+    (home / "ref").write_text("u1 the king\n")
+    make(kaldi_directory(home))
+    with guarded(home):
+        done = run(*READERS[verb], home=home)
+    if verb == "doctor":  # its findings are lines, its status 1 is one of them
+        done.err = "" if done.status == 1 and "Traceback" not in done.err else done.err
+        done.status = 0 if done.status == 1 else done.status
+    sound(done)
+
+
+def lattice_directory(home: Path, name: str) -> None:
+    """A directory of lattices of which one has a hostile name."""
+    take(home, "lattices")
+    first = sorted((home / "lattices").iterdir())[0]
+    first.rename(first.with_name(name))
+    with guarded(home):
+        for args in (
+            ("lattice", "info", "lattices"),
+            ("lattice", "nbest", "lattices", "--out", "o.jsonl"),
+            ("convert", "lattices", "new", "--to", "slf"),
+        ):
+            sound(run(*args, home=home))
+
+
+def list_directory(home: Path, name: str, form: str) -> None:
+    """A directory with a file an utterance or a system, one of hostile name."""
+    (home / "d").mkdir()
+    for file in ("plain", name):
+        (home / "d" / file).write_text("-3.5 -1.5 2 the king\n-4 -1 2 a king\n" if form == "srilm" else "the king\na king\n")
+    with guarded(home):
+        sound(run("convert", "d", "o.jsonl", "--from", form, home=home))
+        sound(run("convert", "d", "o.jsonl", home=home))
+
+
+NAMES = {
+    "pipe": f"x;{RUN};|",
+    "substitution": f"$({RUN})",
+    "backquotes": f"`{RUN}`",
+    "newline": f"a\n{RUN}\nb",
+    "quotes": f"'\"; {RUN}; '\"",
+    "dashes": "--out",
+    "ark": f"ark:{RUN} |",
+    "escape": "\x1b]0;x\x07\x1b[31mred",
+    "html": "<img src=x onerror=alert(1)>",
+    "blank": " ",
+    "surrogate": "\udcff",
+}
+
+
+# Names of files that are typed, but mean nothing else
+
+
+def typed(home: Path, name: str) -> None:
+    """A file of hostile name, given by its path as a verb's input and output."""
+    take(home, "test.jsonl")
+    file = f"./{name}.jsonl"
+    (home / "test.jsonl").rename(home / file)
+    with guarded(home):
+        done = sound(run("convert", file, f"{file}.out.jsonl", home=home))
+        if done.status == 0 and not os.path.exists(home / f"{file}.out.jsonl"):
+            raise done.wrong("lost", "no output under the name given")
+        sound(run("convert", file + ".missing", "out.jsonl", home=home))
+
+
+# Ids and words
+
+
+WORDS = {
+    "html": "<script>alert(1)</script>",
+    "attribute": "\"onmouseover='alert(1)'",
+    "end": "</td></table></html><b>",
+    "shell": f"$({RUN})",
+    "backquotes": f"`{RUN}`",
+    "semicolon": f"x;{RUN};",
+    "escape": "\x1b[2J\x1b]0;title\x07",
+    "right-to-left": "\u202egnp.exe",
+    "up": "../../outside/x",
+    "absolute": "/outside/x",
+    "dots": "..",
+    "null": "a\x00b",
+    "dashes": "--out=x",
+    "long": "x" * 5000,
+    "markdown": "|`x`|[a](javascript:alert(1))",
+    "json": '"},{"utt":"x"',
+}
+WRITERS = ("jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "mlm", "icefall")
+
+
+def speaking(home: Path, where: str, word: str) -> None:
+    """Lists with that word as an utterance's id or in its texts, through rescoring, every writer and the report."""
+    utt, text = (word, "the king") if where == "id" else ("u1", f"the {word} king")
+    rows = [
+        {"utt": u, "ref": text, "hyps": [{"text": text, "scores": {"am": -1.0}}, {"text": "a king", "scores": {"am": -2.0}}]}
+        for u in (utt, "u2")
+    ]
+    for part in ("dev", "test"):
+        (home / f"data/{part}").mkdir(parents=True)
+        write_lists(rows, home / f"data/{part}/nbest.jsonl")
+    lists = {part: f"data/{part}/nbest.jsonl" for part in ("dev", "test")}
+    with guarded(home):
+        for form in WRITERS:
+            quiet(sound(run("convert", lists["dev"], f"out/{form}", "--to", form, home=home)))
+        weights = "exp/tune/first-pass/weights.json"
+        done = quiet(sound(run("tune", "--nbest", lists["dev"], "--out", weights, home=home)))
+        if done.status:
+            return
+        for part in lists:
+            done = quiet(
+                sound(
+                    run("rescore", "--nbest", lists[part], "--weights", weights, "--out", f"exp/rescore/first-pass/{part}.txt", home=home)
+                )
+            )
+        if done.status == 0:
+            quiet(sound(run("report", "exp", "--nbest", *lists.values(), home=home)))
+    page = home / "exp/report/index.html"
+    if page.exists() and (found := Acting().of(page.read_text())):
+        raise Wrong("executed", f"the page acts: {found[0]}")
+
+
+class Acting(html.parser.HTMLParser):
+    """What of a page would run the `alert` of the hostile words."""
+
+    def __init__(self):
+        super().__init__()
+        self.found: list[str] = []
+
+    def of(self, page: str) -> list[str]:
+        """Elements and attributes that act."""
+        self.feed(page)
+        return self.found
+
+    def handle_starttag(self, tag, attrs):
+        self.found += [
+            f"{tag} {key}={value}" for key, value in attrs if "alert(" in (value or "") and (key[:2] == "on" or "script:" in value)
+        ]
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and data.strip() == "alert(1)":
+            self.found.append(f"script {data}")
+
+
+def quiet(done: Done) -> Done:
+    """`done`, if it sends nothing to the terminal that a terminal obeys."""
+    if found := re.search(r"[\x00-\x08\x0b-\x1f\x7f]", re.sub(r"\r(?=[^\n]*[|%])", "", done.err + done.out)):
+        raise done.wrong("executed", f"a control character reaches the terminal: {found[0]!r}")
+    return done
+
+
+# Configuration and models that are programs
+
+
+YAML = {
+    "apply": f"!!python/object/apply:os.system ['{RUN}']",
+    "new": f"!!python/object/new:os.system ['{RUN}']",
+    "module": "!!python/module:antigravity",
+    "name": "!!python/name:os.system",
+}
+
+
+def yaml(home: Path, tag: str, where: str) -> None:
+    """A YAML file of the project's with a tag that makes Python objects."""
+    take(home, "lm/tta", "lm/ngram", "test.jsonl", "train.bin", "valid.bin", "train.txt", "words")
+    targets = {
+        "model": ("lm/tta/config.yaml", score("lm/tta")),
+        "ngram": ("lm/ngram/config.yaml", score("lm/ngram")),
+        "normaliser": ("words/normaliser.yaml", ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b")),
+        "conf": ("own.yaml", ("train", "--conf", "own.yaml", "--train", "train.bin", "--valid", "valid.bin", "--out", "run")),
+        "option": ("own.yaml", (*training("tta", "run"), f"arch.dim={YAML[tag]}")),
+    }
+    file, args = targets[where]
+    old = (home / file).read_text() if (home / file).exists() else ""
+    (home / file).write_text(f"extra: {YAML[tag]}\n{old}")
+    if where == "option":
+        (home / file).unlink()
+    with guarded(home):
+        sound(run(*args, home=home))
+
+
+def score(lm: str) -> tuple:
+    """Score the test set."""
+    return ("score", "--lm", lm, "--nbest", "test.jsonl", "--cache", "none", "--device", "cpu", "--out", "s")
+
+
+def pickled(home: Path, where: str) -> None:
+    """A pickle under the name of an artifact."""
+    import numpy as np
+    import torch
+
+    take(home, "lm/tta", "test.jsonl", "train.bin", "valid.bin", "train.txt", "bpe", "vectors.npz", "pairs.tsv")
+    vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o")
+    targets = {
+        "weights": ("lm/tta/model.safetensors", score("lm/tta")),
+        "weights-torch": ("lm/tta/model.safetensors", score("lm/tta")),
+        "checkpoint": ("lm/tta/checkpoint.safetensors", training("tta", "lm/tta")),
+        "corpus": ("train.bin", training("tta", "run")),
+        "subword": ("bpe/bpe.model", ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b")),
+        "ngram-binary": ("lm.bin", score("lm.bin")),
+        "arpa": ("lm.arpa", score("lm.arpa")),
+        "vectors": ("vectors.npz", vectors),
+        "vectors-objects": ("vectors.npz", vectors),
+        "vectors-member": ("vectors.npz", vectors),
+        "lists": ("test.jsonl", ("convert", "test.jsonl", "o.jsonl")),
+        "vectors-npy": ("x.npy", ("convert", "x.npy", "o.jsonl")),
+    }
+    file, args = targets[where]
+    data = io.BytesIO()
+    if where == "weights-torch":
+        torch.save({"x": Bomb()}, data)
+    elif where == "vectors-objects":
+        np.savez(data, **{**np.load(home / "vectors.npz"), "texts": np.array([Bomb(), Bomb()], dtype=object)})
+    elif where == "vectors-member":
+        with zipfile.ZipFile(data, "w") as archive:
+            archive.writestr("vectors.npy", pickle.dumps(Bomb()))
+            archive.writestr("texts.npy", pickle.dumps(Bomb()))
+    elif where == "vectors-npy":
+        np.save(data, np.array([Bomb()], dtype=object))
+    else:
+        data.write(pickle.dumps(Bomb()))
+    if where == "subword":
+        file = str(next(p for p in (home / "bpe").rglob("*.model")).relative_to(home))
+    (home / file).write_bytes(data.getvalue())
+    with guarded(home):
+        done = run(*args, home=home)
+    sound(done)
+    if done.status == 0 and where != "checkpoint":
+        raise done.wrong("accepted")
+
+
+CODE = f"import os\nos.system('{RUN}')\nclass Thing:\n    pass\n"
+
+
+def huggingface(home: Path, where: str) -> None:
+    """A Hugging Face directory with pickled weights, or with code of its own."""
+    try:
+        import torch
+        from transformers import BertConfig, BertForMaskedLM
+    except ImportError:
+        raise Skipped("transformers is not installed") from None
+    folder = home / "hf"
+    config = BertConfig(
+        vocab_size=30, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, max_position_embeddings=16
+    )
+    model = BertForMaskedLM(config)
+    model.save_pretrained(folder)
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *["the", "a", "king", "queen", "city", "went", "came", "to", "of", "and", "great", "river", "stone", "house"],
+    ]
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16}))
+    take(home, "test.jsonl")
+    args = ("score", "--lm", "hf:hf", "--nbest", "test.jsonl", "--cache", "none", "--device", "cpu", "--out", "s")
+    weights = folder / "model.safetensors"
+    if where == "sound":
+        with guarded(home):
+            succeeded(run(*args, home=home))
+        return
+    if where.startswith("pickle"):
+        weights.unlink()
+        if where == "pickle":
+            (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"x": Bomb()}))
+        elif where == "pickle-torch":
+            torch.save({"x": Bomb()}, folder / "pytorch_model.bin")
+        else:  # sound pickled weights: only an explicit wish loads a pickle
+            torch.save(model.state_dict(), folder / "pytorch_model.bin")
+    else:
+        (folder / "hostile.py").write_text(CODE)
+        tree = json.loads((folder / "config.json").read_text())
+        tree["auto_map"] = {
+            "AutoConfig": "hostile.Thing",
+            "AutoModelForMaskedLM": "hostile.Thing",
+            "AutoTokenizer": ["hostile.Thing", "hostile.Thing"],
+        }
+        if where == "code-unknown":
+            tree["model_type"] = "hostile"
+        (folder / "config.json").write_text(json.dumps(tree))
+        if where == "code-tokenizer":
+            map_ = {"tokenizer_class": "Thing", "auto_map": {"AutoTokenizer": ["hostile.Thing", "hostile.Thing"]}, "model_max_length": 16}
+            (folder / "tokenizer_config.json").write_text(json.dumps(map_))
+    with guarded(home):
+        done = run(*args, home=home, HF_HOME=str(home / "hfhome"))
+    sound(done)
+    if done.status == 0 and where.startswith("pickle"):
+        raise done.wrong("accepted", "pickled weights are loaded without being asked for")
+
+
+# Archives that are unpacked
+
+
+MEMBERS = {
+    "up": "../outside/written",
+    "far-up": "../../outside/written",
+    "absolute": "/tmp/lmtools-trust-canary",
+    "dots": "..",
+    "dot": ".",
+    "inside-up": "dev/../../../outside/written",
+    "link": "link",
+    "hard-link": "hard",
+    "device": "device",
+    "through-link": "link/written",
+    "newline": "a\nb.slf",
+    "empty": "",
+}
+
+
+def archive(home: Path, name: str) -> None:
+    """The lattices of a mini corpus with a member of hostile name or kind, or cut off."""
+    (home / "mini").mkdir()
+    for file in ("train.txt", "valid.txt", "dev.nbest.jsonl", "test.nbest.jsonl"):
+        (home / "mini" / file).write_text("x\n")
+    with guarded(home) as outside:
+        for part in ("dev", "test"):
+            with tarfile.open(home / f"mini/{part}.lattices.tar.xz", "w:xz") as packed:
+                for member in members(name, outside):
+                    packed.addfile(member, io.BytesIO(b"x" * member.size))
+        if name == "truncated":
+            whole = (home / "mini/dev.lattices.tar.xz").read_bytes()
+            (home / "mini/dev.lattices.tar.xz").write_bytes(whole[: len(whole) // 2])
+        script = REPOSITORY / "egs/librispeech/local/get_mini.py"
+        command = [sys.executable, str(script), "mini", "out"]
+        begin = time.monotonic()
+        try:
+            ended = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=60, env=environment(home), check=False)
+        except subprocess.TimeoutExpired:
+            raise Wrong("hang", shlex.join(command)) from None
+        if Path("/tmp/lmtools-trust-canary").exists():
+            os.unlink("/tmp/lmtools-trust-canary")
+            raise Wrong("written outside", "/tmp/lmtools-trust-canary")
+    done = Done(("get_mini.py", "mini", "out"), ended.returncode, ended.stdout, ended.stderr, time.monotonic() - begin)
+    sound(done)
+    if name == "truncated" and done.status == 0:
+        raise done.wrong("accepted")
+    if links := [str(p) for p in (home / "out").rglob("*") if p.is_symlink()]:
+        raise Wrong("written outside", f"links were unpacked: {links}")
+
+
+def members(name: str, outside: Path) -> Iterator[tarfile.TarInfo]:
+    """A good member and the hostile one."""
+    good = tarfile.TarInfo("good.slf")
+    good.size = 5
+    yield good
+    if name == "truncated":
+        for number in range(50):
+            member = tarfile.TarInfo(f"m{number}")
+            member.size = 2000
+            yield member
+        return
+    if name in ("link", "through-link", "hard-link"):
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = (
+            (tarfile.LNKTYPE if name == "hard-link" else tarfile.SYMTYPE),
+            str(outside / ("kept" if name == "hard-link" else "folder")),
+        )
+        yield link
+    if name == "device":
+        device = tarfile.TarInfo("device")
+        device.type = tarfile.FIFOTYPE
+        yield device
+    if name not in ("link", "hard-link", "device"):
+        member = tarfile.TarInfo(MEMBERS[name])
+        member.size = 3
+        yield member
+
+
+# Links at predictable names
+
+
+LINKS = {
+    "lock": "exp/.lock",
+    "manifest": "exp/stages/.1.json.tmp",
+    "hashes": "exp/stages/.hashes.json.tmp",
+    "manifest-tmp": "exp/stages/1.json.tmp",
+    "options": "exp/stages/.2.json.tmp",
+}
+
+
+def link(home: Path, name: str) -> None:
+    """A recipe's directory with a link out of it at a name that the recipe uses."""
+    start = recipe(home)
+    with guarded(home) as outside:
+        (home / LINKS[name]).parent.mkdir(parents=True)
+        (home / LINKS[name]).symlink_to(outside / "kept")
+        done = start()
+    if "Traceback" in done.err:
+        raise done.wrong("traceback")
+
+
+def predictable(home: Path) -> None:
+    """No name that a recipe leaves or uses on its way is written through a link: every file of a run, replaced by one."""
+    start = recipe(home)
+    start()
+    names = [str(p.relative_to(home)) for p in (home / "exp/stages").iterdir()]
+    with guarded(home) as outside:
+        for name in names:
+            (home / name).unlink()
+            (home / name).symlink_to(outside / "kept")
+        done = start()
+    if "Traceback" in done.err:
+        raise done.wrong("traceback")
+
+
+def leftovers(home: Path) -> None:
+    """Links with the names of what killed writers leave: whoever sweeps them leaves what they point to."""
+    take(home, "test.jsonl")
+    with guarded(home) as outside:
+        (home / ".out.jsonl.abc.tmp.jsonl").symlink_to(outside / "kept")
+        (home / ".out.jsonl.abc.tmp").symlink_to(outside / "folder")
+        (home / ".words.abc.tmp").symlink_to(outside / "folder")
+        (home / ".words.abc.tmp.old").symlink_to(outside / "folder")
+        take(home, "train.txt")
+        succeeded(run("convert", "test.jsonl", "out.jsonl", home=home))
+        succeeded(run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home))
+        succeeded(run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home))
+
+
+def options(home: Path, value: str) -> None:
+    """Options of a recipe that say something to a shell."""
+    start = recipe(home)
+    with guarded(home):
+        for args in (("--expdir", value), (f"--expdir={value}", "--skip-done", "true"), ("--stage", value), (f"--{value}", "x")):
+            done = start(*args)
+            if "Traceback" in done.err:
+                raise done.wrong("traceback")
+
+
+def traced(home: Path) -> None:
+    """What a verb does with a hostile directory, seen from the kernel: no program starts, no file outside is opened for writing."""
+    if not shutil.which("strace"):
+        raise Skipped("no strace")
+    folder = kaldi_directory(home)
+    scp("acwt")(folder)
+    log = home.parent / "case.trace"
+    calls = "execve,execveat,openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,link,linkat"
+    command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-o", str(log), *lmtools("convert", "nbest", "out.jsonl")]
+    with guarded(home):
+        subprocess.run(command, cwd=home, capture_output=True, env=environment(home), timeout=300, check=False)
+    lines = log.read_text(errors="replace").splitlines()
+    if len(lines) < 10:
+        raise Skipped("strace is not allowed here")
+    started = [line for line in lines if "execve" in line and "= 0" in line][1:]
+    if started:
+        raise Wrong("executed", started[0][:300])
+    for line in lines:
+        path = re.search(r'"([^"]*)"', line)
+        writes = "O_WRONLY" in line or "O_RDWR" in line or "O_CREAT" in line or not re.search(r"\b(open|openat|execve)\(", line)
+        if (
+            path
+            and writes
+            and path[1].startswith("/")
+            and not path[1].startswith((str(home), "/dev/", "/proc/", "/tmp/"))
+            and "= -1" not in line
+        ):
+            raise Wrong("written outside", line[:300])
+
+
+def cases(size: str, seed: int) -> Iterator[Case]:
+    """Each kind, all of its forms but in the short campaign."""
+    every: list[Case] = []
+    for name, make in KALDI.items():
+        for verb in READERS:
+            every.append(Case(f"kaldi-{name}-{verb}", lambda home, m=make, v=verb: kaldi(home, m, v)))
+    for name, file in NAMES.items():
+        every.append(Case(f"lattices-{name}", lambda home, f=file: lattice_directory(home, f"{f}.slf")))
+        for form in ("srilm", "systems"):
+            every.append(Case(f"lists-{form}-{name}", lambda home, f=file, form=form: list_directory(home, f, form)))
+        every.append(Case(f"typed-{name}", lambda home, f=file: typed(home, f)))
+        every.append(Case(f"options-{name}", lambda home, f=file: options(home, f)))
+    for name, word in WORDS.items():
+        for where in ("id", "word"):
+            every.append(Case(f"speaking-{where}-{name}", lambda home, w=where, word=word: speaking(home, w, word)))
+    for tag in YAML:
+        for where in ("model", "ngram", "normaliser", "conf", "option"):
+            every.append(Case(f"yaml-{tag}-{where}", lambda home, t=tag, w=where: yaml(home, t, w)))
+    for where in (
+        *("weights", "weights-torch", "checkpoint", "corpus", "subword", "ngram-binary", "arpa"),
+        *("vectors", "vectors-objects", "vectors-member", "lists", "vectors-npy"),
+    ):
+        every.append(Case(f"pickle-{where}", lambda home, w=where: pickled(home, w)))
+    for where in ("sound", "pickle", "pickle-torch", "pickle-sound", "code", "code-unknown", "code-tokenizer"):
+        every.append(Case(f"huggingface-{where}", lambda home, w=where: huggingface(home, w)))
+    for name in (*MEMBERS, "truncated"):
+        every.append(Case(f"archive-{name}", lambda home, n=name: archive(home, n)))
+    for name in LINKS:
+        every.append(Case(f"link-{name}", lambda home, n=name: link(home, n)))
+    every += [Case("link-all", predictable), Case("leftovers", leftovers), Case("traced", traced)]
+    yield from (case for case in every if size != "short" or case.name in SHORT)
+
+
+SHORT = {
+    *(f"kaldi-{name}-{verb}" for name in ("scp-acwt", "name-pipe") for verb in ("convert", "doctor", "score")),
+    "kaldi-name-newline-convert",
+    "lattices-newline",
+    "lists-srilm-pipe",
+    "typed-newline",
+    "options-substitution",
+    "speaking-id-html",
+    "speaking-id-up",
+    "speaking-word-escape",
+    "yaml-apply-model",
+    "yaml-apply-conf",
+    "pickle-weights-torch",
+    "pickle-vectors-objects",
+    "pickle-checkpoint",
+    "archive-up",
+    "archive-dots",
+    "archive-truncated",
+    "link-lock",
+    "link-manifest",
+    "leftovers",
+}

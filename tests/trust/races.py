@@ -1,0 +1,213 @@
+"""Two writers of one output, several users of one cache: one wins whole, the other says so; never a mixture, never other figures."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from trust.common import Case, Done, Forked, Wrong, drawn, run, snapshot, sound, succeeded, temporaries
+from trust.damage import recipe
+from trust.world import listed, take, training, write_lists
+
+
+def together(home: Path, commands: Sequence[tuple], delays: Sequence[float]) -> list[Done]:
+    """Run verbs at once, each after its delay."""
+    begin, running = time.monotonic(), {}
+    for place in sorted(range(len(commands)), key=lambda place: delays[place]):
+        time.sleep(max(0.0, begin + delays[place] - time.monotonic()))
+        running[place] = Forked(commands[place], home, log=home.parent / f"{home.name}.race{place}")
+    return [running[place].done() for place in range(len(commands))]
+
+
+def alone(home: Path, make: Callable[[Path], None], command: tuple, out: str) -> dict[str, bytes]:
+    """What a command leaves at `out` when nobody interferes."""
+    place = Path(tempfile.mkdtemp(dir=home.parent))
+    make(place)
+    succeeded(run(*command, home=place))
+    return result(place, out)
+
+
+def result(home: Path, out: str) -> dict[str, bytes]:
+    """The files at `out` that do not hold times."""
+    if (home / out).is_file():
+        return {"": (home / out).read_bytes()}
+    files = snapshot(home / out, ignored=("metrics.jsonl", "checkpoint", ".", "SHA256", "metadata", "manifest"))
+    return {name: data for name, data in files.items() if not name.endswith((".json", ".lock", ".sha256"))}
+
+
+def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple], out: str, rng) -> None:
+    """Different commands write one output; afterwards it is one of theirs, and who lost says so (or was followed by the winner)."""
+    wholes = [alone(home, make, command, out) for command in commands]
+    make(home)
+    ended = together(home, commands, [0.0, *(rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:])])
+    for done in ended:
+        sound(done)
+    if all(done.status for done in ended):
+        raise ended[0].wrong("lost", f"none of the writers won: {ended[1].err[-200:]}")
+    found = result(home, out)
+    if found not in wholes:
+        differing = [sorted(name for name in {*found, *whole} if found.get(name) != whole.get(name)) for whole in wholes]
+        raise ended[0].wrong("silent change", f"{out} is of neither writer; differs in {differing}")
+    if left := temporaries(home):
+        raise ended[0].wrong("left behind", f"{left[:5]}")
+
+
+def trainings(home: Path, rng) -> None:
+    """Two trainings of different settings into one directory: one has it, the other refuses."""
+
+    def make(place: Path) -> None:
+        take(place, "train.bin", "valid.bin")
+
+    commands = [training("tta", "run", "steps=30"), training("tta", "run", "steps=30", "arch.dim=24", "seed=5")]
+    contend(home, make, commands, "run", rng)
+
+
+def same_training(home: Path, rng) -> None:
+    """The same training twice at once: the directory holds what one alone leaves."""
+
+    def make(place: Path) -> None:
+        take(place, "train.bin", "valid.bin")
+
+    contend(home, make, [training("tta", "run", "steps=30")] * 2, "run", rng)
+
+
+def ngrams(home: Path, rng) -> None:
+    """Two n-grams of different order into one directory."""
+    contend(
+        home,
+        lambda place: take(place, "train.txt", "valid.txt"),
+        [("ngram", "--text", "train.txt", "--order", 2, "--out", "o"), ("ngram", "--text", "valid.txt", "--order", 3, "--out", "o")],
+        "o",
+        rng,
+    )
+
+
+def vocabularies(home: Path, rng) -> None:
+    """Two vocabularies into one directory."""
+    contend(
+        home,
+        lambda place: take(place, "train.txt"),
+        [
+            ("subword", "--text", "train.txt", "--type", "word", "--out", "o"),
+            ("subword", "--text", "train.txt", "--type", "char", "--out", "o"),
+        ],
+        "o",
+        rng,
+    )
+
+
+def corpora(home: Path, rng) -> None:
+    """Two corpora into one file."""
+    contend(
+        home,
+        lambda place: take(place, "train.txt", "valid.txt", "words"),
+        [("corpus", "--text", f"{name}.txt", "--subword", "words", "--out", "o.bin") for name in ("train", "valid")],
+        "o.bin",
+        rng,
+    )
+
+
+def tunings(home: Path, rng) -> None:
+    """Two weights into one file."""
+    contend(
+        home,
+        lambda place: take(place, "dev.jsonl", "dev.tta.scores"),
+        [("tune", "--nbest", "dev.jsonl", "--out", "w"), ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w")],
+        "w",
+        rng,
+    )
+
+
+def one_cache(home: Path, rng) -> None:
+    """Four scorings with one cache: each file as it is without one."""
+    take(home, "lm/causal")
+    for turn in range(2):
+        write_lists(listed(30, turn), home / f"{turn}.jsonl")
+
+    def command(turn: int, cache: str, out: str) -> tuple:
+        return ("score", "--lm", "lm/causal", "--nbest", f"{turn}.jsonl", "--cache", cache, "--device", "cpu", "--out", out)
+
+    for turn in range(2):
+        succeeded(run(*command(turn, "none", f"right{turn}"), home=home))
+    ended = together(home, [command(n % 2, "kept", f"s{n}") for n in range(4)], [rng.uniform(0, 0.3) for _ in range(4)])
+    for number, done in enumerate(ended):
+        succeeded(done)
+        if (home / f"s{number}").read_bytes() != (home / f"right{number % 2}").read_bytes():
+            raise done.wrong("silent change", "scores by way of a shared cache differ")
+
+
+def killed_cache(home: Path, rng) -> None:
+    """A scoring that is killed while it fills the cache, then the same again: scores as without."""
+    take(home, "lm/causal")
+    write_lists(listed(60, 3), home / "l.jsonl")
+
+    def command(cache: str, out: str) -> tuple:
+        return ("score", "--lm", "lm/causal", "--nbest", "l.jsonl", "--rows", 64, "--cache", cache, "--device", "cpu", "--out", out)
+
+    succeeded(run(*command("none", "right"), home=home))
+    for _ in range(3):
+        run(*command("kept", "s"), home=home, seconds=rng.uniform(0.02, 0.5))
+    succeeded(run(*command("kept", "s"), home=home))
+    if (home / "s").read_bytes() != (home / "right").read_bytes():
+        raise Wrong("silent change", "scores differ after kills")
+    if left := temporaries(home):
+        raise Wrong("left behind", f"killed scorings left {left[:5]}")
+
+
+def killed_writers(home: Path, rng) -> None:
+    """Writers that are killed at random moments: the old output or the new, and the next writer clears up."""
+    take(home, "train.txt", "test.jsonl", "lattices", "words")
+    commands = {
+        "o.jsonl": ("convert", "test.jsonl", "o.jsonl"),
+        "lat": ("convert", "lattices", "lat", "--to", "slf"),
+        "o": ("ngram", "--text", "train.txt", "--order", 3, "--out", "o"),
+        "o.bin": ("corpus", "--text", "train.txt", "--subword", "words", "--out", "o.bin"),
+    }
+    for out, command in commands.items():
+        took = succeeded(run(*command, home=home)).seconds
+        whole = result(home, out)
+        for _ in range(4):
+            run(*command, home=home, seconds=took * rng.uniform(0.1, 1.0))
+            if result(home, out) != whole:
+                raise Wrong("silent change", f"a killed writer left half of {out}")
+        succeeded(run(*command, home=home))
+        if left := temporaries(home):
+            raise Wrong("left behind", f"lmtools {command[0]}: {left[:5]} stay after the next write of {out}")
+
+
+def recipes(home: Path, rng) -> None:
+    """Two runs of a recipe in one directory: one has it, the other says so."""
+    start = recipe(home)
+    start()
+    whole = (home / "exp/sorted").read_bytes()
+    (home / "exp/sorted").unlink()
+    done: list[Done] = []
+    threads = [threading.Thread(target=lambda: done.append(start())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+        time.sleep(rng.uniform(0, 0.2))
+    for thread in threads:
+        thread.join()
+    if all(one.status for one in done):
+        raise done[0].wrong("lost", "none of three runs won")
+    for one in done:
+        if one.status is None:
+            raise one.wrong("hang")
+        if "Traceback" in one.err or (one.status and len(one.said) != 1):
+            raise one.wrong("multi-line")
+    if (home / "exp/sorted").read_bytes() != whole:
+        raise Wrong("silent change", "exp/sorted")
+
+
+RACES = {
+    f.__name__.replace("_", "-"): f
+    for f in (trainings, same_training, ngrams, vocabularies, corpora, tunings, one_cache, killed_cache, killed_writers, recipes)
+}
+
+
+def cases(size: str, seed: int) -> Iterator[Case]:
+    """Each race, at other offsets each time."""
+    for name, race in RACES.items():
+        for draw in range({"short": 1, "medium": 4, "long": 25}[size]):
+            yield Case(f"{name}-{draw}", lambda home, r=race, n=name, d=draw: r(home, drawn("races", n, d, seed)))
