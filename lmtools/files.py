@@ -138,16 +138,20 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
 
 
 def not_as_named(path) -> UserError | None:
-    """The user's view of a file whose first bytes show a compression that its name does not; None of other files."""
+    """`misnamed` of the file `path`; None of what is no file."""
     try:
         with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:  # a pipe could wait for ever
-            head = stream.read(8)
+            return misnamed(path, stream.read(8), Path(path).suffix)
     except OSError:
         return None
-    name, suffix = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
-    if not name or suffix == Path(path).suffix != "":
+
+
+def misnamed(path, head: bytes, suffix: str = "") -> UserError | None:
+    """The user's view of bytes `head` that begin as a compressed file does, although `path` is not read as one by its `suffix`, or None."""
+    name, right = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
+    if not name or right == suffix != "":
         return None
-    why = f"which its name does not say; call it {Path(path).name}{suffix}, or" if suffix else "which lmtools does not read;"
+    why = f"which its name does not say; call it {Path(path).name}{right}, or" if right else "which lmtools does not read;"
     return UserError(f"{path}: is compressed with {name}, {why} decompress it")
 
 

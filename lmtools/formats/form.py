@@ -12,18 +12,10 @@ from types import ModuleType
 
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
+from lmtools.text.foreign import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 
-HEAD = 1 << 16  # bytes that a file is recognised by
 SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")
-OTHERS = {  # how files begin that are no lists, and what they are
-    re.compile(rb"\s*(\S.*\n\s*){0,9}?\\data\\\s*\n"): "an ARPA language model, which goes to --lm",
-    re.compile(rb"mmap lm http://kheafield"): "KenLM's binary of a language model, which goes to --lm",
-    re.compile(rb"lmtools-corpus-[0-9]+\n"): "a binarised corpus, which goes to lmtools train",
-    re.compile(rb".{4}\0{4}\{\"", re.DOTALL): "weights of a neural network (safetensors); a model directory as a whole goes to --lm",
-    re.compile(rb"# lmtools-scores"): "a file of scores, which goes to --scores",
-    re.compile(rb"\x89HDF|\x80[\x02-\x05]|\x7fELF|RIFF"): "binary data",
-}
 INSIDE = {  # files of directories that are no lists, and what these are
     "model.safetensors": "a model directory, which goes to --lm",
     "lm.arpa": "a model directory, which goes to --lm",
@@ -141,7 +133,8 @@ def unlike_lists(path, empty: bool) -> str | None:
     if is_pipe(path):
         return None
     head = beginning(path)
-    return next((what for mark, what in OTHERS.items() if mark.match(head)), None if head.strip() or not empty else "empty")
+    kind = identify(head, ARTIFACTS)
+    return kind.what if kind else None if head.strip() or not empty else "empty"
 
 
 def beginning(path, size: int = HEAD) -> bytes:
