@@ -167,6 +167,12 @@ def cannot(verb: str, path, error: OSError) -> UserError:
     return UserError(f"{path}: cannot {verb}: {error.strerror or error}; {remedy(error)}")
 
 
+def system_error(error: Exception) -> OSError:
+    """What the operating system said, of which a library may keep only the text and `(os error NUMBER)`."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(None, " ".join(str(error).split()))
+
+
 def remedy(error: OSError) -> str:
     """What one does about an operating-system error."""
     return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
@@ -243,7 +249,7 @@ def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterato
     try:
         yield folder
     except failures as error:
-        raise UserError(f"{path}: cannot write: {error}; free space on its disk, check its permissions, and run again") from None
+        raise cannot("write", path, system_error(error)) from None
     except OSError as error:
         if not concerns(error, folder):
             raise
