@@ -132,7 +132,7 @@ def long_line(home: Path, form: str, megabytes: int) -> None:
     with open(home / "x", "w") as stream:
         stream.write(begin)
         for _ in range(megabytes):
-            stream.write("king " * (1 << 20 // 5) if form not in ("arpa",) else "x" * (1 << 20))
+            stream.write("king " * ((1 << 20) // 5) if form not in ("arpa",) else "x" * (1 << 20))
         stream.write(f"{end}\n")
     bounded(watched(home, reading(form, "x")))
 

@@ -36,8 +36,8 @@ def result(home: Path, out: str) -> dict[str, bytes]:
     return {name: data for name, data in files.items() if not name.endswith((".json", ".lock", ".sha256"))}
 
 
-def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple], out: str, rng) -> None:
-    """Different commands write one output; afterwards it is one of theirs, and who lost says so (or was followed by the winner)."""
+def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple], out: str, rng, exclusive: bool = False) -> None:
+    """Commands write one output at once; afterwards it is one of theirs, whole. `exclusive`: who did not win says so."""
     wholes = [alone(home, make, command, out) for command in commands]
     make(home)
     ended = together(home, commands, [0.0, *(rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:])])
@@ -45,6 +45,8 @@ def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple],
         sound(done)
     if all(done.status for done in ended):
         raise ended[0].wrong("lost", f"none of the writers won: {ended[1].err[-200:]}")
+    if exclusive and not any(done.status for done in ended):
+        raise ended[0].wrong("lost", "both say that all is well, and one is gone")
     found = result(home, out)
     if found not in wholes:
         differing = [sorted(name for name in {*found, *whole} if found.get(name) != whole.get(name)) for whole in wholes]
@@ -60,7 +62,7 @@ def trainings(home: Path, rng) -> None:
         take(place, "train.bin", "valid.bin")
 
     commands = [training("tta", "run", "steps=30"), training("tta", "run", "steps=30", "arch.dim=24", "seed=5")]
-    contend(home, make, commands, "run", rng)
+    contend(home, make, commands, "run", rng, exclusive=True)
 
 
 def same_training(home: Path, rng) -> None:
