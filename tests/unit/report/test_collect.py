@@ -9,6 +9,7 @@ import pytest
 from lmtools import corpus, subword
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
+from lmtools.report.artifacts import trained_on
 from lmtools.report.collect import collect, set_name
 from lmtools.report.names import label, looks, ordered
 from lmtools.rescore import set_hash
@@ -225,3 +226,9 @@ def test_reports_of_lattices_by_system_and_set(fresh):
     path.write_text("{}")
     with pytest.raises(UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"):
         collect(fresh)
+
+
+def test_where_models_were_trained_is_told_once():
+    facts = {"processor": "AMD EPYC", "capability": "AVX512", "threads": 2, "torch": "2.13.0", "device": "cpu"}
+    assert trained_on([{"machine": facts}, {"machine": facts}, {}]) == "trained on AMD EPYC (AVX512), threads 2, torch 2.13.0, cpu"
+    assert trained_on([{}]) == ""

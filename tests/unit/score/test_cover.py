@@ -22,7 +22,7 @@ VOCABULARY = ("king", "queen", "The", "xylophone", " ")  # the model reads "the"
 class Sum:
     """A scorer whose tokens are characters; the score of each depends on its whole sentence."""
 
-    kind, signature = "pseudo-perplexity", {"lm": "sum"}
+    kind, signature, rows = "pseudo-perplexity", {"lm": "sum"}, 7
 
     def prepare(self, texts):
         return [tuple(" ".join(text.split())) for text in texts]

@@ -104,8 +104,8 @@ def test_nor_do_those_of_other_output_layers(criterion):
 
 @pytest.mark.parametrize("processor", PROCESSORS, ids=lambda processor: processor["ATEN_CPU_CAPABILITY"])
 def test_nor_on_another_processor(processor):
-    """As far as this one can stand for it: instruction sets that it has and is told not to use."""
-    command = "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'adaptive'), ('lstm', 'softmax')], (1, 2))"
+    """As far as this one can stand for it: instruction sets that it has and is told not to use; they emulate bfloat16, slowly."""
+    command = "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'adaptive')], (1, 2), ['float32'])"
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", command], env={**os.environ, **processor, "PYTHONPATH": path}, capture_output=True, text=True

@@ -11,7 +11,7 @@ from toys import OBJECTIVE, sentences
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.score import Options, perplexity, planner, score_texts, texts
+from lmtools.score import Options, perplexity, score_texts, texts
 from lmtools.score.scorers import load_scorer, windows
 from lmtools.subword import BOS, EOS, MASK
 
@@ -156,13 +156,6 @@ def test_perplexity_figures_agree_with_the_scores(options):
     assert figures["sentence_ppl_median"] == pytest.approx(np.median(np.exp(-flat.log_prob / flat.tokens)))
     assert figures["oov"] == 2 and figures["tokens"] == words + len(lines)
 
-
-def test_batches_respect_the_budget():
-    costs = np.random.default_rng(0).integers(1, 50, 200).tolist()
-    plan = planner.batches(costs, 120)
-    assert sorted(i for batch in plan for i in batch) == list(range(200))
-    assert all(len(batch) == 1 or len(batch) * max(costs[i] for i in batch) <= 120 for batch in plan)
-    assert [costs[i] for batch in plan for i in batch] == sorted(costs)
 
 
 def test_unknown_language_models_are_refused(tmp_path, capsys):

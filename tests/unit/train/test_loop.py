@@ -15,6 +15,7 @@ from toys import OBJECTIVE, settings
 
 from lmtools.checkpoint import load_metadata, load_model, load_tensors
 from lmtools.errors import UserError
+from lmtools.lm import machine_facts
 from lmtools.settings import Batch, Optim
 from lmtools.train import Stopped, train
 from lmtools.train.loop import Training
@@ -435,3 +436,11 @@ def test_model_directories_hold_no_pickle(trained):
 def test_weights_are_saved_once(trained):
     names = load_tensors(trained["tta"] / "model.safetensors")
     assert "output.weight" not in names and torch.is_tensor(names["output.bias"])
+
+
+def test_the_machine_stands_beside_the_weights(tiny, tmp_path):
+    """In config.yaml, not in the weights: equal weights are equal files wherever they were trained."""
+    train(settings("causal", steps=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    told = yaml.safe_load((tmp_path / "lm/config.yaml").read_text())["machine"]
+    assert told == machine_facts(torch.device("cpu")) and told["threads"] == torch.get_num_threads()
+    load_model(tmp_path / "lm")  # which reads its settings from there
