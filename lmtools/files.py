@@ -62,7 +62,7 @@ def size(text: str) -> int:
     """The bytes that `500000`, `64K`, `16M` or `2G` means; ValueError for anything else."""
     match = re.fullmatch(r"0*([1-9][0-9]{0,11})([KMG]?)", text.upper(), re.ASCII)
     if not match:
-        raise ValueError(f"{text!r} is no size; write it as 500000, 64K, 16M or 2G")
+        raise ValueError(f"{text[:40]!r} is no size; write it as 500000, 64K, 16M or 2G")
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
 
 

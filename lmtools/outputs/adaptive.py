@@ -20,10 +20,6 @@ class AdaptiveConfig:
     cutoffs: tuple[int, ...] = ()
     divide: float = 4.0
 
-
-BLOCK = 64  # targets of a cluster that are scored together, always as many: the bits of a product depend on its shape
-
-
 class Adaptive(nn.Module):
     """p(w|h) = p(w|head) for the first `cutoffs[0]` ids, p(cluster|head) p(w|cluster) for those between two cutoffs.
 
@@ -67,10 +63,7 @@ class Adaptive(nn.Module):
         ranks = self.rank[targets]
         result = self.head.log_prob(states, self.in_head(ranks))
         for tail, projection, rows, places in self.clusters(ranks):
-            for some, own in zip(rows.split(BLOCK), places.split(BLOCK), strict=True):
-                whole = torch.arange(BLOCK, device=rows.device).clamp(max=len(some) - 1)  # filled up with the last
-                narrow = nn.functional.linear(states[some[whole]], projection.weight.to(states.dtype))
-                result[some] += tail.log_prob(narrow, own[whole])[: len(some)]
+            result[rows] += tail.log_prob(nn.functional.linear(states[rows], projection.weight.to(states.dtype)), places)
         return result
 
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:

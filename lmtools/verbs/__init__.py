@@ -2,7 +2,8 @@
 
 import argparse
 
-from lmtools.files import LONGEST, MAX_LINE, size
+from lmtools.files import LONGEST, MAX_LINE
+from lmtools.verbs.numbers import size
 
 
 def add_common(parser: argparse.ArgumentParser, inner: bool = False) -> None:
@@ -12,12 +13,4 @@ def add_common(parser: argparse.ArgumentParser, inner: bool = False) -> None:
     about = "run what lines `key command |` of Kaldi's script files say (default: refuse them)"
     parser.add_argument("--allow-commands", action="store_true", default=unset or False, help=shown or about)
     about = f"longest line to read, as 500000, 64K, 16M or 2G; a file that is read whole: 16 times (default: ${MAX_LINE} or {LONGEST})"
-    parser.add_argument("--max-line", type=bytes_of, default=unset, metavar="SIZE", help=shown or about)
-
-
-def bytes_of(text: str) -> int:
-    """The size that an option states."""
-    try:
-        return size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    parser.add_argument("--max-line", type=size, default=unset, metavar="SIZE", help=shown or about)

@@ -4,6 +4,8 @@ import argparse
 import math
 import sys
 
+from lmtools import files
+
 
 def whole(text: str, low: int, high: int = sys.maxsize) -> int:
     """A whole number from `low` to `high`."""
@@ -62,3 +64,11 @@ def named(text: str) -> tuple[str, float]:
     if not (name and sign):
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: write NAME=NUMBER")
     return name, weight(value)
+
+
+def size(text: str) -> int:
+    """A number of bytes, as 500000, 64K, 16M or 2G."""
+    try:
+        return files.size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -149,4 +149,4 @@ def test_what_is_refused(words, message, capsys):
 def test_sizes_are_numbers(capsys):
     with pytest.raises(SystemExit):
         main(["bench", "criteria", "--sizes", "30k"])
-    assert "divided by commas" in capsys.readouterr().err
+    assert "'30k' is not a whole number from 1" in capsys.readouterr().err

@@ -211,7 +211,7 @@ def test_trainings_run_times_and_stages(judged):
 @pytest.mark.parametrize(
     "edit, said",
     [
-        (lambda t: t.pop("rows"), "has no 'rows'"),
+        (lambda t: t.pop("rows"), "damaged (KeyError('rows')"),
         (lambda t: t.update(rows=[]), "it has no layers"),
         (lambda t: t.update(rows=[{"layer": 0}]), "damaged"),
         (lambda t: t.update(rows={}), "it has no layers"),

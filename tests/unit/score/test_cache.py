@@ -204,7 +204,8 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
-    options = Options(lm, cache=str(tmp_path), rows=1)
+    monkeypatch.setattr("lmtools.score.planner.APART", 1)
+    options = Options(lm, cache=str(tmp_path))
     scorer = options.load()
     left = iter(range(20))
     original = scorer.log_probs

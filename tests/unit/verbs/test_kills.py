@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import signal
 import sqlite3
@@ -26,11 +27,13 @@ ROOT = Path(__file__).parents[3]
 SCRIPT = "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import main; sys.exit(main(sys.argv[1:]))"
 SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
 VERBS = {
-    "score": "score --lm {lm}/masked --nbest n.jsonl --out out --cache cache --rows 1 --nj 2",
-    "rescore": "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out out --nj 2",
-    "corpus": "corpus --text text --subword {lm}/../sw --out out --nj 2",
-    "subword": "subword --text text --type word --out out --nj 2",
+    "score": "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache cache --rows 1 --nj 2",
+    "rescore": "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out {out} --nj 2",
+    "corpus": "corpus --text text --subword {lm}/../sw --out {out} --nj 2",
+    "subword": "subword --text text --type word --out {out} --nj 2",
 }
+
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def home(tmp_path_factory):
     """More work than a minute holds."""
     home = tmp_path_factory.mktemp("kills")
     lines = sentences(20_000, 1, 12)
-    (home / "text").write_text("\n".join(lines * 5) + "\n")
+    (home / "text").write_text("\n".join(lines * 40) + "\n")
     jsonl.write([NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines)], home / "n.jsonl")
     lattice = random_lattice(3, words=WORDS[:4])
     slf.write((dataclasses.replace(lattice, utt=f"u{n}") for n in range(3000)), str(home / "lattices"))
@@ -51,9 +54,9 @@ class Verb:
     def __init__(self, name: str, home: Path, lm: Path):
         script = SCRIPT.format(SCORING if name == "score" else "pass")
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self.out = home / "out"
+        self.out = home / f"out-{next(NUMBERS)}"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", script, *VERBS[name].format(lm=lm).split()],
+            [sys.executable, "-c", script, *VERBS[name].format(lm=lm, out=self.out).split()],
             text=True, cwd=home, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
@@ -70,7 +73,7 @@ class Verb:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("pause", [0.0, 5.0])  # as soon as the workers are there, and when they have their models
+@pytest.mark.parametrize("pause", [0.0, 2.0])  # as soon as the workers are there, and when they have their models
 @pytest.mark.parametrize("name", VERBS)
 def test_a_worker_is_killed(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
@@ -101,7 +104,7 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
             os.kill(verb.process.pid, signal.SIGKILL)
         verb.process.communicate(timeout=PATIENCE)
         assert gone(everybody, 5) and before + 20 <= there <= rows(place)
-    options = Options(str(trained["masked"]), cache=str(home / "cache"))
+    options = Options(str(trained["masked"]), cache=str(home / "cache"), rows=1)
     scorer = options.load()
     sentences = list(dict.fromkeys(scorer.prepare([nbest.hyps[0].text for nbest in jsonl.read(home / "n.jsonl")])))
     with contextlib.closing(options.open_cache(scorer)) as cache:
@@ -118,7 +121,7 @@ def rows(path: Path) -> int:
     return 0
 
 
-@pytest.mark.parametrize("pause", [0.0, 5.0])
+@pytest.mark.parametrize("pause", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["score", "corpus"])
 def test_the_parent_is_killed(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
@@ -128,7 +131,7 @@ def test_the_parent_is_killed(home, trained, name, pause):
         assert gone(everybody, 5)
 
 
-@pytest.mark.parametrize("pause", [0.0, 5.0])
+@pytest.mark.parametrize("pause", [0.0, 2.0])
 @pytest.mark.parametrize("name", ["score", "corpus"])
 def test_an_interrupt_is_silent(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
