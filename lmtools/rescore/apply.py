@@ -9,10 +9,10 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.rescore.features import Columns, Features, combine
 from lmtools.rescore.weights import Weights
-from lmtools.types import TOTAL, Hypothesis, NBest
+from lmtools.types import NUMERICS, TOTAL, Hypothesis, NBest
 
 # What a signature says that changes the rounding of scores at most.
-ROUNDING = frozenset({"precision", "rows", "threads", "device", "processor", "version"})
+ROUNDING = frozenset({*NUMERICS, "version"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 

@@ -139,7 +139,6 @@ OTHERS = {
     "model-of-the-same-kind": (("ng=test.ngram.scores", "tta=test.causal.scores"), "test.causal.scores"),
     "other-penalty": (("ng=new.scores", "tta=test.tta.scores"), "new.scores", ("--lm", "lm/ngram", "--oov-penalty", "5")),
     "other-normalisation": (("ng=test.ngram.scores", "tta=new.scores"), "new.scores", ("--lm", "lm/tta", "--normalise", "none")),
-    "other-precision": (("ng=test.ngram.scores", "tta=new.scores"), "new.scores", ("--lm", "lm/tta", "--precision", "bfloat16")),
 }
 
 

@@ -26,7 +26,8 @@ from trust import common  # noqa: E402
 from trust.world import World  # noqa: E402
 
 ATTACKS = {
-    "damage": "every artifact damaged: bits, blocks, lengths, other files' content",
+    "damage": "verbs on damaged artifacts: bits, blocks, lengths, other files' content",
+    "artifacts": "every kind of artifact damaged and loaded, many times",
     "columns": "scores of other lists, models, penalties",
     "hostile": "data directories, names and archives that act",
     "bombs": "small files that become large, long lines, deep nesting, claimed sizes",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).parent / "run.py"
-ATTACKS = ("damage", "columns", "hostile", "bombs", "disk", "races", "workers", "recipes", "readers")
+ATTACKS = ("damage", "artifacts", "columns", "hostile", "bombs", "disk", "races", "workers", "recipes", "readers")
 
 
 @pytest.fixture(scope="module")
