@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from lmtools.errors import UserError
+from lmtools.files import longest_line, too_long
 from lmtools.subword.base import SPECIALS, LeftOut, room
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -43,8 +44,10 @@ def rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(f"{path}:{line}: not UTF-8; convert it with iconv, or give SentencePiece's .model file") from None
-    columns = 0
+    columns, most = 0, longest_line()
     for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > most:
+            raise too_long(f"{path}:{number}", most)
         fields = line.split()
         if not fields:
             continue
