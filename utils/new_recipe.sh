@@ -23,6 +23,7 @@ rm -rf "$copy"/local/{make_mini.*,mini_*,train_nmt.py,__pycache__}
 # The mini corpus stays where it is; a copy of a copy still finds it.
 sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $source:|" "$copy/run.sh"
 # Reports of the copy have its name alone: what the source calls its corpora is not what the copy's are.
+# shellcheck disable=SC2016  # sed is to see $corpus
 sed -i -E '/ lmtools report /s/ \(\$corpus\)//; / lmtools report /s/\(\$corpus, /(/' "$copy/run.sh"
 
 sed "s|@source@|$source|g; s|@new@|$new|g" "$copy/local/new_recipe.md" >"$copy/README.md" # what to edit, in the words of the recipe
