@@ -34,9 +34,10 @@ def locked(directory) -> Iterator[None]:
             take(descriptor, path, directory)
             if not is_there(descriptor, path):  # who had it before has removed the file meanwhile
                 continue
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
             try:
+                with contextlib.suppress(OSError):  # on a full disk nobody learns who has the lock
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
                 yield
             finally:
                 path.unlink(missing_ok=True)
