@@ -64,7 +64,7 @@ def bound(work: Callable, load: Callable | None) -> Callable:
 def numbered(work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool) -> Iterator[tuple[int, Any]]:
     """Pairs (number of the item, its result) by `nj` processes."""
     waiting: dict[Future, int] = {}
-    with Pool(work, nj, load, remedy) as pool:
+    with WorkerPool(work, nj, load, remedy) as pool:
         for number, item in enumerate(items):
             waiting[pool.submit(item)] = number
             yield from finished(waiting, AHEAD * nj, ordered)
@@ -84,7 +84,7 @@ def finished(waiting: dict[Future, int], most: int, ordered: bool) -> Iterator[t
             yield waiting.pop(future), future.result()
 
 
-class Pool:
+class WorkerPool:
     """At most `nj` processes, one started with each of the first items; on leaving all are ended, without waiting for their work.
 
     Arguments are those of `spread`. When one dies, all are ended, and all work that is not done fails with the same UserError.
@@ -97,7 +97,7 @@ class Pool:
         self.workers: list[Worker] = []
         self.lock, self.death = threading.Lock(), None
 
-    def __enter__(self) -> "Pool":
+    def __enter__(self) -> "WorkerPool":
         return self
 
     def __exit__(self, *error) -> None:
@@ -145,7 +145,7 @@ def ended(status: int | None) -> str:
 class Worker:
     """A process, and the thread here that gives it items of the pool's queue and takes the results."""
 
-    def __init__(self, pool: Pool):
+    def __init__(self, pool: WorkerPool):
         self.pool, self.told = pool, False
         # the user's number of threads, or an even share of the processors; a parent's end is told to the children of its main thread only
         threads = None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)

@@ -34,7 +34,7 @@ from lmtools.outputs.softmax import compute_dtype
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
-from lmtools.workers import Pool
+from lmtools.workers import WorkerPool
 
 REFERENCE = "softmax"
 CUTOFFS = (4_000, 40_000, 200_000)  # those below the vocabulary's size
@@ -200,7 +200,7 @@ def resident(name: str) -> int:
 
 def memory(job: Job, criterion: str) -> dict:
     """`Bench.memory` in a process where nothing else ran."""
-    with Pool(partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch") as alone:
+    with WorkerPool(partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch") as alone:
         return alone.submit(criterion).result()
 
 

@@ -21,7 +21,7 @@ from lmtools.report.artifacts import (
 )
 from lmtools.report.names import ordered
 from lmtools.report.shapes import fitting
-from lmtools.rescore import Columns, Weights, load, read_columns, set_hash
+from lmtools.rescore import ScoreColumns, Weights, load, read_columns, set_hash
 from lmtools.rescore.features import summed
 from lmtools.types import NBest
 
@@ -86,7 +86,7 @@ class Experiment:
         weights = [system.weights for system in self.systems.values() if system.weights]
         return list(dict.fromkeys(name for one in weights for name in one.features))
 
-    def columns(self, sample: Sample) -> Columns:
+    def columns(self, sample: Sample) -> ScoreColumns:
         """The columns of `sample` that weights name, of language models whose scores are there: sums and means."""
         paths = {path.parent.name: path for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))}
         specs = [f"{name}={paths[summed(name)]}" for name in self.features if summed(name) in paths]

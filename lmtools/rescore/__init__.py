@@ -1,7 +1,7 @@
 """Weights of first-pass and language-model scores, tuned on a development set, and hypotheses chosen with them."""
 
 from lmtools.rescore.apply import check_signatures, rescore
-from lmtools.rescore.features import LENGTHS, Columns, Features, gather, read_columns, set_hash
+from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.tuning import FORMS, Options, tune
 from lmtools.rescore.weights import Dev, Weights, load, save
@@ -9,11 +9,11 @@ from lmtools.rescore.weights import Dev, Weights, load, save
 __all__ = [
     "FORMS",
     "LENGTHS",
-    "Columns",
     "Dev",
     "Features",
     "Options",
     "Risk",
+    "ScoreColumns",
     "Weights",
     "check_signatures",
     "gather",

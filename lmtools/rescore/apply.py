@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.rescore.features import Columns, Features, combine
+from lmtools.rescore.features import Features, ScoreColumns, combine
 from lmtools.rescore.weights import Weights
 from lmtools.types import NUMERICS, TOTAL, Hypothesis, NBest
 
@@ -38,7 +38,7 @@ def check(features: Features, weights: Weights, source) -> None:
         raise UserError(f"{source}: no weight for {', '.join(extra)}: {tuned}; {remedy}")
 
 
-def check_signatures(weights: Weights, columns: Columns, path) -> list[str]:
+def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]:
     """Warnings on columns that may be other ones than `weights`, read from `path`, were tuned on.
 
     UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.

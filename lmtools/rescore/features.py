@@ -65,7 +65,7 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the path of the file of each.
 
     `warnings` are lines about files whose rows do not vouch for the texts that they were made of.
@@ -77,7 +77,7 @@ class Columns:
     warnings: tuple[str, ...] = ()
 
 
-def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Columns:
+def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
     """The columns that each `NAME=FILE` says of the lists read from `source`; `NAME/token` and `NAME/word` are means.
 
     UserError where a file was made of other lists: see `scores.check`.
@@ -92,7 +92,7 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Colum
         values[name], paths[name] = column_of(name, read(path), nbests, path, source), path
     tables = {path: read(path) for path in paths.values()}
     warnings = tuple(UNCHECKED.format(path) for path, table in tables.items() if table.checks is None)
-    return Columns(values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings)
+    return ScoreColumns(values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings)
 
 
 def summed(name: str) -> str:
