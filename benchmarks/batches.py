@@ -1,7 +1,9 @@
-"""What scores that have the same bits in any batch cost: batches of one shape, filled up with copies, against batches as full as they come.
+"""What scores that have the same bits in any batch cost: batches of one shape, filled up with
+copies, against batches as full as they come.
 
-A T-TA with random weights scores made-up sentences of 6 to 32 tokens, by one thread, all at once and a list at a time. The ratio is of
-hypotheses a second, median of the turns, the two kinds of batches one after the other in each.
+A T-TA with random weights scores made-up sentences of 6 to 32 tokens, by one thread, all at once
+and a list at a time. The ratio is of hypotheses a second, median of the turns, the two kinds of
+batches one after the other in each.
 """
 
 import argparse
@@ -22,23 +24,45 @@ SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--lists", type=int, default=24, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--depth", type=int, default=50, metavar="N", help="hypotheses a list (default: %(default)s)")
+    parser.add_argument(
+        "--depth",
+        type=int,
+        default=50,
+        metavar="N",
+        help="hypotheses a list (default: %(default)s)",
+    )
     parser.add_argument("--turns", type=int, default=3, metavar="N", help="(default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    lm = LanguageModel(Settings("tta", "autoencoding", arch={"layers": 3, "dim": 192, "heads": 4, "ffn": 768, "positions": 256}), SIZE)
+    lm = LanguageModel(
+        Settings(
+            "tta",
+            "autoencoding",
+            arch={"layers": 3, "dim": 192, "heads": 4, "ffn": 768, "positions": 256},
+        ),
+        SIZE,
+    )
     lists = sentences(args.lists, args.depth)
     whole = [[sentence for some in lists for sentence in some]]
-    print("precision, what is scored at a time: hypotheses a second as full as they come, of one shape, ratio")
+    print(
+        "precision, what is scored at a time: hypotheses a second as full as they come, of one"
+        " shape, ratio"
+    )
     for precision in ("float32", "bfloat16"):
         scorer = Neural(lm, SimpleNamespace(hash="0" * 64), "0" * 16, "cpu", precision)
         for name, parts in (("all", whole), ("a list", lists)):
-            seconds = [[timed(score, scorer, parts) for score in (loose, fixed)] for _ in range(args.turns)]
+            seconds = [
+                [timed(score, scorer, parts) for score in (loose, fixed)] for _ in range(args.turns)
+            ]
             count, ratio = len(whole[0]), statistics.median(free / same for free, same in seconds)
-            free, same = (count / statistics.median(column) for column in zip(*seconds, strict=True))
+            free, same = (
+                count / statistics.median(column) for column in zip(*seconds, strict=True)
+            )
             print(f"{precision}, {name}: {free:,.0f} {same:,.0f} {ratio:.2f}", flush=True)
 
 

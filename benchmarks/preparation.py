@@ -1,9 +1,11 @@
-"""Peak memory and speed of preparing text: the word list and the binarised corpus, by the size of the text. Writes JSON and a figure.
+"""Peak memory and speed of preparing text: the word list and the binarised corpus, by the size of
+the text. Writes JSON and a figure.
 
-Each size is a beginning of --text. Where the text is shorter it starts over, and words that it has once get a new name in each round: new
-words then go on turning up at the rate that the text itself predicts for what follows it (Good and Turing: words seen once / all words).
-Memory is the resident memory of a command and its processes together, looked at every few milliseconds. Words a second of processor time
-say what the work costs where other programs run too.
+Each size is a beginning of --text. Where the text is shorter it starts over, and words that it has
+once get a new name in each round: new words then go on turning up at the rate that the text itself
+predicts for what follows it (Good and Turing: words seen once / all words). Memory is the resident
+memory of a command and its processes together, looked at every few milliseconds. Words a second of
+processor time say what the work costs where other programs run too.
 """
 
 import argparse
@@ -35,15 +37,33 @@ from lmtools.text.blocks import read_blocks, spread
 SIZES = (1, 2, 5, 10, 20, 50)  # million words
 MIN_COUNT = 3
 EVERY = 0.01  # seconds between two looks at the memory
-LOOKS = {"subword": Look("#0b5cad", "#4aa0f5", "o"), "corpus": Look("#c2410c", "#ff7a45", "s", "--")}
+LOOKS = {
+    "subword": Look("#0b5cad", "#4aa0f5", "o"),
+    "corpus": Look("#c2410c", "#ff7a45", "s", "--"),
+}
 LABELS = {"subword": "word list", "corpus": "binarising"}
 
 
 def arguments() -> argparse.Namespace:
     """What to measure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", required=True, nargs="+", metavar="F", help="a sentence a line (.gz, .xz), one after the other")
-    parser.add_argument("--sizes", type=float, nargs="+", default=SIZES, metavar="M", help="million words (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--text",
+        required=True,
+        nargs="+",
+        metavar="F",
+        help="a sentence a line (.gz, .xz), one after the other",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=float,
+        nargs="+",
+        default=SIZES,
+        metavar="M",
+        help="million words (default: %(default)s)",
+    )
     parser.add_argument("--nj", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--out", required=True, metavar="F.json", help="write the figures")
     parser.add_argument("--figure", metavar="F.png", help="draw them")
@@ -59,9 +79,19 @@ def main() -> None:
             rows.append(row)
             print(said(row), flush=True)
     versions = {name: importlib.metadata.version(name) for name in ("lmtools", "numpy")}
-    about = {"nj": args.nj, "min_count": MIN_COUNT, "machine": machine(torch.device("cpu")), "versions": versions}
+    about = {
+        "nj": args.nj,
+        "min_count": MIN_COUNT,
+        "machine": machine(torch.device("cpu")),
+        "versions": versions,
+    }
     with atomic_text(args.out) as stream:
-        stream.write(json.dumps({"rows": rows, "text": [Path(path).name for path in args.text], **about}, indent=1) + "\n")
+        stream.write(
+            json.dumps(
+                {"rows": rows, "text": [Path(path).name for path in args.text], **about}, indent=1
+            )
+            + "\n"
+        )
     if args.figure:
         picture = Picture("preparation", "", "", partial(draw, rows=rows, nj=args.nj))
         with atomic_path(args.figure) as path:
@@ -79,8 +109,19 @@ def measured(args: argparse.Namespace, folder: Path) -> Iterator[dict]:
                 words += len(sentence.split())
         options = ["--text", text, "--nj", str(args.nj), "--out"]
         row = {"words": words, "bytes": text.stat().st_size, "rounds": again}
-        row["subword"] = watched(words, "subword", "--type", "word", "--min-count", str(MIN_COUNT), *options, folder / "words")
-        row["corpus"] = watched(words, "corpus", "--subword", folder / "words", *options, folder / "text.bin")
+        row["subword"] = watched(
+            words,
+            "subword",
+            "--type",
+            "word",
+            "--min-count",
+            str(MIN_COUNT),
+            *options,
+            folder / "words",
+        )
+        row["corpus"] = watched(
+            words, "corpus", "--subword", folder / "words", *options, folder / "text.bin"
+        )
         header = Corpus.open(folder / "text.bin").header
         assert header.tokens == words, (header.tokens, words)
         yield row | {"vocabulary": header.size, "unknown": header.unknown / header.tokens}
@@ -96,19 +137,30 @@ def endless(paths: list[str], nj: int) -> Iterator[tuple[str, int]]:
         rounds += 1
         for path in paths:
             for _, sentence in read_lines(path):
-                yield " ".join(f"{word}{rounds}" if word in once else word for word in sentence.split()), rounds
+                yield (
+                    " ".join(
+                        f"{word}{rounds}" if word in once else word for word in sentence.split()
+                    ),
+                    rounds,
+                )
 
 
 def words_seen_once(paths: Iterable[str], nj: int) -> set[str]:
     """The words that the texts have once."""
-    parts = spread(partial(Word.occurrences, normaliser=Normalised(Normaliser())), read_blocks(list(paths)), nj)
+    parts = spread(
+        partial(Word.occurrences, normaliser=Normalised(Normaliser())), read_blocks(list(paths)), nj
+    )
     return {word for word, count in counting.tally(parts) if count == 1}
 
 
 def watched(words: int, *command) -> dict:
-    """Seconds (by the clock, and of processor time), words a second, and peak resident bytes of a verb of lmtools and its processes."""
+    """Seconds (by the clock, and of processor time), words a second, and peak resident bytes of a
+    verb of lmtools and its processes.
+    """
     begin, before = time.perf_counter(), processor_time()
-    with subprocess.Popen([sys.executable, "-m", "lmtools", *map(str, command)], stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "lmtools", *map(str, command)], stdout=subprocess.DEVNULL
+    ) as process:
         peak, processes = 0, 0
         while process.poll() is None:
             tree = family(process.pid)
@@ -118,13 +170,16 @@ def watched(words: int, *command) -> dict:
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: failed")
     return {
-        "seconds": seconds, "processor_seconds": busy, "words_per_second": words / seconds, "words_per_processor_second": words / busy,
+        "seconds": seconds, "processor_seconds": busy, "words_per_second": words / seconds,
+        "words_per_processor_second": words / busy,
         "peak_bytes": peak, "processes": processes,
     }  # fmt: skip
 
 
 def processor_time() -> float:
-    """The seconds of processor time of all processes that this one has started and that have ended."""
+    """The seconds of processor time of all processes that this one has started and that have
+    ended.
+    """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -132,10 +187,21 @@ def processor_time() -> float:
 def family(pid: int) -> list[int]:
     """A process and all below it."""
     try:
-        lists = [Path(f"/proc/{pid}/task/{task}/children").read_text() for task in os.listdir(f"/proc/{pid}/task")]
+        lists = [
+            Path(f"/proc/{pid}/task/{task}/children").read_text()
+            for task in os.listdir(f"/proc/{pid}/task")
+        ]
     except OSError:  # it has ended
         return []
-    return [pid, *(below for children in lists for child in children.split() for below in family(int(child)))]
+    return [
+        pid,
+        *(
+            below
+            for children in lists
+            for child in children.split()
+            for below in family(int(child))
+        ),
+    ]
 
 
 def resident(pid: int) -> int:
@@ -150,9 +216,15 @@ def said(row: dict) -> str:
     """A row in words."""
     keys = ("peak_bytes", "words_per_second", "words_per_processor_second")
     of = {name: [row[name][key] / 1e6 for key in keys] for name in LABELS}
-    parts = [f"{LABELS[name]} {peak:.0f} MB, {fast:.2f}M words/s, {own:.2f}M of processor time" for name, (peak, fast, own) in of.items()]
+    parts = [
+        f"{LABELS[name]} {peak:.0f} MB, {fast:.2f}M words/s, {own:.2f}M of processor time"
+        for name, (peak, fast, own) in of.items()
+    ]
     again = f", {row['rounds']} round(s) before" if row["rounds"] else ""
-    return f"{row['words']:,} words ({row['bytes'] / 1e6:.0f} MB{again}): {'; '.join(parts)}; {row['vocabulary']:,} ids"
+    return (
+        f"{row['words']:,} words ({row['bytes'] / 1e6:.0f} MB{again}): {'; '.join(parts)};"
+        f" {row['vocabulary']:,} ids"
+    )
 
 
 def draw(theme: Theme, rows: list[dict], nj: int) -> Figure:
@@ -161,10 +233,34 @@ def draw(theme: Theme, rows: list[dict], nj: int) -> Figure:
     memory, speed = figure.subplots(1, 2)
     millions = [row["words"] / 1e6 for row in rows]
     for name, look in LOOKS.items():
-        line(memory, theme, look, LABELS[name], millions, [row[name]["peak_bytes"] / 1e6 for row in rows])
-        line(speed, theme, look, LABELS[name], millions, [row[name]["words_per_processor_second"] / 1e6 for row in rows])
-    memory.plot(millions, [row["bytes"] / 1e6 for row in rows], color=theme.ink, linewidth=1, linestyle=":", label="the text itself")
-    for axes, title in ((memory, "Peak memory of all processes, MB"), (speed, "Million words a second of processor time")):
+        line(
+            memory,
+            theme,
+            look,
+            LABELS[name],
+            millions,
+            [row[name]["peak_bytes"] / 1e6 for row in rows],
+        )
+        line(
+            speed,
+            theme,
+            look,
+            LABELS[name],
+            millions,
+            [row[name]["words_per_processor_second"] / 1e6 for row in rows],
+        )
+    memory.plot(
+        millions,
+        [row["bytes"] / 1e6 for row in rows],
+        color=theme.ink,
+        linewidth=1,
+        linestyle=":",
+        label="the text itself",
+    )
+    for axes, title in (
+        (memory, "Peak memory of all processes, MB"),
+        (speed, "Million words a second of processor time"),
+    ):
         axes.set_xscale("log")
         axes.set_xticks(millions, [f"{million:g}" for million in map(round, millions)])
         axes.minorticks_off()

@@ -1,4 +1,6 @@
-"""sentence-transformers and lmtools make the same encoder's sentence vectors, in turns; prints rates, ratios and the least cosine."""
+"""sentence-transformers and lmtools make the same encoder's sentence vectors, in turns; prints
+rates, ratios and the least cosine.
+"""
 
 import argparse
 import os
@@ -32,7 +34,12 @@ def sentences(args) -> list[str]:
     if args.text:
         every = [line for _, line in read_lines(args.text) if line.strip()]
     else:
-        every = [side for path in args.pairs for pair in pairs.read(path) for side in (pair.left, pair.right)]
+        every = [
+            side
+            for path in args.pairs
+            for pair in pairs.read(path)
+            for side in (pair.left, pair.right)
+        ]
     return list(dict.fromkeys(every))[: args.sentences]
 
 
@@ -41,12 +48,29 @@ def main() -> None:
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--text", metavar="F", help="sentences, one a line")
     text.add_argument(
-        "--pairs", metavar="F", nargs="+", default=MINI, help="sentence pairs, as STS Benchmark's csv (default: the mini corpus)"
+        "--pairs",
+        metavar="F",
+        nargs="+",
+        default=MINI,
+        help="sentence pairs, as STS Benchmark's csv (default: the mini corpus)",
     )
     parser.add_argument("--sentences", type=int, default=2000)
-    parser.add_argument("--model", metavar="DIR", default=MINILM, help="a directory of sentence-transformers with a mean over tokens")
-    parser.add_argument("--batch", type=int, nargs="+", default=[8, DEFAULT, 128], help="sentences a batch for sentence-transformers")
-    parser.add_argument("--rows", type=int, nargs="+", default=[ROWS], help="tokens a batch for lmtools")
+    parser.add_argument(
+        "--model",
+        metavar="DIR",
+        default=MINILM,
+        help="a directory of sentence-transformers with a mean over tokens",
+    )
+    parser.add_argument(
+        "--batch",
+        type=int,
+        nargs="+",
+        default=[8, DEFAULT, 128],
+        help="sentences a batch for sentence-transformers",
+    )
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[ROWS], help="tokens a batch for lmtools"
+    )
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
@@ -54,7 +78,15 @@ def main() -> None:
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # those of the tokenizer, which both use
     texts = sentences(args)
     peer = SentenceTransformer(str(args.model), device="cpu")
-    ours = load_encoder(lm=f"hf:{args.model}", layers="last", pool="mean", boundaries=True, masked=False, device="cpu", precision="float32")
+    ours = load_encoder(
+        lm=f"hf:{args.model}",
+        layers="last",
+        pool="mean",
+        boundaries=True,
+        masked=False,
+        device="cpu",
+        precision="float32",
+    )
 
     def by_peer(batch: int) -> np.ndarray:
         return peer.encode(texts, batch_size=batch, show_progress_bar=False)
@@ -62,17 +94,30 @@ def main() -> None:
     def by_lmtools(rows: int) -> np.ndarray:
         return encode(texts, ours, cache=None, rows=rows)[:, -1]
 
-    peers = {f"sentence-transformers, {batch} a batch": (lambda batch=batch: by_peer(batch)) for batch in args.batch}
-    mine = {f"lmtools, {rows} tokens a batch": (lambda rows=rows: by_lmtools(rows)) for rows in args.rows}
+    peers = {
+        f"sentence-transformers, {batch} a batch": lambda batch=batch: by_peer(batch)
+        for batch in args.batch
+    }
+    mine = {
+        f"lmtools, {rows} tokens a batch": lambda rows=rows: by_lmtools(rows) for rows in args.rows
+    }
     seconds, vectors = turns(peers | mine, args.turns)
     words = statistics.mean(len(text.split()) for text in texts)
-    used = ", ".join(f"{name} {version(name)}" for name in ("sentence-transformers", "transformers"))
+    used = ", ".join(
+        f"{name} {version(name)}" for name in ("sentence-transformers", "transformers")
+    )
     print(f"{machine(torch.device('cpu'))}, {used}; {args.threads} thread(s), float32")
     print(f"{Path(args.model).name}: {len(texts)} distinct sentences of {words:.1f} words")
     for name, values in seconds.items():
-        print(f"{name}: {len(texts) / statistics.median(values):.1f} sentences a second (median of {args.turns})")
+        print(
+            f"{name}: {len(texts) / statistics.median(values):.1f} sentences a second (median of"
+            f" {args.turns})"
+        )
     for own in mine:
-        for name, others in {**{name: [name] for name in peers}, "the best of them in each turn": list(peers)}.items():
+        for name, others in {
+            **{name: [name] for name in peers},
+            "the best of them in each turn": list(peers),
+        }.items():
             print(f"{own}: {compared(seconds, own, others)} {name}")
     first, *rest = vectors.values()
     least = min(cosines(first, other).min() for other in rest)
@@ -82,9 +127,17 @@ def main() -> None:
 
 
 def compared(seconds: dict[str, list[float]], own: str, others: list[str]) -> str:
-    """How many times as fast a run was as the fastest of others in the same turn: the median over turns, and each."""
-    ratios = [min(spent) / mine for mine, *spent in zip(seconds[own], *(seconds[other] for other in others), strict=True)]
-    return f"{statistics.median(ratios):.2f} times (by turn: {', '.join(f'{ratio:.2f}' for ratio in ratios)}) as fast as"
+    """How many times as fast a run was as the fastest of others in the same turn: the median over
+    turns, and each.
+    """
+    ratios = [
+        min(spent) / mine
+        for mine, *spent in zip(seconds[own], *(seconds[other] for other in others), strict=True)
+    ]
+    return (
+        f"{statistics.median(ratios):.2f} times (by turn:"
+        f" {', '.join(f'{ratio:.2f}' for ratio in ratios)}) as fast as"
+    )
 
 
 def turns(runs, count: int) -> tuple[dict[str, list[float]], dict[str, np.ndarray]]:

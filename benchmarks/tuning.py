@@ -1,7 +1,9 @@
-"""What tuning costs by metric: statistics of hypotheses, exact line searches, and single weight vectors from cached statistics.
+"""What tuning costs by metric: statistics of hypotheses, exact line searches, and single weight
+vectors from cached statistics.
 
-The lists are made up: references of 5 to 40 words, hypotheses of them with words replaced, dropped, doubled or moved. Seconds are of
-processor time, so that other programs on the machine change them little. TER's statistics take longer the more there is to move.
+The lists are made up: references of 5 to 40 words, hypotheses of them with words replaced, dropped,
+doubled or moved. Seconds are of processor time, so that other programs on the machine change them
+little. TER's statistics take longer the more there is to move.
 """
 
 import argparse
@@ -18,16 +20,34 @@ from lmtools.rescore.search import Problem, search
 from lmtools.rescore.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 
-WORDS = [f"{stem}{end}" for stem in ("bear", "cart", "dun", "fell", "gap", "hum") for end in ("", "s", "ed", "ing", "er", ",", ".")]
+WORDS = [
+    f"{stem}{end}"
+    for stem in ("bear", "cart", "dun", "fell", "gap", "hum")
+    for end in ("", "s", "ed", "ing", "er", ",", ".")
+]
 
 
 def main() -> None:
     """Measure metric by metric and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="(default: all)")
-    parser.add_argument("--lists", type=int, default=300, metavar="N", help="(default: %(default)s)")
-    parser.add_argument("--depth", type=int, default=50, metavar="N", help="hypotheses a list (default: %(default)s)")
-    parser.add_argument("--weights", type=int, default=3, metavar="N", help="that are free (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--metrics", nargs="+", choices=METRICS, default=list(METRICS), help="(default: all)"
+    )
+    parser.add_argument(
+        "--lists", type=int, default=300, metavar="N", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--depth",
+        type=int,
+        default=50,
+        metavar="N",
+        help="hypotheses a list (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--weights", type=int, default=3, metavar="N", help="that are free (default: %(default)s)"
+    )
     args = parser.parse_args()
     rng = np.random.default_rng(1)
     nbests = [made_up(f"u{number}", args.depth, rng) for number in range(args.lists)]
@@ -38,7 +58,9 @@ def main() -> None:
 def made_up(utt: str, depth: int, rng: np.random.Generator) -> NBest:
     """A list of damaged references."""
     ref = rng.choice(WORDS, size=rng.integers(5, 41)).tolist()
-    return NBest(utt, tuple(Hypothesis(" ".join(damaged(ref, rng))) for _ in range(depth)), " ".join(ref))
+    return NBest(
+        utt, tuple(Hypothesis(" ".join(damaged(ref, rng))) for _ in range(depth)), " ".join(ref)
+    )
 
 
 def damaged(ref: list[str], rng: np.random.Generator) -> list[str]:
@@ -54,21 +76,34 @@ def damaged(ref: list[str], rng: np.random.Generator) -> list[str]:
     return words
 
 
-def measured(nbests: list[NBest], metric: str, weights: int, rng: np.random.Generator) -> Iterator[str]:
+def measured(
+    nbests: list[NBest], metric: str, weights: int, rng: np.random.Generator
+) -> Iterator[str]:
     """The figures of one metric in words."""
     count = sum(len(nbest.hyps) for nbest in nbests)
     rows, seconds = timed(lambda: nbest_statistics(nbests, metric))
-    yield f"statistics of {count:,} hypotheses {seconds:.1f} s ({1e6 * seconds / count:.0f} us each)"
+    yield (
+        f"statistics of {count:,} hypotheses {seconds:.1f} s ({1e6 * seconds / count:.0f} us each)"
+    )
     statistics = np.stack(rows)  # (U, K, width)
     gains = METRICS[metric].gain(statistics)
     columns = rng.normal(size=(1 + weights, *gains.shape)) + gains / gains.std()
-    problem = Problem(columns, np.ones(columns.shape[1:], dtype=bool), statistics, loss_of(metric), np.zeros(weights, dtype=bool))
+    problem = Problem(
+        columns,
+        np.ones(columns.shape[1:], dtype=bool),
+        statistics,
+        loss_of(metric),
+        np.zeros(weights, dtype=bool),
+    )
     some = rng.normal(size=(500, 1 + weights))
     _, seconds = timed(lambda: [problem.at(one) for one in some])
     yield f"{len(some) / seconds:,.0f} single weight vectors a second"
     lines = [combine(one, columns) for one in some[:21]]
     edges, seconds = timed(lambda: [points(problem, *pair) for pair in pairwise(lines)])
-    yield f"a line's exact optimum {1000 * seconds / len(edges):.1f} ms, {sum(edges) / seconds:,.0f} of its intervals a second"
+    yield (
+        f"a line's exact optimum {1000 * seconds / len(edges):.1f} ms, {sum(edges) / seconds:,.0f}"
+        " of its intervals a second"
+    )
     _, seconds = timed(lambda: search(problem, 0))
     yield f"search over {weights} weights {seconds:.1f} s"
 

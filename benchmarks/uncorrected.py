@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Perplexity of sampled criteria with and without their posterior corrections, and what is predicted for the latter.
+"""Perplexity of sampled criteria with and without their posterior corrections, and what is
+predicted for the latter.
 
-    python benchmarks/uncorrected.py --reference exp/lm/lstm-softmax --text test.txt exp/lm/lstm-bce-mcs exp/lm/lstm-ce-is ...
+    python benchmarks/uncorrected.py --reference exp/lm/lstm-softmax --text test.txt
+    exp/lm/lstm-bce-mcs exp/lm/lstm-ce-is ...
 
-A criterion's raw output q (s(z) of binary, exp(z) of plain cross entropy and NCE) is normalised over the vocabulary as if it were the
-posterior. What it should be comes from another model, trained with full cross entropy: its posterior p put through the criterion's
-optimum (Gao et al. 2021, Eqs. 8-22). Directories are those of `lmtools train`; the text has one sentence a line.
+A criterion's raw output q (s(z) of binary, exp(z) of plain cross entropy and NCE) is normalised
+over the vocabulary as if it were the posterior. What it should be comes from another model, trained
+with full cross entropy: its posterior p put through the criterion's optimum (Gao et al. 2021, Eqs.
+8-22). Directories are those of `lmtools train`; the text has one sentence a line.
 """
 
 import argparse
@@ -42,7 +45,11 @@ def raw(criterion, output, some):
 def predicted(criterion, output, log_p):
     """log q (N, V) that the criterion makes of a posterior."""
     expected = output.log_expected().float()
-    rival = {"bce-mcs": expected, "bce-is": 0 * expected, "bce-cps": expected + output.inflation.log()}
+    rival = {
+        "bce-mcs": expected,
+        "bce-is": 0 * expected,
+        "bce-cps": expected + output.inflation.log(),
+    }
     if criterion in rival:
         return log_p - torch.logaddexp(log_p, rival[criterion])
     return log_p - expected if criterion in ("ce-mcs", "ce-cps") else log_p
@@ -64,22 +71,33 @@ def main():
     args = parser.parse_args()
     lines = [line for _, line in read_lines(args.text)]
     reference, subword = load_model(args.reference)
-    print(f"{'criterion':12} {'corrected':>10} {'uncorrected':>12} {'predicted':>10}   perplexity of {args.text}")
+    print(
+        f"{'criterion':12} {'corrected':>10} {'uncorrected':>12} {'predicted':>10}   perplexity of"
+        f" {args.text}"
+    )
     for directory in args.lms:
         lm, own = load_model(directory)
         criterion = lm.settings.criterion
         if criterion not in SAMPLED or own.hash != subword.hash:
-            parser.error(f"{directory}: not a sampled criterion, or another vocabulary than {args.reference}")
+            parser.error(
+                f"{directory}: not a sampled criterion, or another vocabulary than {args.reference}"
+            )
         sums, count = [0.0, 0.0, 0.0], 0
         for batch in examples(lm, subword, lines):
             some = states(lm, batch)
             log_p = reference.output.distribution(states(reference, batch))
-            kinds = lm.output.distribution(some), raw(criterion, lm.output, some), predicted(criterion, lm.output, log_p)
+            kinds = (
+                lm.output.distribution(some),
+                raw(criterion, lm.output, some),
+                predicted(criterion, lm.output, log_p),
+            )
             for i, log_q in enumerate(kinds):
                 sums[i] += perplexity(log_q, batch.targets, lm.output)
             count += len(batch.targets)
         figures = [math.exp(total / count) for total in sums]
-        print(f"{criterion:12} {figures[0]:10.1f} {figures[1]:12.1f} {figures[2]:10.1f}", flush=True)
+        print(
+            f"{criterion:12} {figures[0]:10.1f} {figures[1]:12.1f} {figures[2]:10.1f}", flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""A model directory: config.yaml, model.safetensors, subword/; and the state of a training that can go on from it, in one file."""
+"""A model directory: config.yaml, model.safetensors, subword/; and the state of a training that can
+go on from it, in one file.
+"""
 
 import contextlib
 import dataclasses
@@ -23,19 +25,27 @@ from lmtools.subword import load_subword
 
 WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.yaml"
 MACHINE = "machine"  # in config.yaml: what the weights were trained on
-REMEDY = "copy the model directory again, or run the same lmtools train command again, which mends it or trains anew"
+REMEDY = (
+    "copy the model directory again, or run the same lmtools train command again, which mends it or"
+    " trains anew"
+)
 
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
-    """Write tensors and JSON-able metadata as one safetensors file, atomically; the metadata hold a digest of all, and a seal."""
+    """Write tensors and JSON-able metadata as one safetensors file, atomically; the metadata hold a
+    digest of all, and a seal.
+    """
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     said = json.dumps(sealed({**metadata, "tensors": tensors_digest(tensors)}))
     with atomic_path(path, failures=(SafetensorError,)) as temporary:
-        save_file(tensors, temporary, {"lmtools": said})  # one key: safetensors writes several in any order
+        # one key: safetensors writes several in any order
+        save_file(tensors, temporary, {"lmtools": said})
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the order of the tensors in their file."""
+    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the order of the tensors in
+    their file.
+    """
     made = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         made.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
@@ -45,7 +55,9 @@ def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 @contextlib.contextmanager
 def opened(path) -> Iterator[tuple]:
-    """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if it is missing."""
+    """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if
+    it is missing.
+    """
     try:
         with safe_open(path, framework="pt") as stream:
             said = json.loads(stream.metadata()["lmtools"])
@@ -53,13 +65,27 @@ def opened(path) -> Iterator[tuple]:
                 said = {SEAL: said[SEAL], **said}
             yield stream, unsealed(said, path, REMEDY)
     except FileNotFoundError as error:
-        raise cannot("read", path, OSError(error.errno or 2, os.strerror(error.errno or 2))) from None
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Damaged(f"{path}: not a readable safetensors file ({' '.join(str(error).split())}); {REMEDY}") from None
+        raise cannot(
+            "read", path, OSError(error.errno or 2, os.strerror(error.errno or 2))
+        ) from None
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise Damaged(
+            f"{path}: not a readable safetensors file ({' '.join(str(error).split())}); {REMEDY}"
+        ) from None
 
 
 def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
-    """The tensors of a safetensors file by name, and its metadata; Damaged unless they are what was written."""
+    """The tensors of a safetensors file by name, and its metadata; Damaged unless they are what was
+    written.
+    """
     with opened(path) as (stream, said):
         tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (no mapping)
     if "tensors" in said and said["tensors"] != tensors_digest(tensors):
@@ -79,7 +105,9 @@ def load_metadata(path) -> dict:
 
 
 def prepare(directory, settings: Settings, subword, machine: Mapping | None = None) -> None:
-    """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says what they are trained on."""
+    """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says
+    what they are trained on.
+    """
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword")
     if machine:  # beside the weights, not in them: equal weights are equal files
@@ -97,7 +125,9 @@ def is_prepared(directory, settings: Settings, subword) -> bool:
     """Whether the directory has what `prepare` wrote, undamaged."""
     try:
         written = load_subword(Path(directory) / "subword").hash
-        return written == subword.hash and read_config(directory) == yaml.safe_load(config_text(settings, subword))
+        return written == subword.hash and read_config(directory) == yaml.safe_load(
+            config_text(settings, subword)
+        )
     except UserError:
         return False
 
@@ -115,26 +145,40 @@ def read_settings(directory) -> tuple[Settings, dict]:
     path, tree = Path(directory) / CONFIG, read_config(directory)
     vocabulary = tree.pop("vocabulary", None)
     if not isinstance(vocabulary, dict):
-        raise UserError(f"{path}: no vocabulary; this is not the directory of a neural language model")
+        raise UserError(
+            f"{path}: no vocabulary; this is not the directory of a neural language model"
+        )
     return build(Settings, tree, path), vocabulary
 
 
 def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
     """The model's tensors by name, a shared output matrix once."""
-    return {name: tensor for name, tensor in lm.state_dict().items() if name != "output.weight" or not lm.shares}
+    return {
+        name: tensor
+        for name, tensor in lm.state_dict().items()
+        if name != "output.weight" or not lm.shares
+    }
 
 
-def shared_tensors(lm: LanguageModel, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def shared_tensors(
+    lm: LanguageModel, tensors: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
     """The output matrix under its own name where it is the input embedding."""
     if not lm.shares:
         return {}
-    name = next(name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.shared)
+    name = next(
+        name for name, parameter in lm.trunk.named_parameters() if parameter is lm.trunk.shared
+    )
     return {"output.weight": tensors[f"trunk.{name}"]}
 
 
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
-    """Write the weights into a prepared model directory; their metadata say which config.yaml they belong to."""
-    save_tensors(state_dict(lm), Path(directory) / WEIGHTS, config=digest(read_config(directory)), **metadata)
+    """Write the weights into a prepared model directory; their metadata say which config.yaml they
+    belong to.
+    """
+    save_tensors(
+        state_dict(lm), Path(directory) / WEIGHTS, config=digest(read_config(directory)), **metadata
+    )
 
 
 def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> None:
@@ -142,31 +186,45 @@ def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> 
     try:
         lm.load_state_dict({**tensors, **shared_tensors(lm, tensors)})
     except (RuntimeError, KeyError) as error:
-        raise UserError(f"{path}: does not fit config.yaml ({' '.join(str(error).split())[:200]}); train again") from None
+        raise UserError(
+            f"{path}: does not fit config.yaml ({' '.join(str(error).split())[:200]}); train again"
+        ) from None
 
 
 def load_model(directory) -> tuple[LanguageModel, object]:
-    """The language model of a directory, ready to score (on the CPU, in evaluation mode), and its subword model."""
+    """The language model of a directory, ready to score (on the CPU, in evaluation mode), and its
+    subword model.
+    """
     settings, vocabulary = read_settings(directory)
     subword = load_subword(Path(directory) / "subword")
     if subword.hash != vocabulary.get("hash"):
-        raise UserError(f"{directory}/subword: not the vocabulary that the model was trained with; copy the whole model directory again")
+        raise UserError(
+            f"{directory}/subword: not the vocabulary that the model was trained with; copy the"
+            " whole model directory again"
+        )
     lm = LanguageModel(settings, subword.size, words=subword.words)
     load_state(lm, load_weights(directory)[0], Path(directory) / WEIGHTS)
     return lm.eval(), subword
 
 
 def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
-    """The weights of a model directory by name, and their metadata; Damaged unless as they were written, and of its config.yaml."""
+    """The weights of a model directory by name, and their metadata; Damaged unless as they were
+    written, and of its config.yaml.
+    """
     path = Path(directory) / WEIGHTS
     tensors, said = load_checked(path)
     if said.get("config", "") not in ("", digest(read_config(directory))):
-        raise Damaged(f"{path}: belongs to another {CONFIG} than the one beside it (of another training); {REMEDY}")
+        raise Damaged(
+            f"{path}: belongs to another {CONFIG} than the one beside it (of another training);"
+            f" {REMEDY}"
+        )
     return tensors, said
 
 
 def model_hash(directory) -> str:
-    """Identifies a model by its weights, settings and vocabulary; the same after a move or a copy."""
+    """Identifies a model by its weights, settings and vocabulary; the same after a move or a
+    copy.
+    """
     settings, vocabulary = read_settings(directory)
     made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
     path = Path(directory) / WEIGHTS
@@ -188,30 +246,55 @@ class Progress:
     done: bool = False
 
 
-def save_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer, progress: Progress, fingerprint: str) -> None:
+def save_training(
+    directory,
+    lm: LanguageModel,
+    optimiser: torch.optim.Optimizer,
+    progress: Progress,
+    fingerprint: str,
+) -> None:
     """Write all that an exact continuation needs into one file, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in state_dict(lm).items()}
     for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()}
-    save_tensors(tensors, Path(directory) / STATE, progress=dataclasses.asdict(progress), fingerprint=fingerprint)
+        tensors |= {
+            f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()
+        }
+    save_tensors(
+        tensors,
+        Path(directory) / STATE,
+        progress=dataclasses.asdict(progress),
+        fingerprint=fingerprint,
+    )
 
 
 def load_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer) -> Progress:
     """Put the saved weights and optimiser state back; returns how far the training was."""
     path = Path(directory) / STATE
     tensors, said = load_checked(path)
-    load_state(lm, {name.removeprefix("model."): t for name, t in tensors.items() if name.startswith("model.")}, path)
+    load_state(
+        lm,
+        {
+            name.removeprefix("model."): t
+            for name, t in tensors.items()
+            if name.startswith("model.")
+        },
+        path,
+    )
     state: dict[int, dict] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
         if kind == "optimiser":
             index, _, field = rest.partition(".")
             state.setdefault(int(index), {})[field] = tensor
-    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    optimiser.load_state_dict(
+        {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
+    )
     return Progress(**said["progress"])
 
 
 def training_metadata(directory) -> dict | None:
-    """The metadata (fingerprint, progress) of a saved training, or None where there is none; Damaged where it cannot go on from there."""
+    """The metadata (fingerprint, progress) of a saved training, or None where there is none;
+    Damaged where it cannot go on from there.
+    """
     path = Path(directory) / STATE
     return load_checked(path)[1] if path.exists() else None

@@ -1,4 +1,6 @@
-"""The command `lmtools VERB`: one verb a line of a recipe's run.sh, one module a verb in lmtools/verbs."""
+"""The command `lmtools VERB`: one verb a line of a recipe's run.sh, one module a verb in
+lmtools/verbs.
+"""
 
 import argparse
 import contextlib
@@ -13,8 +15,8 @@ from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
 from lmtools.verbs import add_common
 
-# Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it is imported only when called,
-# so that the table wing never waits for torch.
+# Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
+# is imported only when called, so that the table wing never waits for torch.
 VERBS = {
     "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
     "convert": "N-best lists and lattices from one format to another",
@@ -24,7 +26,10 @@ VERBS = {
     "ngram": "estimate an n-gram language model",
     "ppl": "perplexity of a text",
     "score": "score N-best lists with a language model",
-    "mbr": "expected BLEU (or another metric) of each hypothesis under its list's own posterior: minimum Bayes risk",
+    "mbr": (
+        "expected BLEU (or another metric) of each hypothesis under its list's own posterior:"
+        " minimum Bayes risk"
+    ),
     "embed": "vectors of sentences, or of the words of a text",
     "sts": "how well cosines of sentence vectors agree with people's judgements of similarity",
     "tune": "find the weights of first-pass and language-model scores on a development set",
@@ -52,7 +57,8 @@ def main(argv=None) -> int:
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
         silence()
         return 0
-    except (UserError, OSError, MemoryError) as error:  # OSError: standard output on a full disk, a directory that went away
+    # OSError: standard output on a full disk, a directory that went away
+    except (UserError, OSError, MemoryError) as error:
         if args.debug:
             raise
         print(f"lmtools {args.verb}: {one_line(told(error))}", file=sys.stderr)
@@ -66,16 +72,25 @@ def main(argv=None) -> int:
 
 
 def commands_allowed() -> contextlib.AbstractContextManager:
-    """The block in which lines of script files may run commands; imported here, since no other verb should wait for formats."""
+    """The block in which lines of script files may run commands; imported here, since no other verb
+    should wait for formats.
+    """
     return importlib.import_module("lmtools.formats.streams").commands_allowed()
 
 
 def told(error: Exception) -> Exception:
     """The user's view of an error."""
     if isinstance(error, MemoryError):
-        return UserError(f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a larger machine")
+        return UserError(
+            f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a"
+            " larger machine"
+        )
     if isinstance(error, OSError):
-        name = "standard output or a temporary file ($TMPDIR)" if error.filename is None else error.filename
+        name = (
+            "standard output or a temporary file ($TMPDIR)"
+            if error.filename is None
+            else error.filename
+        )
         return UserError(f"{name}: {error.strerror or error}; {remedy(error)}")
     return error
 
@@ -87,12 +102,18 @@ def silence() -> None:
 
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
-    top = argparse.ArgumentParser(prog="lmtools", description=__import__("lmtools").__doc__, epilog="lmtools VERB --help explains one verb")
+    top = argparse.ArgumentParser(
+        prog="lmtools",
+        description=__import__("lmtools").__doc__,
+        epilog="lmtools VERB --help explains one verb",
+    )
     top.add_argument("--version", action="version", version=f"lmtools {__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, purpose in VERBS.items():
-        parser = verbs.add_parser(name, help=purpose, description=purpose[0].upper() + purpose[1:] + ".")
+        parser = verbs.add_parser(
+            name, help=purpose, description=purpose[0].upper() + purpose[1:] + "."
+        )
         add_common(parser)
         if name == called:
             module = importlib.import_module(f"lmtools.verbs.{name}")

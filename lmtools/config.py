@@ -1,4 +1,6 @@
-"""Configuration declared once, in dataclasses: filled from YAML and `key=value`, written back to YAML; unknown names are refused."""
+"""Configuration declared once, in dataclasses: filled from YAML and `key=value`, written back to
+YAML; unknown names are refused.
+"""
 
 import dataclasses
 import difflib
@@ -15,7 +17,8 @@ from lmtools.errors import UserError
 from lmtools.files import read_bytes
 
 LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
-UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # PyYAML, of values such as 2024-13-45 or `!!int x`
+# PyYAML, of values such as 2024-13-45 or `!!int x`
+UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 SHOWN = reprlib.Repr()
 SHOWN.maxstring = SHOWN.maxother = 200
 SHOWN.maxlevel = 3
@@ -38,7 +41,9 @@ def load_yaml(path) -> dict:
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write `name: value` lines") from None
     except UNFIT as error:
-        raise UserError(f"{path}: a value is not of the kind that it looks like ({shown(error)}); quote it") from None
+        raise UserError(
+            f"{path}: a value is not of the kind that it looks like ({shown(error)}); quote it"
+        ) from None
     if not isinstance(content, dict | types.NoneType):
         raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
     return content or {}
@@ -50,13 +55,18 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
     for assignment in assignments:
         name, sign, value = assignment.partition("=")
         if not sign:
-            raise UserError(f"{assignment}: not an assignment; write name=value, as in optim.lr=1e-3")
+            raise UserError(
+                f"{assignment}: not an assignment; write name=value, as in optim.lr=1e-3"
+            )
         *groups, leaf = name.split(".")
         node = tree
         for group in groups:
             inner = node.get(group) or {}
             if not isinstance(inner, dict):
-                raise UserError(f"{assignment}: '{group}' is a single setting, no group; leave out what follows it")
+                raise UserError(
+                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
+                    " follows it"
+                )
             node[group] = dict(inner)
             node = node[group]
         try:
@@ -70,27 +80,37 @@ SOMEWHERE = "configuration"  # what settings are of that come from no file
 
 
 def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
-    """An instance of dataclass `cls` from nested mappings; names the class does not have and values of another type are refused."""
+    """An instance of dataclass `cls` from nested mappings; names the class does not have and values
+    of another type are refused.
+    """
     if not isinstance(tree, Mapping):
-        raise UserError(f"{source}: '{prefix.rstrip('.')}' is {shown(tree)}; expected a group of settings")
+        raise UserError(
+            f"{source}: '{prefix.rstrip('.')}' is {shown(tree)}; expected a group of settings"
+        )
     hints = typing.get_type_hints(cls)
     values = {}
     for name, value in tree.items():
         full = f"{prefix}{name}"
         if name not in hints:
             close = difflib.get_close_matches(str(name), hints, 1)
-            raise UserError(f"{source}: unknown setting '{full}'; {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}")
+            raise UserError(
+                f"{source}: unknown setting '{full}';"
+                f" {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}"
+            )
         values[name] = convert(hints[name], value, source, full)
     try:
         return cls(**values)
     except TypeError as error:
         raise UserError(f"{source}: {error}; give the setting") from None
-    except UserError as error:  # of the class itself, which does not know where its values come from
+    # of the class itself, which does not know where its values come from
+    except UserError as error:
         raise UserError(str(error) if source == SOMEWHERE else f"{source}: {error}") from None
 
 
 def convert(kind, value, source, name):
-    """`value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3' counts as a float (YAML 1.1 reads it as text)."""
+    """`value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3' counts as
+    a float (YAML 1.1 reads it as text).
+    """
     if dataclasses.is_dataclass(kind):
         return build(kind, value or {}, source, f"{name}.")
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -127,20 +147,30 @@ def dump(config) -> str:
 
 
 def from_yaml(cls, path, assignments: Sequence[str] = ()):
-    """An instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose settings it refines, and `key=value` on top."""
+    """An instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose settings
+    it refines, and `key=value` on top.
+    """
     return build(cls, override(layered(Path(path)), assignments), path)
 
 
 def layered(path: Path, refining: tuple[Path, ...] = ()) -> dict:
-    """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError if the bases form a circle."""
+    """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError
+    if the bases form a circle.
+    """
     if path.resolve() in refining:
         raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
     tree = load_yaml(path)
     base = tree.pop("base", None)
-    return merge(layered(path.parent / str(base), (*refining, path.resolve())), tree) if base else tree
+    return (
+        merge(layered(path.parent / str(base), (*refining, path.resolve())), tree) if base else tree
+    )
 
 
 def merge(lower: dict, upper: dict) -> dict:
     """`upper` laid over `lower`, group by group."""
-    both = {k: merge(lower[k], v) for k, v in upper.items() if isinstance(v, dict) and isinstance(lower.get(k), dict)}
+    both = {
+        k: merge(lower[k], v)
+        for k, v in upper.items()
+        if isinstance(v, dict) and isinstance(lower.get(k), dict)
+    }
     return {**lower, **upper, **both}

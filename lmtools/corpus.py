@@ -50,7 +50,9 @@ class Header:
     content: str | None = None  # SHA-256 of model, offsets and ids; None in files of older versions
 
     def dumps(self) -> bytes:
-        """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT bytes."""
+        """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
+        bytes.
+        """
         text = MAGIC + json.dumps(sealed(asdict(self))).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
@@ -62,10 +64,12 @@ def padding(length: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentences as ids without BOS and EOS: `corpus[i]` is a read-only array (tokens,) in the file's dtype.
+    """Sentences as ids without BOS and EOS: `corpus[i]` is a read-only array (tokens,) in the
+    file's dtype.
 
-    offsets (sentences + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]; ids (tokens,). The file holds the subword model too, so
-    that whoever trains on it needs no second path: model (bytes,) is its content.
+    offsets (sentences + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]; ids (tokens,). The file
+    holds the subword model too, so that whoever trains on it needs no second path: model (bytes,)
+    is its content.
     """
 
     path: Path
@@ -83,7 +87,11 @@ class Corpus:
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
         if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
             raise Damaged(f"{path}: the file is torn ({len(data)} bytes); {REMEDY}")
-        model, offsets, ids = data[start : start + header.model], data[first:middle].view(OFFSET), data[middle:].view(header.dtype)
+        model, offsets, ids = (
+            data[start : start + header.model],
+            data[first:middle].view(OFFSET),
+            data[middle:].view(header.dtype),
+        )
         return cls(Path(path), header, model, offsets, ids)
 
     def __len__(self) -> int:
@@ -117,17 +125,35 @@ class Corpus:
     @cached_property
     def subword(self) -> Subword:
         """The subword model that made the ids, from the file itself."""
-        return assemble(VOCABULARIES[self.header.scheme], self.model.tobytes(), self.header.normaliser, self.vocabulary_hash, self.path)
+        return assemble(
+            VOCABULARIES[self.header.scheme],
+            self.model.tobytes(),
+            self.header.normaliser,
+            self.vocabulary_hash,
+            self.path,
+        )
 
     def digest(self) -> str:
-        """Hexadecimal SHA-256 that stands for all that the file says, read in whole; Damaged where it is not as it was written."""
+        """Hexadecimal SHA-256 that stands for all that the file says, read in whole; Damaged where
+        it is not as it was written.
+        """
         if self.header.content is None:  # of an older version
             say_unchecked(str(self.path))
             ends, highest = self.offsets[[0, -1]].tolist(), int(self.ids.max(initial=0))
-            if ends != [0, self.tokens] or self.lengths.min(initial=0) < 0 or highest >= self.header.size:
-                raise Damaged(f"{self.path}: damaged (its offsets or ids lie outside the file or the vocabulary); {REMEDY}")
+            if (
+                ends != [0, self.tokens]
+                or self.lengths.min(initial=0) < 0
+                or highest >= self.header.size
+            ):
+                raise Damaged(
+                    f"{self.path}: damaged (its offsets or ids lie outside the file or the"
+                    f" vocabulary); {REMEDY}"
+                )
             return sha256(self.path)
-        if content_digest(*(hashlib.sha256(part) for part in (self.model, self.offsets, self.ids))) != self.header.content:
+        if (
+            content_digest(*(hashlib.sha256(part) for part in (self.model, self.offsets, self.ids)))
+            != self.header.content
+        ):
             raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
         return digest(asdict(self.header))
 
@@ -135,8 +161,9 @@ class Corpus:
         """This corpus, if `subword` made its ids; else UserError."""
         if self.vocabulary_hash != subword.hash:
             raise UserError(
-                f"{self.path}: made with another {self.header.scheme} model of {self.header.size} pieces"
-                f" ({self.vocabulary_hash[:12]}, not {subword.hash[:12]}); make it again with lmtools corpus"
+                f"{self.path}: made with another {self.header.scheme} model of {self.header.size}"
+                f" pieces ({self.vocabulary_hash[:12]}, not {subword.hash[:12]}); make it again"
+                " with lmtools corpus"
             )
         return self
 
@@ -179,7 +206,9 @@ class Hashed:
 
 
 class Encoded(NamedTuple):
-    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not empty, and the number of empty ones."""
+    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not
+    empty, and the number of empty ones.
+    """
 
     ids: np.ndarray
     lengths: np.ndarray
@@ -187,29 +216,54 @@ class Encoded(NamedTuple):
 
 
 def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
-    """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an utterance id), in bounded memory.
+    """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an
+    utterance id), in bounded memory.
 
-    Lines that are empty after normalisation are skipped and counted. The ids go to one unnamed file, the offsets to a second,
-    and both behind the header when their numbers are known. `nj` processes encode; the file is the same for any number.
+    Lines that are empty after normalisation are skipped and counted. The ids go to one unnamed
+    file, the offsets to a second, and both behind the header when their numbers are known. `nj`
+    processes encode; the file is the same for any number.
     """
     dtype = np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
     total, longest = Counter(), 0
     with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
         ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
-        for made in spread(partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj):
+        for made in spread(
+            partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj
+        ):
             ids.write(made.ids)
             offsets.write((total["tokens"] + np.cumsum(made.lengths)).astype(OFFSET))
             unknown = int(np.count_nonzero(made.ids == UNK))
-            total.update(sentences=len(made.lengths), tokens=len(made.ids), unknown=unknown, empty=made.empty)
+            total.update(
+                sentences=len(made.lengths), tokens=len(made.ids), unknown=unknown, empty=made.empty
+            )
             longest = max(longest, int(made.lengths.max(initial=0)))
         if not total["sentences"]:
-            raise UserError(f"{sources[0]}: no sentence in the text; give text with one sentence a line")
-        made = {"vocabulary": subword.hash, "scheme": subword.scheme, "size": subword.size, "normaliser": subword.normaliser}
+            raise UserError(
+                f"{sources[0]}: no sentence in the text; give text with one sentence a line"
+            )
+        made = {
+            "vocabulary": subword.hash,
+            "scheme": subword.scheme,
+            "size": subword.size,
+            "normaliser": subword.normaliser,
+        }
         text = {**total, "longest": longest, "sources": [str(source) for source in sources]}
         content = content_digest(hashlib.sha256(subword.content), offsets.sha256, ids.sha256)
-        header = Header(dtype=dtype.str, model=len(subword.content), version=__version__, content=content, **made, **text)
-        join(whole, header.dumps() + subword.content + bytes(padding(len(subword.content))), offset_file, id_file)
+        header = Header(
+            dtype=dtype.str,
+            model=len(subword.content),
+            version=__version__,
+            content=content,
+            **made,
+            **text,
+        )
+        join(
+            whole,
+            header.dumps() + subword.content + bytes(padding(len(subword.content))),
+            offset_file,
+            id_file,
+        )
     return Corpus.open(out)
 
 

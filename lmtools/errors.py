@@ -11,7 +11,9 @@ class UserError(Exception):
 
 
 def one_line(error: Exception) -> str:
-    """The message in one line of at most LONGEST characters, without its middle if it is longer; what would not be seen is escaped."""
+    """The message in one line of at most LONGEST characters, without its middle if it is longer;
+    what would not be seen is escaped.
+    """
     text = " ".join(cut(str(error)).splitlines())
     return cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 

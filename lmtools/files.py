@@ -1,12 +1,16 @@
-"""Reading text of any compression, and writing so that a crash leaves the old file or the new one, never a torn one.
+"""Reading text of any compression, and writing so that a crash leaves the old file or the new one,
+never a torn one.
 
-What is written goes into a hidden directory beside its place, `.NAME.BOOT.RANDOM.tmp`, which its writer holds a lock on. A kill leaves
-it; the next writer of NAME takes it away if it gets the lock. The lock ends with the process and its children, so that neither a process
-number given anew nor one of another container misleads; BOOT stands for the running kernel, outside which the lock would say nothing, so
-that what another machine writes on a shared disk, or wrote before a restart, is never touched.
+What is written goes into a hidden directory beside its place, `.NAME.BOOT.RANDOM.tmp`, which its
+writer holds a lock on. A kill leaves it; the next writer of NAME takes it away if it gets the lock.
+The lock ends with the process and its children, so that neither a process number given anew nor one
+of another container misleads; BOOT stands for the running kernel, outside which the lock would say
+nothing, so that what another machine writes on a shared disk, or wrote before a restart, is never
+touched.
 
 
-The text `-` is standard input or output; a Path of this name, which was found in a directory, is a file.
+The text `-` is standard input or output; a Path of this name, which was found in a directory, is a
+file.
 """
 
 import bz2
@@ -32,17 +36,22 @@ from lmtools.errors import UserError
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 MAGIC = {  # how compressed files begin: what compressed them, the suffix by which they are read
-    rb"\x1f\x8b": ("gzip", ".gz"), rb"\xfd7zXZ\0": ("xz", ".xz"), rb"BZh[1-9](1AY|\x17rE)": ("bzip2", ".bz2"),
-    rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""), rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
+    rb"\x1f\x8b": ("gzip", ".gz"), rb"\xfd7zXZ\0": ("xz", ".xz"),
+    rb"BZh[1-9](1AY|\x17rE)": ("bzip2", ".bz2"),
+    rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""),
+    rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-MAX_LINE = "LMTOOLS_MAX_LINE"  # the variable that says how long a line may be: worker processes inherit it
+# the variable that says how long a line may be: worker processes inherit it
+MAX_LINE = "LMTOOLS_MAX_LINE"
 LONGEST = "16M"  # unless it is set
 WHOLE = 16  # longest lines that a file may have which is read whole
-LEFT = re.compile(r"\.(.+)\.([0-9a-f]{16})\.[a-z0-9_]{8}\.tmp")  # the directory that a writer works in
+# the directory that a writer works in
+LEFT = re.compile(r"\.(.+)\.([0-9a-f]{16})\.[a-z0-9_]{8}\.tmp")
 LONGEST_NAME = 150  # bytes of a name that such a directory's name repeats; file systems permit 255
 NEW, OLD = "new", "old"  # what a directory that is being replaced is called there
-DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # what only writing gives, where no name comes with the error
+# what only writing gives, where no name comes with the error
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 REMEDIES = {
     errno.ENOENT: "check the path",
     errno.ENOTDIR: "check the path",
@@ -81,18 +90,29 @@ def in_units(count: int) -> str:
 
 def too_long(where: str, most: int, what: str = "a line") -> UserError:
     """The refusal of a line of more than `most` bytes."""
-    return UserError(f"{where}: {what} of more than {in_units(most)}; check that it is the right file, or give --max-line a larger size")
+    return UserError(
+        f"{where}: {what} of more than {in_units(most)}; check that it is the right file, or give"
+        " --max-line a larger size"
+    )
 
 
 def stream_of(path) -> contextlib.AbstractContextManager:
-    """A context with the bytes of `path` (`-`: standard input, which stays open), decompressed by its suffix (.gz, .xz, .bz2)."""
-    return contextlib.nullcontext(sys.stdin.buffer) if path == "-" else OPENERS.get(Path(path).suffix, open)(path, "rb")
+    """A context with the bytes of `path` (`-`: standard input, which stays open), decompressed by
+    its suffix (.gz, .xz, .bz2).
+    """
+    return (
+        contextlib.nullcontext(sys.stdin.buffer)
+        if path == "-"
+        else OPENERS.get(Path(path).suffix, open)(path, "rb")
+    )
 
 
 def read_bytes(path, most: int | None = None) -> bytes:
-    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
+    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz,
+    .bz2).
 
-    UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as a line may have).
+    UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as
+    a line may have).
     """
     limit = WHOLE * longest_line() if most is None else most
     try:
@@ -103,15 +123,24 @@ def read_bytes(path, most: int | None = None) -> bytes:
     except OSError as error:
         raise cannot("read", path, error) from None
     if len(data) > limit:
-        larger = f", or give --max-line a larger size: it may have {WHOLE} times that" if most is None else ""
-        raise UserError(f"{path}: more than {in_units(limit)}, too much for a file of its kind; check that it is the right one{larger}")
+        larger = (
+            f", or give --max-line a larger size: it may have {WHOLE} times that"
+            if most is None
+            else ""
+        )
+        raise UserError(
+            f"{path}: more than {in_units(limit)}, too much for a file of its kind; check that it"
+            f" is the right one{larger}"
+        )
     return data
 
 
 def read_lines(path) -> Iterator[tuple[int, str]]:
-    """Pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order mark and CR before LF are dropped.
+    """Pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order mark
+    and CR before LF are dropped.
 
-    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a line longer than longest_line().
+    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a
+    line longer than longest_line().
     """
     number = 0
     try:
@@ -127,12 +156,16 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
     number, most = 0, longest_line()
     try:
         with stream_of(path) as stream:
-            for number, raw in enumerate(iter(functools.partial(stream.readline, most + 1), b""), 1):
+            for number, raw in enumerate(
+                iter(functools.partial(stream.readline, most + 1), b""), 1
+            ):
                 if len(raw) > most:
                     raise too_long(f"{path}:{number}", most)
                 yield number, raw
     except DAMAGED as error:
-        raise UserError(f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again") from None
+        raise UserError(
+            f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again"
+        ) from None
     except OSError as error:
         raise cannot("read", path, error) from None
 
@@ -140,18 +173,25 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
 def not_as_named(path) -> UserError | None:
     """`misnamed` of the file `path`; None of what is no file."""
     try:
-        with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:  # a pipe could wait for ever
+        # a pipe could wait for ever
+        with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
             return misnamed(path, stream.read(8), Path(path).suffix)
     except OSError:
         return None
 
 
 def misnamed(path, head: bytes, suffix: str = "") -> UserError | None:
-    """The user's view of bytes `head` that begin as a compressed file does, although `path` is not read as one by its `suffix`, or None."""
+    """The user's view of bytes `head` that begin as a compressed file does, although `path` is not
+    read as one by its `suffix`, or None.
+    """
     name, right = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
     if not name or right == suffix != "":
         return None
-    why = f"which its name does not say; call it {Path(path).name}{right}, or" if right else "which lmtools does not read;"
+    why = (
+        f"which its name does not say; call it {Path(path).name}{right}, or"
+        if right
+        else "which lmtools does not read;"
+    )
     return UserError(f"{path}: is compressed with {name}, {why} decompress it")
 
 
@@ -168,9 +208,15 @@ def cannot(verb: str, path, error: OSError) -> UserError:
 
 
 def system_error(error: Exception) -> OSError:
-    """What the operating system said, of which a library may keep only the text and `(os error NUMBER)`."""
+    """What the operating system said, of which a library may keep only the text and `(os error
+    NUMBER)`.
+    """
     number = re.search(r"\(os error (\d+)\)", str(error))
-    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(None, " ".join(str(error).split()))
+    return (
+        OSError(int(number[1]), os.strerror(int(number[1])))
+        if number
+        else OSError(None, " ".join(str(error).split()))
+    )
 
 
 def remedy(error: OSError) -> str:
@@ -179,11 +225,15 @@ def remedy(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def atomic_path(path, follow: bool = True, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
-    """An empty file of the same name elsewhere on the disk of `path`; on leaving without an error it is flushed and renamed to `path`.
+def atomic_path(
+    path, follow: bool = True, failures: tuple[type[Exception], ...] = ()
+) -> Iterator[Path]:
+    """An empty file of the same name elsewhere on the disk of `path`; on leaving without an error
+    it is flushed and renamed to `path`.
 
-    A link is followed, or replaced if not `follow`; a pipe or a device (/dev/stdout, /dev/null) cannot be replaced and is given as it is.
-    UserError if it cannot be written, also for those `failures` by which a library says so.
+    A link is followed, or replaced if not `follow`; a pipe or a device (/dev/stdout, /dev/null)
+    cannot be replaced and is given as it is. UserError if it cannot be written, also for those
+    `failures` by which a library says so.
     """
     path = Path(os.path.realpath(path)) if follow else Path(path)
     if follow and path.exists() and not path.is_file():
@@ -201,14 +251,21 @@ def atomic_path(path, follow: bool = True, failures: tuple[type[Exception], ...]
 
 @contextlib.contextmanager
 def atomic_directory(path, marker: str) -> Iterator[Path]:
-    """An empty directory elsewhere on the disk of `path` that takes its place when the block ends well, else is removed.
+    """An empty directory elsewhere on the disk of `path` that takes its place when the block ends
+    well, else is removed.
 
-    What stood at `path` is replaced only if it is an empty directory or one that holds the file `marker`; UserError otherwise, and if
-    the directory cannot be written.
+    What stood at `path` is replaced only if it is an empty directory or one that holds the file
+    `marker`; UserError otherwise, and if the directory cannot be written.
     """
     path = Path(os.path.realpath(path))
-    if path.exists() and not (path / marker).is_file() and not (path.is_dir() and not any(path.iterdir())):
-        raise UserError(f"{path}: exists and holds no {marker}; give another directory or remove it")
+    if (
+        path.exists()
+        and not (path / marker).is_file()
+        and not (path.is_dir() and not any(path.iterdir()))
+    ):
+        raise UserError(
+            f"{path}: exists and holds no {marker}; give another directory or remove it"
+        )
     with new_directory(path) as temporary:
         yield temporary
 
@@ -236,9 +293,11 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
-    """A directory beside `path`, which is made if it has to be; it is removed in the end, and what killed writers of `path` left before.
+    """A directory beside `path`, which is made if it has to be; it is removed in the end, and what
+    killed writers of `path` left before.
 
-    Errors of writing become a UserError about `path`: those of the disk, those that name something in there, and `failures`.
+    Errors of writing become a UserError about `path`: those of the disk, those that name something
+    in there, and `failures`.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -260,19 +319,28 @@ def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterato
 
 
 def concerns(error: OSError, folder: Path) -> bool:
-    """Whether an error that came up while something was written in `folder` is one of writing it."""
+    """Whether an error that came up while something was written in `folder` is one of writing
+    it.
+    """
     if error.filename is not None:
         return folder in Path(os.fsdecode(error.filename)).parents
-    return error.errno in DISK or (error.errno is None and not isinstance(error, DAMAGED))  # numpy counts the items and gives no number
+    # numpy counts the items and gives no number
+    return error.errno in DISK or (error.errno is None and not isinstance(error, DAMAGED))
 
 
 def claim(path: Path) -> tuple[Path, int]:
     """A new directory to write `path` in, and the descriptor that locks it."""
     while True:
-        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{short(path.name)}.{boot()}.", suffix=".tmp"))
-        with contextlib.suppress(FileNotFoundError):  # another process swept it before it was locked
+        folder = Path(
+            tempfile.mkdtemp(
+                dir=path.parent, prefix=f".{short(path.name)}.{boot()}.", suffix=".tmp"
+            )
+        )
+        # another process swept it before it was locked
+        with contextlib.suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            with contextlib.suppress(OSError):  # a file system without locks: nobody else gets it either
+            # a file system without locks: nobody else gets it either
+            with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if stands(lock, folder):
                 return folder, lock
@@ -288,7 +356,9 @@ def stands(lock: int, folder: Path) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Remove the directories in which killed processes wrote `path`; of a directory's replacement that a kill cut in two, undo the half."""
+    """Remove the directories in which killed processes wrote `path`; of a directory's replacement
+    that a kill cut in two, undo the half.
+    """
     for name in left_in(path.parent).get(short(path.name), ()):
         folder = path.parent / name
         try:
@@ -305,7 +375,9 @@ def sweep(path: Path) -> None:
 
 @functools.lru_cache(maxsize=64)
 def left_in(parent: Path) -> Mapping[str, list[str]]:
-    """The directories of writers, dead or alive, in `parent`, by `short` name; listed once a process, which may write many files there."""
+    """The directories of writers, dead or alive, in `parent`, by `short` name; listed once a
+    process, which may write many files there.
+    """
     found = defaultdict(list)
     for name in os.listdir(parent):
         if (match := LEFT.fullmatch(name)) and match[2] == boot():
@@ -324,12 +396,18 @@ def short(name: str) -> str:
     whole = os.fsencode(name)
     if len(whole) <= LONGEST_NAME:
         return name
-    return os.fsdecode(whole[: LONGEST_NAME - 17]).encode("ascii", "ignore").decode() + "-" + hashlib.sha256(whole).hexdigest()[:16]
+    return (
+        os.fsdecode(whole[: LONGEST_NAME - 17]).encode("ascii", "ignore").decode()
+        + "-"
+        + hashlib.sha256(whole).hexdigest()[:16]
+    )
 
 
 @functools.cache
 def boot() -> str:
-    """16 hexadecimal digits that no other kernel has, nor this one after a restart; those of this process where the system has none."""
+    """16 hexadecimal digits that no other kernel has, nor this one after a restart; those of this
+    process where the system has none.
+    """
     try:
         identity = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:
@@ -345,7 +423,9 @@ def flush(path) -> None:
 
 @contextlib.contextmanager
 def atomic_text(path) -> Iterator[io.TextIOBase]:
-    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well; compressed by suffix (.gz, .xz, .bz2)."""
+    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well;
+    compressed by suffix (.gz, .xz, .bz2).
+    """
     if path == "-":
         yield sys.stdout
         sys.stdout.flush()
@@ -356,14 +436,20 @@ def atomic_text(path) -> Iterator[io.TextIOBase]:
 
 @contextlib.contextmanager
 def compressed(path: Path) -> Iterator[io.TextIOBase]:
-    """A writing text stream for `path`; gzip carries no name and no time, so that equal content gives equal bytes."""
+    """A writing text stream for `path`; gzip carries no name and no time, so that equal content
+    gives equal bytes.
+    """
     with contextlib.ExitStack() as stack:
         opened = OPENERS.get(path.suffix, open) if path.suffix != ".gz" else open
         binary = stack.enter_context(opened(path, "wb"))
         if path.suffix == ".gz":
-            binary = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0))
+            binary = stack.enter_context(
+                gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0)
+            )
         # JSON can hold half a surrogate pair, which UTF-8 cannot: it becomes "?"
-        yield stack.enter_context(io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n"))
+        yield stack.enter_context(
+            io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n")
+        )
 
 
 def sha256(path) -> str:

@@ -1,4 +1,6 @@
-"""A neural language model: a trunk that makes states, an objective that says what they predict, an output layer that predicts it."""
+"""A neural language model: a trunk that makes states, an objective that says what they predict, an
+output layer that predicts it.
+"""
 
 import contextlib
 import platform
@@ -18,25 +20,39 @@ from lmtools.subword.spelled import Targets as Words
 from lmtools.types import NUMERICS
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-ROWS, ROWS_GPU = 256, 4096  # model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
+# model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
+ROWS, ROWS_GPU = 256, 4096
 
 
 class LanguageModel(nn.Module):
-    """Trunk and output layer of `settings` over a vocabulary of `size` ids, or of what spelled ones predict (`words`).
+    """Trunk and output layer of `settings` over a vocabulary of `size` ids, or of what spelled ones
+    predict (`words`).
 
-    `counts` (outputs,) says how often each id is a target in training; None: weights are loaded afterwards, or all ids are alike.
+    `counts` (outputs,) says how often each id is a target in training; None: weights are loaded
+    afterwards, or all ids are alike.
     """
 
-    def __init__(self, settings: Settings, size: int, counts: np.ndarray | None = None, words: Words | None = None):
+    def __init__(
+        self,
+        settings: Settings,
+        size: int,
+        counts: np.ndarray | None = None,
+        words: Words | None = None,
+    ):
         super().__init__()
         self.settings, self.size = settings, size
         self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
         if getattr(self.trunk, "two_way", False) != self.two_way:
-            raise UserError(f"objective: {settings.objective} does not go with model {settings.model}; two-way is elmo's, and only elmo's")
+            raise UserError(
+                f"objective: {settings.objective} does not go with model {settings.model}; two-way"
+                " is elmo's, and only elmo's"
+            )
         targets = Targets(words.size if self.two_way else size, never(self.objective), counts)
         make = CRITERIA[settings.criterion].create
-        self.output = make(settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse)
+        self.output = make(
+            settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse
+        )
         self.trunk.lookup.sparse = settings.sparse
 
     @property
@@ -46,11 +62,18 @@ class LanguageModel(nn.Module):
 
     @property
     def shares(self) -> bool:
-        """Whether the input embedding is the output matrix too; the adaptive softmax has matrices of its own in any case."""
-        return self.trunk.shared is not None and getattr(self.output, "weight", None) is self.trunk.shared
+        """Whether the input embedding is the output matrix too; the adaptive softmax has matrices
+        of its own in any case.
+        """
+        return (
+            self.trunk.shared is not None
+            and getattr(self.output, "weight", None) is self.trunk.shared
+        )
 
     def sparse_parameters(self) -> list[nn.Parameter]:
-        """The matrices whose gradients are sparse: the input embedding, unless it shares a dense one, and the output matrix."""
+        """The matrices whose gradients are sparse: the input embedding, unless it shares a dense
+        one, and the output matrix.
+        """
         if not self.trunk.lookup.sparse:
             return []
         output = [self.output.weight] if getattr(self.output, "sparse", False) else []
@@ -76,7 +99,9 @@ def batch_rows(rows: int | None, device: torch.device) -> int:
 
 
 def numerics(precision: str, device: torch.device, rows: int) -> dict[str, str]:
-    """The part of a signature that only rounding depends on, under the names in lmtools.types.NUMERICS."""
+    """The part of a signature that only rounding depends on, under the names in
+    lmtools.types.NUMERICS.
+    """
     return dict(zip(NUMERICS, (precision, device.type, str(rows)), strict=True))
 
 
@@ -90,16 +115,24 @@ def autocast(device: torch.device, precision: str):
 def resolve_precision(precision: str, device: torch.device) -> str:
     """`auto` is bfloat16 where the device multiplies it natively, else float32."""
     if precision == "auto":
-        fast = torch.cuda.is_bf16_supported(including_emulation=False) if device.type == "cuda" else cpu_multiplies_bfloat16()
+        fast = (
+            torch.cuda.is_bf16_supported(including_emulation=False)
+            if device.type == "cuda"
+            else cpu_multiplies_bfloat16()
+        )
         return "bfloat16" if fast else "float32"
     if precision not in PRECISIONS:
-        raise UserError(f"precision: {precision!r} is unknown; known: auto, {', '.join(PRECISIONS)}")
+        raise UserError(
+            f"precision: {precision!r} is unknown; known: auto, {', '.join(PRECISIONS)}"
+        )
     return precision
 
 
 @lru_cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they are emulated and slow."""
+    """Whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they are
+    emulated and slow.
+    """
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
     return "avx512_bf16" in flags or "amx_bf16" in flags
@@ -111,13 +144,19 @@ def processor(device: torch.device) -> str:
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
 
 
 def machine_facts(device: torch.device) -> dict[str, str | int]:
-    """What the last digits of a training depend on: processor, the instructions that torch uses, threads, torch, device."""
+    """What the last digits of a training depend on: processor, the instructions that torch uses,
+    threads, torch, device.
+    """
     return {
-        "processor": processor(device), "capability": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads(),
+        "processor": processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
         "torch": str(torch.__version__), "device": device.type,
     }  # fmt: skip
 
@@ -130,5 +169,7 @@ def choose_device(name: str = "auto") -> torch.device:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise UserError(f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto") from None
+        raise UserError(
+            f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
+        ) from None
     return device

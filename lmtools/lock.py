@@ -17,10 +17,12 @@ MOMENT = 0.05  # seconds between taking the lock and having written who took it,
 
 @contextlib.contextmanager
 def locked(directory) -> Iterator[None]:
-    """A context in which no other process may write `directory`; UserError at once, naming it, where one does.
+    """A context in which no other process may write `directory`; UserError at once, naming it,
+    where one does.
 
-    The lock is on a file `.NAME.lock` beside the directory, so that the directory itself can be moved or replaced. The kernel releases it
-    when the process ends, however that happens; processes that it started do not have it.
+    The lock is on a file `.NAME.lock` beside the directory, so that the directory itself can be
+    moved or replaced. The kernel releases it when the process ends, however that happens; processes
+    that it started do not have it.
     """
     path = Path(os.path.realpath(directory))
     path = path.with_name(f".{path.name}.lock")
@@ -66,7 +68,9 @@ def take(descriptor: int, path: Path, directory) -> None:
         time.sleep(MOMENT)
         pid, _, host = os.pread(descriptor, 300, 0).decode("utf-8", "replace").partition(" ")
         holder = f"process {pid} on {host}" if host else "another process"
-        raise UserError(f"{directory}: {holder} is writing it; wait for it, stop it, or give another --out") from None
+        raise UserError(
+            f"{directory}: {holder} is writing it; wait for it, stop it, or give another --out"
+        ) from None
 
 
 def is_there(descriptor: int, path: Path) -> bool:

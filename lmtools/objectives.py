@@ -1,8 +1,11 @@
-"""Which positions are predicted from what, apart from the model and the criterion, so that any pair works.
+"""Which positions are predicted from what, apart from the model and the criterion, so that any pair
+works.
 
-An objective turns sentences of token ids (without boundary tokens) into Examples. Training and scoring differ only for the masked
-objective, which scores each token in a pass of its own. `boundary` is the number of boundary tokens in the input, `ends` are those that
-are predicted, one each a sentence. An objective is made with what a spelled vocabulary predicts (`words`), which only TwoWay needs.
+An objective turns sentences of token ids (without boundary tokens) into Examples. Training and
+scoring differ only for the masked objective, which scores each token in a pass of its own.
+`boundary` is the number of boundary tokens in the input, `ends` are those that are predicted, one
+each a sentence. An objective is made with what a spelled vocabulary predicts (`words`), which only
+TwoWay needs.
 """
 
 from collections.abc import Sequence
@@ -19,9 +22,11 @@ from lmtools.subword.spelled import END, Targets
 
 @dataclass(frozen=True)
 class Examples:
-    """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened states (N,) predict which targets (N,).
+    """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened states (N,)
+    predict which targets (N,).
 
-    Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each distinct word of the batch, right-padded.
+    Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each
+    distinct word of the batch, right-padded.
     """
 
     inputs: Tensor
@@ -33,12 +38,21 @@ class Examples:
     def to(self, device) -> "Examples":
         """The same on another device."""
         tensors = (self.inputs, self.lengths, self.rows, self.targets, self.spellings)
-        return Examples(*(tensor if tensor is None else tensor.to(device, non_blocking=True) for tensor in tensors))
+        return Examples(
+            *(
+                tensor if tensor is None else tensor.to(device, non_blocking=True)
+                for tensor in tensors
+            )
+        )
 
     @property
     def read(self) -> tuple[Tensor, ...]:
         """What a trunk's `hidden` reads."""
-        return (self.inputs, self.lengths) if self.spellings is None else (self.inputs, self.lengths, self.spellings)
+        return (
+            (self.inputs, self.lengths)
+            if self.spellings is None
+            else (self.inputs, self.lengths, self.spellings)
+        )
 
 
 def padded(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -50,7 +64,9 @@ def padded(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray,
     return inputs, lengths
 
 
-def examples(inputs: np.ndarray, lengths: np.ndarray, where: np.ndarray, targets: np.ndarray) -> Examples:
+def examples(
+    inputs: np.ndarray, lengths: np.ndarray, where: np.ndarray, targets: np.ndarray
+) -> Examples:
     """Examples that predict `targets` (B, T) where `where` (B, T) is True."""
     rows = np.flatnonzero(where)
     return Examples(*map(torch.from_numpy, (inputs, lengths, rows, targets.reshape(-1)[rows])))
@@ -64,7 +80,9 @@ class Objective:
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """How long each sentence of a corpus is for a model, without boundary tokens, (sentences,)."""
+        """How long each sentence of a corpus is for a model, without boundary tokens,
+        (sentences,).
+        """
         return np.asarray(corpus.lengths)
 
 
@@ -76,7 +94,9 @@ class CausalObjective(Objective):
     ends = (EOS,)
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their input."""
+        """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their
+        input.
+        """
         inputs, lengths = padded(sentences, [BOS], [])
         targets, _ = padded(sentences, [], [EOS])
         return examples(inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], targets)
@@ -87,7 +107,9 @@ class CausalObjective(Objective):
 
 
 class Autoencoding(Objective):
-    """Language autoencoding (T-TA): each token, BOS and EOS from all the others; scoring counts the tokens and EOS."""
+    """Language autoencoding (T-TA): each token, BOS and EOS from all the others; scoring counts the
+    tokens and EOS.
+    """
 
     name = "autoencoding"
     boundary = 2
@@ -104,7 +126,9 @@ class Autoencoding(Objective):
 
 
 class MaskedObjective(Objective):
-    """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become MASK, 10% a random token, 10% stay."""
+    """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become
+    MASK, 10% a random token, 10% stay.
+    """
 
     name = "masked"
     boundary = 2
@@ -114,12 +138,16 @@ class MaskedObjective(Objective):
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
         original, lengths = padded(sentences, [BOS], [EOS])
         position = np.arange(original.shape[1])
-        chance = np.where((position > 0) & (position < lengths[:, None]), generator.random(original.shape), np.inf)
+        chance = np.where(
+            (position > 0) & (position < lengths[:, None]), generator.random(original.shape), np.inf
+        )
         chosen = chance < self.share
-        best = chance.argmin(1)  # a sentence in which chance chose nothing predicts one token all the same
+        # a sentence in which chance chose nothing predicts one token all the same
+        best = chance.argmin(1)
         chosen[np.arange(len(chosen)), best] = True
         kind = generator.random(original.shape)
-        noise = generator.integers(min(len(SPECIALS), vocabulary - 1), vocabulary, original.shape)  # no special token
+        # no special token
+        noise = generator.integers(min(len(SPECIALS), vocabulary - 1), vocabulary, original.shape)
         corrupted = np.where(kind < 0.8, MASK, np.where(kind < 0.9, noise, original))
         return examples(np.where(chosen, corrupted, original), lengths, chosen, original)
 
@@ -128,10 +156,12 @@ class MaskedObjective(Objective):
 
 
 class TwoWay(Objective):
-    """Each word and EOS from the words left of it, and each word and BOS from those right of it, by two separate halves of a model.
+    """Each word and EOS from the words left of it, and each word and BOS from those right of it, by
+    two separate halves of a model.
 
-    The input is spelled words with BOS and EOS around them; of the states (B, 2 T) the first T are those of the left-to-right half. A
-    sentence of n words has n + 1 targets from the left, then n + 1 from the right.
+    The input is spelled words with BOS and EOS around them; of the states (B, 2 T) the first T are
+    those of the left-to-right half. A sentence of n words has n + 1 targets from the left, then n +
+    1 from the right.
     """
 
     name = "two-way"
@@ -141,7 +171,10 @@ class TwoWay(Objective):
 
     def __init__(self, words: Targets | None = None):
         if words is None:
-            raise UserError("a two-way model reads spelled words; make the vocabulary of its corpora with lmtools subword --words")
+            raise UserError(
+                "a two-way model reads spelled words; make the vocabulary of its corpora with"
+                " lmtools subword --words"
+            )
         super().__init__(words)
 
     @staticmethod
@@ -157,11 +190,17 @@ class TwoWay(Objective):
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
         split = [self.words.split(sentence) for sentence in sentences]
         place = {(BOS,): 0, (EOS,): 1}
-        places = [[place.setdefault((*word[: self.longest - 1], END), len(place)) for word in words] for words in split]
+        places = [
+            [place.setdefault((*word[: self.longest - 1], END), len(place)) for word in words]
+            for words in split
+        ]
         inputs, lengths = padded(places, [0], [1])
-        ids, _ = padded([[self.words.id_of(word) for word in words] for words in split], [BOS], [EOS])
+        ids, _ = padded(
+            [[self.words.id_of(word) for word in words] for words in split], [BOS], [EOS]
+        )
         here, before = np.arange(ids.shape[1]), lengths[:, None] - 1
-        targets = np.concatenate([np.roll(ids, -1, axis=1), np.roll(ids, 1, axis=1)], axis=1)  # (B, 2 T)
+        # (B, 2 T)
+        targets = np.concatenate([np.roll(ids, -1, axis=1), np.roll(ids, 1, axis=1)], axis=1)
         where = np.concatenate([here < before, (here > 0) & (here <= before)], axis=1)
         inputs[here > before] = 0  # the place of BOS; nothing reads it
         made = examples(inputs, lengths, where, targets)
@@ -185,7 +224,9 @@ def never(objective) -> tuple[int, ...]:
 
 
 def target_counts(objective, corpus, size: int) -> np.ndarray:
-    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of spelled words, where their list was made."""
+    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of
+    spelled words, where their list was made.
+    """
     counts = np.zeros(size, dtype=np.int64)
     if objective.name == TwoWay.name:
         counts += corpus.subword.words.counts

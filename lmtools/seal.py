@@ -1,7 +1,8 @@
-"""Artifacts that vouch for themselves: a JSON or YAML mapping carries, as `seal`, the SHA-256 of all else that it says.
+"""Artifacts that vouch for themselves: a JSON or YAML mapping carries, as `seal`, the SHA-256 of
+all else that it says.
 
-The seal is of what is said, not of bytes: white space and the order of keys do not count. In JSON it stands first, so that whoever edits a
-file on purpose takes one line out.
+The seal is of what is said, not of bytes: white space and the order of keys do not count. In JSON
+it stands first, so that whoever edits a file on purpose takes one line out.
 """
 
 import functools
@@ -25,7 +26,8 @@ class Damaged(UserError):
 
 def digest(tree: Mapping) -> str:
     """Hexadecimal SHA-256 of what a mapping of plain values says."""
-    plain = json.loads(json.dumps(tree, ensure_ascii=False, default=str).encode("utf-8", "replace"))  # as a reader will see it
+    # as a reader will see it
+    plain = json.loads(json.dumps(tree, ensure_ascii=False, default=str).encode("utf-8", "replace"))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
@@ -43,37 +45,52 @@ def sealed_yaml(text: str) -> str:
 def unsealed(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
     """`tree` without its seal, which is checked: Damaged, with the remedy, where it does not fit.
 
-    A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on standard error says so.
+    A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on
+    standard error says so.
     """
     rest = {name: value for name, value in tree.items() if name != SEAL}
     if SEAL not in tree:
         if warn:
             say_unchecked(str(path))
     elif tree[SEAL] != digest(rest):
-        raise Damaged(f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}")
+        raise Damaged(
+            f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}"
+        )
     return rest
 
 
 @functools.cache
 def say_unchecked(path: str) -> None:
     """Say, once a file, that damage of it cannot be found."""
-    print(f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would not be found", file=sys.stderr)
+    print(
+        f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
+        " not be found",
+        file=sys.stderr,
+    )
 
 
 def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = True) -> None:
-    """Write a mapping with its seal as JSON; `indent` None: in one line. ValueError for NaN where it is not allowed."""
+    """Write a mapping with its seal as JSON; `indent` None: in one line. ValueError for NaN where
+    it is not allowed.
+    """
     text = json.dumps(sealed(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
     with atomic_text(path) as stream:
         stream.write(text + "\n")
 
 
 def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool) -> dict:
-    """The mapping that `write_json` wrote, without its seal; UserError if the file is no JSON object or not as it was written.
+    """The mapping that `write_json` wrote, without its seal; UserError if the file is no JSON
+    object or not as it was written.
 
     `check` refuses what it should not say, before a line says that it has no seal.
     """
     tree = parse_json(read_bytes(path), path, remedy)
-    rest = unsealed(tree, path, f"{remedy}, or take the line of the {SEAL} out if the edit was meant", warn=False)
+    rest = unsealed(
+        tree,
+        path,
+        f"{remedy}, or take the line of the {SEAL} out if the edit was meant",
+        warn=False,
+    )
     check(rest)
     if SEAL not in tree:
         say_unchecked(str(path))

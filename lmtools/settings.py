@@ -1,4 +1,6 @@
-"""Everything that a training is told, declared once; conf/*.yaml, `key=value` and a model directory's config.yaml derive from it."""
+"""Everything that a training is told, declared once; conf/*.yaml, `key=value` and a model
+directory's config.yaml derive from it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,8 @@ from lmtools.objectives import OBJECTIVES
 from lmtools.outputs import CRITERIA, SAMPLED
 
 SIZES = (  # of which there is at least one
-    "sentences", "tokens", "streams", "unroll", "epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every",
+    "sentences", "tokens", "streams", "unroll", "epochs", "steps", "valid_every", "patience",
+    "log_every", "checkpoint_every",
     "layers", "dim", "units", "heads", "ffn", "positions", "piece_dim", "samples",
 )  # fmt: skip
 
@@ -28,8 +31,8 @@ def in_range(tree: Mapping, prefix: str = "") -> Mapping:
 class Optim:
     """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay`.
 
-    `linear` goes to 0 at the last step, `none` stays, `plateau` is multiplied by `shrink` after each validation that is not better than
-    the best before.
+    `linear` goes to 0 at the last step, `none` stays, `plateau` is multiplied by `shrink` after
+    each validation that is not better than the best before.
     """
 
     name: str = "adam"
@@ -37,8 +40,10 @@ class Optim:
     betas: tuple[float, ...] = (0.9, 0.999)  # of adam
     eps: float = 1e-6  # of adam
     momentum: float = 0.99  # of nag
-    weight_decay: float = 0.01  # decoupled; not on biases and LayerNorm, nor on matrices with sparse gradients
-    sparse: bool | None = None  # update only the rows of embedding and output matrix in use; None: with sampled criteria
+    # decoupled; not on biases and LayerNorm, nor on matrices with sparse gradients
+    weight_decay: float = 0.01
+    # update only the rows of embedding and output matrix in use; None: with sampled criteria
+    sparse: bool | None = None
     warmup: int = 50_000
     decay: str = "linear"
     shrink: float = 0.5  # of plateau
@@ -49,14 +54,19 @@ class Optim:
         in_range(vars(self), "optim.")
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a number")
+                raise UserError(
+                    f"optim.{name}: {getattr(self, name)} is not from 0 to below 1; give such a"
+                    " number"
+                )
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The size of a batch over all processes: sentences, or a budget of tokens (padding counted), or streams of text.
+    """The size of a batch over all processes: sentences, or a budget of tokens (padding counted),
+    or streams of text.
 
-    Of `streams` each step reads the next `unroll` positions, with the state that the step before left: recurrent models only.
+    Of `streams` each step reads the next `unroll` positions, with the state that the step before
+    left: recurrent models only.
     """
 
     sentences: int | None = None
@@ -66,9 +76,14 @@ class Batch:
 
     def __post_init__(self):
         if sum(size is not None for size in (self.sentences, self.tokens, self.streams)) != 1:
-            raise UserError("batch: give either batch.sentences or batch.tokens or batch.streams (set the others to null)")
+            raise UserError(
+                "batch: give either batch.sentences or batch.tokens or batch.streams (set the"
+                " others to null)"
+            )
         if (self.streams is None) != (self.unroll is None):
-            raise UserError("batch.unroll: is the positions a step of batch.streams; give both or neither")
+            raise UserError(
+                "batch.unroll: is the positions a step of batch.streams; give both or neither"
+            )
         in_range(vars(self), "batch.")
 
 
@@ -86,7 +101,8 @@ class Settings:
     epochs: int = 10
     steps: int | None = None  # overrides epochs
     seed: int = 1
-    precision: str = "auto"  # auto, float32, bfloat16: of matrix products; weights and sums are float32
+    # auto, float32, bfloat16: of matrix products; weights and sums are float32
+    precision: str = "auto"
     valid_every: int | None = None  # steps; None: once an epoch
     patience: int | None = None  # validations without a better loss before training stops
     log_every: int = 100
@@ -95,12 +111,19 @@ class Settings:
     def __post_init__(self):
         for name, known in (("model", MODELS), ("objective", OBJECTIVES), ("criterion", CRITERIA)):
             if getattr(self, name) not in known:
-                raise UserError(f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
-        if self.batch.streams and not (getattr(MODELS[self.model], "carries", False) and self.objective == "causal"):
-            able = ", ".join(name for name, kind in MODELS.items() if getattr(kind, "carries", False))
+                raise UserError(
+                    f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
+                )
+        if self.batch.streams and not (
+            getattr(MODELS[self.model], "carries", False) and self.objective == "causal"
+        ):
+            able = ", ".join(
+                name for name, kind in MODELS.items() if getattr(kind, "carries", False)
+            )
             raise UserError(
-                f"batch.streams: {self.model}/{self.objective} carries no state; give batch.sentences or batch.tokens, or a recurrent model"
-                f" with objective causal ({able})"
+                f"batch.streams: {self.model}/{self.objective} carries no state; give"
+                " batch.sentences or batch.tokens, or a recurrent model with objective causal"
+                f" ({able})"
             )
         in_range(vars(self))
         if self.seed >= 2**63:
@@ -114,9 +137,17 @@ class Settings:
     @property
     def output_layer(self):
         """The criterion's own Config, from `output`."""
-        return build(CRITERIA[self.criterion].Config, in_range(self.output, "output."), prefix="output.")
+        return build(
+            CRITERIA[self.criterion].Config, in_range(self.output, "output."), prefix="output."
+        )
 
     @property
     def sparse(self) -> bool:
-        """Whether embedding and output matrix have sparse gradients where they can; with momentum (nag) every row moves at every step."""
-        return self.criterion in SAMPLED and self.optim.name != "nag" if self.optim.sparse is None else self.optim.sparse
+        """Whether embedding and output matrix have sparse gradients where they can; with momentum
+        (nag) every row moves at every step.
+        """
+        return (
+            self.criterion in SAMPLED and self.optim.name != "nag"
+            if self.optim.sparse is None
+            else self.optim.sparse
+        )

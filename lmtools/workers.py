@@ -1,7 +1,9 @@
-"""Work by several processes: results in order, errors as they were raised, and nobody left behind or waited for, whoever is killed.
+"""Work by several processes: results in order, errors as they were raised, and nobody left behind
+or waited for, whoever is killed.
 
-Each worker has a pipe of its own, so that its end, at any moment, is the end of that pipe: with a queue that all share, as pools have it,
-a worker that is killed while it reads or writes stops the others for ever. A thread a worker in the parent sends items and takes results.
+Each worker has a pipe of its own, so that its end, at any moment, is the end of that pipe: with a
+queue that all share, as pools have it, a worker that is killed while it reads or writes stops the
+others for ever. A thread a worker in the parent sends items and takes results.
 """
 
 import contextlib
@@ -32,12 +34,21 @@ CONTEXT = multiprocessing.get_context("spawn")
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
-def spread(work: Callable, items: Iterable[Item], nj: int = 1, load: Callable | None = None, remedy: str = REMEDY) -> Iterator[Result]:
-    """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or there is but one item.
+def spread(
+    work: Callable,
+    items: Iterable[Item],
+    nj: int = 1,
+    load: Callable | None = None,
+    remedy: str = REMEDY,
+) -> Iterator[Result]:
+    """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or
+    there is but one item.
 
-    `work` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()` returns, called once a process, is
-    its first argument. An item is taken when it is needed, AHEAD * nj at most before their results are. An exception of `work` is raised
-    here in the place of its result; UserError, within seconds, when a worker is killed: what died, and the `remedy`.
+    `work` is pickled once, so that it may hold a large vocabulary (functools.partial). What
+    `load()` returns, called once a process, is its first argument. An item is taken when it is
+    needed, AHEAD * nj at most before their results are. An exception of `work` is raised here in
+    the place of its result; UserError, within seconds, when a worker is killed: what died, and the
+    `remedy`.
     """
     items = iter(items)
     head = list(itertools.islice(items, 2 if nj > 1 else 0))
@@ -48,8 +59,15 @@ def spread(work: Callable, items: Iterable[Item], nj: int = 1, load: Callable | 
         yield from (result for _, result in numbered(work, items, nj, load, remedy, ordered=True))
 
 
-def as_completed(work: Callable, items: Iterable[Item], nj: int, load: Callable | None = None, remedy: str = REMEDY) -> Iterator[tuple]:
-    """Pairs (number of the item from 0, `work` of it) in the order in which `nj` processes finish them; else as `spread`.
+def as_completed(
+    work: Callable,
+    items: Iterable[Item],
+    nj: int,
+    load: Callable | None = None,
+    remedy: str = REMEDY,
+) -> Iterator[tuple]:
+    """Pairs (number of the item from 0, `work` of it) in the order in which `nj` processes finish
+    them; else as `spread`.
 
     All results that are there when a worker dies come before the error.
     """
@@ -61,7 +79,9 @@ def bound(work: Callable, load: Callable | None) -> Callable:
     return partial(work, load()) if load else work
 
 
-def numbered(work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool) -> Iterator[tuple[int, Any]]:
+def numbered(
+    work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool
+) -> Iterator[tuple[int, Any]]:
     """Pairs (number of the item, its result) by `nj` processes."""
     waiting: dict[Future, int] = {}
     with WorkerPool(work, nj, load, remedy) as pool:
@@ -72,7 +92,9 @@ def numbered(work: Callable, items: Iterable, nj: int, load: Callable | None, re
 
 
 def finished(waiting: dict[Future, int], most: int, ordered: bool) -> Iterator[tuple[int, Any]]:
-    """What is done of the work `waiting` (`ordered`: from its beginning), and more until at most `most` waits; results before errors."""
+    """What is done of the work `waiting` (`ordered`: from its beginning), and more until at most
+    `most` waits; results before errors.
+    """
     while waiting:
         some = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
         if len(waiting) > most:
@@ -85,9 +107,11 @@ def finished(waiting: dict[Future, int], most: int, ordered: bool) -> Iterator[t
 
 
 class WorkerPool:
-    """At most `nj` processes, one started with each of the first items; on leaving all are ended, without waiting for their work.
+    """At most `nj` processes, one started with each of the first items; on leaving all are ended,
+    without waiting for their work.
 
-    Arguments are those of `spread`. When one dies, all are ended, and all work that is not done fails with the same UserError.
+    Arguments are those of `spread`. When one dies, all are ended, and all work that is not done
+    fails with the same UserError.
     """
 
     def __init__(self, work: Callable, nj: int, load: Callable | None = None, remedy: str = REMEDY):
@@ -115,17 +139,24 @@ class WorkerPool:
             try:
                 self.workers.append(Worker(self))
             except OSError as error:
-                raise UserError(f"cannot start a worker process: {error.strerror}; {self.remedy}") from None
+                raise UserError(
+                    f"cannot start a worker process: {error.strerror}; {self.remedy}"
+                ) from None
         future = Future()
         self.todo.put((future, item))
         return future
 
     def lost(self, worker: "Worker") -> UserError:
-        """What to say of the first worker that died; the others are ended, so that nobody waits for their results."""
+        """What to say of the first worker that died; the others are ended, so that nobody waits for
+        their results.
+        """
         with self.lock:
             if self.death is None:
                 worker.process.join(PATIENCE)
-                self.death = UserError(f"worker process {worker.process.pid} {ended(worker.process.exitcode)}; {self.remedy}")
+                self.death = UserError(
+                    f"worker process {worker.process.pid} {ended(worker.process.exitcode)};"
+                    f" {self.remedy}"
+                )
                 for other in self.workers:
                     other.process.kill()
         return self.death
@@ -139,19 +170,28 @@ def ended(status: int | None) -> str:
         name = f"{signal.Signals(-status).name} ({-status})"
     except ValueError:
         name = f"signal {-status}"
-    return f"was killed by {name}" + (", perhaps for want of memory" if -status == signal.SIGKILL else "")
+    return f"was killed by {name}" + (
+        ", perhaps for want of memory" if -status == signal.SIGKILL else ""
+    )
 
 
 class Worker:
-    """A process, and the thread here that gives it items of the pool's queue and takes the results."""
+    """A process, and the thread here that gives it items of the pool's queue and takes the
+    results.
+    """
 
     def __init__(self, pool: WorkerPool):
         self.pool, self.told = pool, False
-        # the user's number of threads, or an even share of the processors; a parent's end is told to the children of its main thread only
-        threads = None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)
+        # the user's number of threads, or an even share of the processors; a parent's end is told
+        # to the children of its main thread only
+        threads = (
+            None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)
+        )
         in_main = threading.current_thread() is threading.main_thread()
         self.connection, theirs = CONTEXT.Pipe()
-        self.process = CONTEXT.Process(target=serve, args=(theirs, os.getpid() if in_main else None, threads), daemon=True)
+        self.process = CONTEXT.Process(
+            target=serve, args=(theirs, os.getpid() if in_main else None, threads), daemon=True
+        )
         with without_interrupts():
             self.process.start()
         theirs.close()  # or its end would not be the end of the pipe
@@ -189,8 +229,11 @@ class Worker:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not even while Python starts in them."""
-    resource_tracker.ensure_running()  # starting it, which the first process would do, lets interrupts through
+    """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not
+    even while Python starts in them.
+    """
+    # starting it, which the first process would do, lets interrupts through
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -199,20 +242,25 @@ def without_interrupts() -> Iterator[None]:
 
 
 def serve(connection, parent: int | None, threads: int | None) -> None:
-    """What a worker process does: read what its work is, then answer one item after the other, until the pipe ends."""
+    """What a worker process does: read what its work is, then answer one item after the other,
+    until the pipe ends.
+    """
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):
         content = connection.recv_bytes()
         try:
             act = prepared(content, threads)
-        except Exception as error:  # a model that cannot be loaded: said in the place of the first result
+        # a model that cannot be loaded: said in the place of the first result
+        except Exception as error:
             act = partial(fail, error)
         while True:
             connection.send_bytes(answered(act, connection.recv_bytes()))
 
 
 def end_with_parent(parent: int | None) -> None:
-    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as soon as a thread may run."""
+    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as
+    soon as a thread may run.
+    """
     if parent is not None and sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the call
@@ -227,7 +275,9 @@ def wait_for_parent() -> None:
 
 
 def prepared(content: bytes, threads: int | None) -> Callable:
-    """The work that the pickled `content` says, ready to be called with an item; torch, where the work brings it along, uses `threads`."""
+    """The work that the pickled `content` says, ready to be called with an item; torch, where the
+    work brings it along, uses `threads`.
+    """
     work, load = pickle.loads(content)
     if threads and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
@@ -240,7 +290,9 @@ def fail(error: Exception, item) -> None:
 
 
 def answered(act: Callable, message: bytes) -> bytes:
-    """The pickled answer to a pickled item: (True, result), or (False, (exception, its traceback as text))."""
+    """The pickled answer to a pickled item: (True, result), or (False, (exception, its traceback as
+    text)).
+    """
     try:
         return pickle.dumps((True, act(pickle.loads(message))), pickle.HIGHEST_PROTOCOL)
     except Exception as error:

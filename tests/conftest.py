@@ -4,22 +4,53 @@ import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
 
-# The same examples in every run, however slow the machine; new ones with --hypothesis-profile=default and in tests/fuzz.py.
+# The same examples in every run, however slow the machine; new ones with
+# --hypothesis-profile=default and in tests/fuzz.py.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """A directory with text, a word vocabulary (sw) and binarised corpora (train.bin, valid.bin)."""
+    """A directory with text, a word vocabulary (sw) and binarised corpora (train.bin,
+    valid.bin).
+    """
     from lmtools.cli import main
 
     root = tmp_path_factory.mktemp("tiny")
     for name, count, seed in (("train", 300, 1), ("valid", 40, 2)):
         (root / f"{name}.txt").write_text("\n".join(sentences(count, seed)) + "\n")
-    assert main(["subword", "--text", str(root / "train.txt"), "--type", "word", "--vocab-size", "100", "--out", str(root / "sw")]) == 0
+    assert (
+        main(
+            [
+                "subword",
+                "--text",
+                str(root / "train.txt"),
+                "--type",
+                "word",
+                "--vocab-size",
+                "100",
+                "--out",
+                str(root / "sw"),
+            ]
+        )
+        == 0
+    )
     for name in ("train", "valid"):
-        assert main(["corpus", "--text", str(root / f"{name}.txt"), "--subword", str(root / "sw"), "--out", str(root / f"{name}.bin")]) == 0
+        assert (
+            main(
+                [
+                    "corpus",
+                    "--text",
+                    str(root / f"{name}.txt"),
+                    "--subword",
+                    str(root / "sw"),
+                    "--out",
+                    str(root / f"{name}.bin"),
+                ]
+            )
+            == 0
+        )
     return root
 
 

@@ -1,8 +1,9 @@
-"""Feeds every reader of formats, and what recognises formats, with damaged files: they must return or raise a UserError of one line that
-names the path.
+"""Feeds every reader of formats, and what recognises formats, with damaged files: they must return
+or raise a UserError of one line that names the path.
 
-`python tests/fuzz.py --seconds 60 [--format NAME ...] [--seed N]` goes on for that long a format and prints what reproduces a failure.
-Damage is a function of (format, seed, turn), so that a turn can be run again by itself.
+`python tests/fuzz.py --seconds 60 [--format NAME ...] [--seed N]` goes on for that long a format
+and prints what reproduces a failure. Damage is a function of (format, seed, turn), so that a turn
+can be run again by itself.
 """
 
 import argparse
@@ -37,8 +38,10 @@ from lmtools.formats.pairs import PAIRS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
 OPTIONS = {  # other ways to read a format
-    "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"], "moses": ["gaps=skip", "bpe=subword_nmt"],
-    "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"], "hyporadise": ["score=none", "score=-am_score"],
+    "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"],
+    "moses": ["gaps=skip", "bpe=subword_nmt"],
+    "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"],
+    "hyporadise": ["score=none", "score=-am_score"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
     "sick": ["set=test"], "tsv": ["columns=score+left+right"],
 }  # fmt: skip
@@ -48,11 +51,15 @@ COMPRESSORS = {
     ".xz": partial(lzma.compress, preset=0),
     ".bz2": partial(bz2.compress, compresslevel=1),
 }
-Files = Mapping[str, bytes]  # content by path below a directory; the empty path is that of a single file
+# content by path below a directory; the empty path is that of a single file
+Files = Mapping[str, bytes]
 NASTY = [
-    *("\ufeff", "\u2028", "\u3000", "\u0661", "\r", "\n", "\n\n", "\t", " ", "-", "|||", "="), *"()[]{}'\",:",
-    *("", "nan", "inf", "-Infinity", "1e400", "-1", "0", "1.5", "1_0", "99999999999", "9" * 400, "\\ud83d", "null", "[" * 3000),
-    *("1if", "\\d", "<eps>", "!NULL", "#0", "@@", b"\x00", b"\xff\xfe", b"\x80\x00\x00\x00", b"\xff" * 8),
+    *("\ufeff", "\u2028", "\u3000", "\u0661", "\r", "\n", "\n\n", "\t", " ", "-", "|||", "="),
+    *"()[]{}'\",:",
+    *("", "nan", "inf", "-Infinity", "1e400", "-1", "0", "1.5", "1_0", "99999999999", "9" * 400,
+    "\\ud83d", "null", "[" * 3000),
+    *("1if", "\\d", "<eps>", "!NULL", "#0", "@@", b"\x00", b"\xff\xfe", b"\x80\x00\x00\x00",
+    b"\xff" * 8),
 ]  # fmt: skip
 
 
@@ -74,26 +81,58 @@ def targets() -> dict[str, Target]:
     """All readers by name, with what their writers make of toys and hand-made files."""
     others = {
         "plain": form.Format("", lambda path, first: False, plain.read, plain.write),
-        "scores": form.Format("", lambda path, first: False, lambda path: [scores.read(path)], lambda tables, path: None),
+        "scores": form.Format(
+            "",
+            lambda path, first: False,
+            lambda path: [scores.read(path)],
+            lambda tables, path: None,
+        ),
     }
     result = {}
-    for formats, toys in ((FORMATS, nbest_toys()), (LATTICES, lattice_toys()), (PAIRS, pair_toys()), (others, [])):
+    for formats, toys in (
+        (FORMATS, nbest_toys()),
+        (LATTICES, lattice_toys()),
+        (PAIRS, pair_toys()),
+        (others, []),
+    ):
         for name in formats:
-            seeds = [*SEEDS.get(name, []), *(files for toy in toys if (files := made(formats[name], toy)))]
-            seeds += kaldi_tables() if name == "kaldi" else published_pairs(name) if formats is PAIRS else []
-            result[name] = Target(name, (name, *(f"{name}:{options}" for options in OPTIONS.get(name, ()))), formats, tuple(seeds))
+            seeds = [
+                *SEEDS.get(name, []),
+                *(files for toy in toys if (files := made(formats[name], toy))),
+            ]
+            seeds += (
+                kaldi_tables()
+                if name == "kaldi"
+                else published_pairs(name)
+                if formats is PAIRS
+                else []
+            )
+            result[name] = Target(
+                name,
+                (name, *(f"{name}:{options}" for options in OPTIONS.get(name, ()))),
+                formats,
+                tuple(seeds),
+            )
     return result
 
 
 def nbest_toys() -> list[list[NBest]]:
     """Sets of lists, of which each format can hold some."""
     names = {"system:a": 1.0, "system:b": 0.0}
-    systems = (Hypothesis("blue finch", names, {"system": "a"}), Hypothesis("blue", {"system:a": 0.0, "system:b": 1.0}, {"system": "b"}))
-    full = tuple(Hypothesis(text, {"am": -7.5, "lm": -3.25}) for text in ("blue finch sings", "blue fins", "'s ▁x"))
+    systems = (
+        Hypothesis("blue finch", names, {"system": "a"}),
+        Hypothesis("blue", {"system:a": 0.0, "system:b": 1.0}, {"system": "b"}),
+    )
+    full = tuple(
+        Hypothesis(text, {"am": -7.5, "lm": -3.25})
+        for text in ("blue finch sings", "blue fins", "'s ▁x")
+    )
     plain = tuple(Hypothesis(text, {"am": -7.5}) for text in ("blue finch sings", "blue fins"))
     return [
-        [NBest("1", full, "blue finch"), NBest("2", full[:1], "")], [NBest("zed1", plain), NBest("zed2", plain[1:])],
-        [NBest("zed1", (Hypothesis("blue finch"),)), NBest("zed2", (Hypothesis(""),))], [NBest("1", systems), NBest("2", systems)],
+        [NBest("1", full, "blue finch"), NBest("2", full[:1], "")],
+        [NBest("zed1", plain), NBest("zed2", plain[1:])],
+        [NBest("zed1", (Hypothesis("blue finch"),)), NBest("zed2", (Hypothesis(""),))],
+        [NBest("1", systems), NBest("2", systems)],
     ]  # fmt: skip
 
 
@@ -102,23 +141,41 @@ def lattice_toys() -> list[list[Lattice]]:
     rng = random.Random(7)
     rich = [random_lattice(rng, 5, 8, epsilons=epsilons) for epsilons in (0.0, 0.3)]
     steps = [(0, 1, "a", 0.25), (0, 1, "b", 0.75), (1, 2, "c", 0.5), (1, 2, None, 0.5)]
-    arcs = [Arc(source, target, word, {"am": math.log(posterior)}) for source, target, word, posterior in steps]
+    arcs = [
+        Arc(source, target, word, {"am": math.log(posterior)})
+        for source, target, word, posterior in steps
+    ]
     sausage = Lattice.of("zed1", 3, 0, arcs, [Final(2)])
-    return [[rich[0]], [rich[1]], [replace(sausage, utt="1")], [sausage, replace(sausage, utt="zed2")]]
+    return [
+        [rich[0]],
+        [rich[1]],
+        [replace(sausage, utt="1")],
+        [sausage, replace(sausage, utt="zed2")],
+    ]
 
 
 def pair_toys() -> list[list[SentencePair]]:
     """Sets of sentence pairs, of which each format can hold some."""
-    labelled = [SentencePair('A "blue finch', "The finch sings .", 3.8), SentencePair("x", "y's z", 0.0)]
+    labelled = [
+        SentencePair('A "blue finch', "The finch sings .", 3.8),
+        SentencePair("x", "y's z", 0.0),
+    ]
     return [labelled, [SentencePair(pair.left, pair.right) for pair in labelled]]
 
 
 def published_pairs(name: str) -> list[Files]:
     """Files as they are published, with columns that the writers do not write."""
     files = {
-        "stsb": ["news\tMSRpar\t2012\t0001\t3.80\tblue finch\tfinch\thttp://x\t", "forums\ta\t2015\t2\t0\tx\ty"],
+        "stsb": [
+            "news\tMSRpar\t2012\t0001\t3.80\tblue finch\tfinch\thttp://x\t",
+            "forums\ta\t2015\t2\t0\tx\ty",
+        ],
         "glue": ["index\tgenre\tsentence1\tsentence2\tscore", "0\tnews\tblue finch\tfinch\t5.000"],
-        "sick": ["pair_ID\tsentence_A\tsentence_B\trelatedness_score\tSemEval_set", "1\tblue\tfinch\t1\tTRAIN", "2\tx\ty\t4.5\tTEST"],
+        "sick": [
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tSemEval_set",
+            "1\tblue\tfinch\t1\tTRAIN",
+            "2\tx\ty\t4.5\tTEST",
+        ],
         "tsv": ["3.8\tblue finch\tfinch", "0\tx\ty"],
     }
     return [{"": "".join(f"{line}\n" for line in files[name]).encode()}]
@@ -131,7 +188,9 @@ def kaldi_tables() -> list[Files]:
     for kind, shape in itertools.product(("ark", "ark,t"), ("compact", "lattice")):
         with tempfile.TemporaryDirectory() as home:
             Path(home, "words.txt").write_bytes(WORDS)
-            form.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(sausage, f"{kind}:{home}/lat.1")
+            form.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
+                sausage, f"{kind}:{home}/lat.1"
+            )
             result.append({file.name: file.read_bytes() for file in sorted(Path(home).iterdir())})
     return result
 
@@ -143,7 +202,11 @@ def made(form_: form.Format, toy: list) -> Files | None:
         with contextlib.suppress(UserError):
             form_.write(toy, place)
             if place.is_dir():
-                return {str(file.relative_to(place)): file.read_bytes() for file in sorted(place.rglob("*")) if file.is_file()}
+                return {
+                    str(file.relative_to(place)): file.read_bytes()
+                    for file in sorted(place.rglob("*"))
+                    if file.is_file()
+                }
             return {"": place.read_bytes()}
     return None
 
@@ -182,7 +245,9 @@ def changed(data: bytes, rng: random.Random) -> bytes:
             return retokened(data, rng)
     lines = data.split(b"\n")
     here, there = rng.randrange(len(lines)), rng.randrange(len(lines))
-    lines[here] = rng.choice([lines[there], b"", lines[here] + lines[there], lines[here] + b"\n" + lines[there]])
+    lines[here] = rng.choice(
+        [lines[there], b"", lines[here] + lines[there], lines[here] + b"\n" + lines[there]]
+    )
     return b"\n".join(lines)
 
 
@@ -193,10 +258,16 @@ def nasty(rng: random.Random) -> bytes:
 
 
 def retokened(data: bytes, rng: random.Random) -> bytes:
-    """`data` with a token between separators exchanged for another of the same file or a nasty one."""
+    """`data` with a token between separators exchanged for another of the same file or a nasty
+    one.
+    """
     separators = b" \t\n,:=|()[]{}'\"-"
     edges = [0, *(place for place, byte in enumerate(data) if byte in separators), len(data)]
-    tokens = [(left + (left > 0), right) for left, right in itertools.pairwise(edges) if right > left + (left > 0)]
+    tokens = [
+        (left + (left > 0), right)
+        for left, right in itertools.pairwise(edges)
+        if right > left + (left > 0)
+    ]
     if not tokens:
         return data + nasty(rng)
     (start, end), (left, right) = rng.choice(tokens), rng.choice(tokens)
@@ -214,7 +285,9 @@ def laid(files: Files, home: Path, name: str = "zed1") -> Path:
 
 
 def packed(files: Files, rng: random.Random) -> tuple[Files, str]:
-    """The files and a name for their path; a single one may be compressed, wrongly named, and damaged then."""
+    """The files and a name for their path; a single one may be compressed, wrongly named, and
+    damaged then.
+    """
     if "" not in files or rng.random() < 0.6:
         return files, "zed1"
     suffix, other = rng.choice([*COMPRESSORS, ""]), rng.choice([*COMPRESSORS, ""])
@@ -224,7 +297,9 @@ def packed(files: Files, rng: random.Random) -> tuple[Files, str]:
             content = content[: rng.randrange(len(content) + 1)]
         case 1:
             content = flipped(content, rng)
-    return {"": content}, "zed1" + rng.choice(["", ".json", ".plf", ".slf", ".ctm"]) + rng.choice([suffix, suffix, suffix, other])
+    return {"": content}, "zed1" + rng.choice(["", ".json", ".plf", ".slf", ".ctm"]) + rng.choice(
+        [suffix, suffix, suffix, other]
+    )
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
@@ -236,7 +311,9 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
 
 
 def complaint(function: Callable, where: Path, *args) -> str | None:
-    """What is wrong with how `function` took damaged input: None, or a traceback, or what a message lacks, or a warning beside it."""
+    """What is wrong with how `function` took damaged input: None, or a traceback, or what a message
+    lacks, or a warning beside it.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ResourceWarning)
@@ -244,34 +321,51 @@ def complaint(function: Callable, where: Path, *args) -> str | None:
             function(*args)
         except UserError as error:
             message = str(error)
-            if "\n" in message or "\r" in message or str(where) not in message or "; " not in message:
+            if (
+                "\n" in message
+                or "\r" in message
+                or str(where) not in message
+                or "; " not in message
+            ):
                 return f"not one line of path, cause and remedy: {message!r}"
         except Exception:
             return traceback.format_exc(limit=-3)
-    return f"warns: {caught[0].message} ({caught[0].filename}:{caught[0].lineno})" if caught else None
+    return (
+        f"warns: {caught[0].message} ({caught[0].filename}:{caught[0].lineno})" if caught else None
+    )
 
 
 def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, Files] | None:
-    """(complaint, spec, files) of turn `number`, None if all was well; what could be read must also be writable, or refused."""
+    """(complaint, spec, files) of turn `number`, None if all was well; what could be read must also
+    be writable, or refused.
+    """
     rng = random.Random(f"{target.name} {seed} {number}")
     files = damaged(rng.choice(target.seeds), rng)
     spec = rng.choice(target.specs)
     files, name = packed(files, rng)
     path = laid(files, home, name)
     read: list = []
-    wrong = complaint(lambda: read.extend(target.read(path, spec)), path) or recognising(target, path, rng)
+    wrong = complaint(lambda: read.extend(target.read(path, spec)), path) or recognising(
+        target, path, rng
+    )
     if not wrong and number % 8 == 0:
         wrong = complaint(lambda: target.formats[target.name].write(read, home / "out"), home)
     return (wrong, spec, files) if wrong else None
 
 
 def recognising(target: Target, path: Path, rng: random.Random) -> str | None:
-    """What is wrong with how the format of `path` is recognised, among formats of its kind or of all, and with reading it as that."""
+    """What is wrong with how the format of `path` is recognised, among formats of its kind or of
+    all, and with reading it as that.
+    """
     formats = rng.choice([target.formats, EVERY])
     default = rng.choice([None, None, "plain"])
     found: list[str] = []
     wrong = complaint(lambda: found.append(form.detect(path, formats, default)), path)
-    return wrong or (complaint(lambda: list(formats[found[0]].read(path)), path) if found and found[0] in formats else None)
+    return wrong or (
+        complaint(lambda: list(formats[found[0]].read(path)), path)
+        if found and found[0] in formats
+        else None
+    )
 
 
 def turns(target: Target, seed: int, numbers: Iterable[int]) -> Iterator[str]:
@@ -280,11 +374,16 @@ def turns(target: Target, seed: int, numbers: Iterable[int]) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as home:
             if found := turn(target, seed, number, Path(home)):
                 wrong, spec, files = found
-                yield f"{target.name}: seed {seed} turn {number}, read as {spec!r}: {wrong}\n  {dict(files)!r}"
+                yield (
+                    f"{target.name}: seed {seed} turn {number}, read as {spec!r}: {wrong}\n "
+                    f" {dict(files)!r}"
+                )
 
 
 def until(limit: float) -> Iterator[int]:
-    """Numbers from 0 as long as `limit` seconds last; a turn of over 20 seconds is stopped as one that hangs."""
+    """Numbers from 0 as long as `limit` seconds last; a turn of over 20 seconds is stopped as one
+    that hangs.
+    """
     end = time.monotonic() + limit
     number = 0
     while time.monotonic() < end:
@@ -307,7 +406,8 @@ def main() -> int:
     parser.add_argument("--format", action="append", help="only this one")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))  # a reader that believes a length in its input gets a MemoryError
+    # a reader that believes a length in its input gets a MemoryError
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     signal.signal(signal.SIGALRM, hangs)
     os.fsync = lambda handle: None  # nothing here is worth a disk's while
     kinds = set()

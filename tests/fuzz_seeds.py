@@ -1,4 +1,6 @@
-"""Undamaged input of every format that its own writer would not write, for fuzz.py: content by path, the empty path being a single file."""
+"""Undamaged input of every format that its own writer would not write, for fuzz.py: content by
+path, the empty path being a single file.
+"""
 
 import gzip
 
@@ -16,15 +18,19 @@ def single(*texts: str | bytes) -> dict[str, bytes]:
 KALDI_TEXT = lines("zed1 blue finch sings", "zed2  ")
 ESPNET2 = {
     "logdir/output.1/1best_recog/text": KALDI_TEXT,
-    "logdir/output.1/1best_recog/score": lines("zed1 tensor(-7.41)", "zed2 tensor(-8.5, device='cuda:0')"),
+    "logdir/output.1/1best_recog/score": lines(
+        "zed1 tensor(-7.41)", "zed2 tensor(-8.5, device='cuda:0')"
+    ),
     "logdir/output.1/1best_recog/token": lines("zed1 ▁blue ▁fin ch ▁sings", "zed2 "),
     "logdir/output.1/1best_recog/token_int": lines("zed1 4 5 6 7", "zed2 2"),
     "logdir/output.2/2best_recog/text": lines("zed3 blue"),
     "logdir/output.2/2best_recog/score": lines("zed3 -1e1"),
 }
 ESPNET1 = single(
-    '{"utts": {"zed1": {"output": [{"name": "target1[1]", "rec_text": "▁blue▁finch<eos>", "rec_token": "▁blue ▁finch <eos>",',
-    '"rec_tokenid": "4 5 1", "score": -7.4, "text": "BLUE FINCH"}, {"name": "target1[2]", "rec_text": "<eos>", "score": -9}]}}}',
+    '{"utts": {"zed1": {"output": [{"name": "target1[1]", "rec_text": "▁blue▁finch<eos>",'
+    ' "rec_token": "▁blue ▁finch <eos>",',
+    '"rec_tokenid": "4 5 1", "score": -7.4, "text": "BLUE FINCH"}, {"name": "target1[2]",'
+    ' "rec_text": "<eos>", "score": -9}]}}}',
 )
 KALDI_NBEST = [
     {
@@ -50,20 +56,36 @@ MOSES = [
         "0||| blue finch .  ||| d: 0 -7.6 lm: -41.3 -40.4 w: -3 ||| -14.6",
         "0||| blue ||| d: 0 -7 lm: -4 -4e1 w: -1 ||| -1 ||| 0-0 ||| x",
     ),
-    single("0 ||| blue ||| LM0= -41.3 TM0= -6.7 -1.2 X=1 ||| -14.6 ||| 0-0 1-1", "3 |||  ||| LM0= 0 TM0= 1 2 X=3 ||| 1"),
+    single(
+        "0 ||| blue ||| LM0= -41.3 TM0= -6.7 -1.2 X=1 ||| -14.6 ||| 0-0 1-1",
+        "3 |||  ||| LM0= 0 TM0= 1 2 X=3 ||| 1",
+    ),
 ]
 FAIRSEQ = [
     single(
         "2021-01-01 | INFO | fairseq_cli.generate | x",
-        *("S-3\tblauer fink", "T-3\tblue fin@@ ch", "H-3\t-0.42\tblue fin@@ ch", "D-3\t-0.42\tblue finch", "P-3\t-0.31 -0.52 -0.44 -0.40"),
-        *("H-3\t-0.5\tblue", "D-3\t-0.5\tblue", "P-3\t-0.5 -0.5", "Generate test with beam=5: BLEU4 = 1", "H-1\t-1\t"),
+        *(
+            "S-3\tblauer fink",
+            "T-3\tblue fin@@ ch",
+            "H-3\t-0.42\tblue fin@@ ch",
+            "D-3\t-0.42\tblue finch",
+            "P-3\t-0.31 -0.52 -0.44 -0.40",
+        ),
+        *(
+            "H-3\t-0.5\tblue",
+            "D-3\t-0.5\tblue",
+            "P-3\t-0.5 -0.5",
+            "Generate test with beam=5: BLEU4 = 1",
+            "H-1\t-1\t",
+        ),
     ),
     single("H-0\t-0.4\t▁blue ▁fin ch"),
 ]
 SRILM = [
     single(
         "NBestList2.0",
-        "(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) b[lu] ( st: 0.1 et: 0.2 g: 0 a: -5 ) finch ( st: 0.5 et: 0.9 g: 1 a: 2 )",
+        "(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) b[lu] ( st: 0.1 et: 0.2 g: 0 a: -5 )"
+        " finch ( st: 0.5 et: 0.9 g: 1 a: 2 )",
     ),
     single("NBestList1.0", "(-71234) blue finch", "(-8)"),
     {"b.gz": gzip.compress(lines("-311.2 -14.9 2 blue finch"), mtime=0), "a": lines("-1 -2 0")},
@@ -72,7 +94,9 @@ WORDS = lines("<eps> 0", "blue 1", "finch 2", "a 3", "b 4", "c 5", "#0 6")
 KALDI = [
     {
         "words.txt": WORDS,
-        "lat.1": lines("zed1 ", "0\t1\t1\t3.1,250.4,3_3_4", "1\t2\t2", "1\t2\t0\tInfinity,0,", "2\t0.5,0,", ""),
+        "lat.1": lines(
+            "zed1 ", "0\t1\t1\t3.1,250.4,3_3_4", "1\t2\t2", "1\t2\t0\tInfinity,0,", "2\t0.5,0,", ""
+        ),
         "lat.2.gz": gzip.compress(lines("zed2 ", "0\t1\t1\t1", "1", ""), mtime=0),
         "num_jobs": lines("2"),
     },
@@ -80,43 +104,97 @@ KALDI = [
 ]
 SLF = [
     single(
-        *("VERSION=1.0", "base=10", "lmscale=9 wdpenalty=-1", "N=3 L=2", "I=0 t=0", "I=1 t=0.5 W=blue v=1", "I=2 t=1 W=!NULL"),
+        *(
+            "VERSION=1.0",
+            "base=10",
+            "lmscale=9 wdpenalty=-1",
+            "N=3 L=2",
+            "I=0 t=0",
+            "I=1 t=0.5 W=blue v=1",
+            "I=2 t=1 W=!NULL",
+        ),
         *("J=0 S=0 E=1 a=-3 l=-4.1", "J=1 S=1 E=2"),
     ),
-    single("VERSION=1.0", "UTTERANCE=zed1", "N=2 L=1", "I=0", "I=1", "J=0 S=0 E=1 W=blue v=0 a=-310.2 l=-4.1 p=0.5"),
+    single(
+        "VERSION=1.0",
+        "UTTERANCE=zed1",
+        "N=2 L=1",
+        "I=0",
+        "I=1",
+        "J=0 S=0 E=1 W=blue v=0 a=-310.2 l=-4.1 p=0.5",
+    ),
 ]
 POCKETSPHINX = single(
-    *("# -logbase 1.0001", "#", "Frames 210", "#", "Nodes 3 (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)"),
+    *(
+        "# -logbase 1.0001",
+        "#",
+        "Frames 210",
+        "#",
+        "Nodes 3 (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
+    ),
     *("0 <s> 0 3 3", "1 blue(2) 4 20 31", "2 </s> 32 209 209", "#", "Initial 0", "Final 2", "#"),
-    *("BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#", "Edges (FROM-NODEID TO-NODEID ASCORE)", "0 1 -43210", "1 2 -99", "End"),
+    *(
+        "BestSegAscr 0 (NODEID ENDFRAME ASCORE)",
+        "#",
+        "Edges (FROM-NODEID TO-NODEID ASCORE)",
+        "0 1 -43210",
+        "1 2 -99",
+        "End",
+    ),
 )
 SEEDS: dict[str, list[dict[str, bytes]]] = {
-    "jsonl": [single('{"utt": "a", "hyps": [{"text": "x", "scores": {"am": -1}, "extra": {"t": ""}}]}\r', "", '{"utt":"b","hyps":[]}')],
+    "jsonl": [
+        single(
+            '{"utt": "a", "hyps": [{"text": "x", "scores": {"am": -1}, "extra": {"t": ""}}]}\r',
+            "",
+            '{"utt":"b","hyps":[]}',
+        )
+    ],
     "espnet2": [ESPNET2],
     "espnet1": [ESPNET1],
-    "mlm": [single('{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "hyp_2": {"score": -8, "text": ""}, "ref": "blue finch"}}')],
+    "mlm": [
+        single(
+            '{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "hyp_2": {"score": -8,'
+            ' "text": ""}, "ref": "blue finch"}}'
+        )
+    ],
     "icefall": [single("zed1-0:\tref=['BLUE', 'FINCH']", "zed1-0:\thyp=['BLUE', \"FIN'S\"]")],
     "kaldi-nbest": KALDI_NBEST,
     "moses": MOSES,
     "marian": [
-        single("0 ||| blue@@ finch ||| 0-0 ||| WordScores= -0.1 -0.2 ||| F0= -2.1 F1=-0.4 ||| -0.7", "2 ||| a ||| F0= -1 F1= 1 ||| 1")
+        single(
+            "0 ||| blue@@ finch ||| 0-0 ||| WordScores= -0.1 -0.2 ||| F0= -2.1 F1=-0.4 ||| -0.7",
+            "2 ||| a ||| F0= -1 F1= 1 ||| 1",
+        )
     ],
     "fairseq": FAIRSEQ,
     "srilm": SRILM,
-    "systems": [{"a.txt": lines("blue finch", "", "x"), "b.txt": lines("zed1 blue", " y", "z z")}, {"a": KALDI_TEXT, "b": KALDI_TEXT}],
+    "systems": [
+        {"a.txt": lines("blue finch", "", "x"), "b.txt": lines("zed1 blue", " y", "z z")},
+        {"a": KALDI_TEXT, "b": KALDI_TEXT},
+    ],
     "hyporadise": [
-        single('[{"input": ["blue finch", "blue fins"], "output": "blue finch", "am_score": [-1.5, -2]}, {"input": [], "output": "x"}]'),
+        single(
+            '[{"input": ["blue finch", "blue fins"], "output": "blue finch", "am_score": [-1.5,'
+            ' -2]}, {"input": [], "output": "x"}]'
+        ),
         single('[{"input": ["blue"], "output": "blue", "score": [0.5]}]'),
     ],
     "whisper": [
         single(
-            '[{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31, "tokens": [428, 3962, 1274]},',
+            '[{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score":'
+            ' -0.31, "tokens": [428, 3962, 1274]},',
             '{"text": "x", "score": -0.2, "tokens": 3, "length_penalty": 0.5}]}]',
         ),
-        single('[{"utt": "a", "hypotheses": [{"text": "x", "avg_logprob": -0.2, "tokens": [1]}]}, {"utt": "b", "hypotheses": []}]'),
+        single(
+            '[{"utt": "a", "hypotheses": [{"text": "x", "avg_logprob": -0.2, "tokens": [1]}]},'
+            ' {"utt": "b", "hypotheses": []}]'
+        ),
     ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],
-    "ctm": [single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")],
+    "ctm": [
+        single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")
+    ],
     "kaldi-text": [{"": KALDI_TEXT}],
     "kaldi": KALDI,
     "slf": SLF,
@@ -127,6 +205,10 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     "plain": [{"": KALDI_TEXT}],
     "scores": [
         single('# lmtools-scores {"model": "x"}', "zed1#1\t-7.5\t4", "zed1#2\t-8\t5"),
-        single('# lmtools-scores {"model": "x"}\t84cb66bb02c9', "zed1#1\t-7.5\t4\t149e2cf4f707", "zed1#2\t-8.0\t5\t1bb516948598"),
+        single(
+            '# lmtools-scores {"model": "x"}\t84cb66bb02c9',
+            "zed1#1\t-7.5\t4\t149e2cf4f707",
+            "zed1#2\t-8.0\t5\t1bb516948598",
+        ),
     ],
 }

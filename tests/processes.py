@@ -29,7 +29,9 @@ def descendants(pid: int) -> list[int]:
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(int(path.parent.name))
+            parents.setdefault(int(path.read_text().rpartition(")")[2].split()[1]), []).append(
+                int(path.parent.name)
+            )
     found, todo = [], [pid]
     while todo:
         todo += parents.get(todo.pop(), [])

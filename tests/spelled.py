@@ -1,4 +1,6 @@
-"""Models with random weights, for tests of what they are used for: a two-way one over spelled words, a causal one over words."""
+"""Models with random weights, for tests of what they are used for: a two-way one over spelled
+words, a causal one over words.
+"""
 
 import torch
 from toys import sentences, settings
@@ -9,7 +11,15 @@ from lmtools.settings import Settings
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
-ARCH = {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12, "layers": 2, "dropout": 0.0}
+ARCH = {
+    "piece_dim": 4,
+    "filters": [[1, 4], [2, 6]],
+    "highway": 1,
+    "dim": 8,
+    "units": 12,
+    "layers": 2,
+    "dropout": 0.0,
+}
 
 
 def random_elmo(home, pieces="char", size=None):
@@ -18,8 +28,14 @@ def random_elmo(home, pieces="char", size=None):
     train("word", lines, None, lower, home / "words")
     vocabulary = train(pieces, lines, size, lower, home / "pieces", words=home / "words")
     torch.manual_seed(4)
-    lm = LanguageModel(Settings("elmo", "two-way", arch=ARCH), vocabulary.size, vocabulary.words.counts, words=vocabulary.words)
-    for parameter in lm.trunk.lstms.parameters():  # far from linear, so that a word's neighbours show
+    lm = LanguageModel(
+        Settings("elmo", "two-way", arch=ARCH),
+        vocabulary.size,
+        vocabulary.words.counts,
+        words=vocabulary.words,
+    )
+    # far from linear, so that a word's neighbours show
+    for parameter in lm.trunk.lstms.parameters():
         torch.nn.init.normal_(parameter, 0, 0.7)
     return saved(lm, vocabulary, home / "lm")
 

@@ -6,12 +6,16 @@ import torch
 
 from lmtools.settings import Batch, Optim, Settings
 
-VOCABULARY = "the a king queen city went came to of and great river stone house they he she said unto him"
+VOCABULARY = (
+    "the a king queen city went came to of and great river stone house they he she said unto him"
+)
 WORDS = VOCABULARY.split()
 
 
 def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
-    """Random sentences in which words tend to be followed by their neighbour in WORDS, so that there is something to learn."""
+    """Random sentences in which words tend to be followed by their neighbour in WORDS, so that
+    there is something to learn.
+    """
     rng = random.Random(seed)
     result = []
     for _ in range(count):
@@ -25,20 +29,26 @@ def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
 
 OBJECTIVE = {"causal": "causal", "masked": "masked", "tta": "autoencoding", "lstm": "causal"}
 TRANSFORMER = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16}
-ARCH = dict.fromkeys(OBJECTIVE, TRANSFORMER) | {"lstm": {"layers": 2, "dim": 16, "units": 24, "dropout": 0.1}}
+ARCH = dict.fromkeys(OBJECTIVE, TRANSFORMER) | {
+    "lstm": {"layers": 2, "dim": 16, "units": 24, "dropout": 0.1}
+}
 
 
 def settings(model: str, **changes):
     """Settings of a model that trains in a second."""
     base = {
-        "model": model, "objective": OBJECTIVE[model], "arch": ARCH[model], "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),
-        "epochs": 2, "precision": "float32", "log_every": 5, "checkpoint_every": 7, "valid_every": 10,
+        "model": model, "objective": OBJECTIVE[model], "arch": ARCH[model],
+        "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),
+        "epochs": 2, "precision": "float32", "log_every": 5, "checkpoint_every": 7,
+        "valid_every": 10,
     }  # fmt: skip
     return Settings(**{**base, **changes})
 
 
 def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Assert that no state of a left-to-right trunk changes by a bit with a later token, and each with its own; the tokens and states."""
+    """Assert that no state of a left-to-right trunk changes by a bit with a later token, and each
+    with its own; the tokens and states.
+    """
     tokens, lengths = torch.randint(5, vocabulary, (2, 8)), torch.tensor([8, 3])
     before = module.hidden(tokens, lengths)
     for position in range(8):

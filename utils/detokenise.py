@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tokenised text to detokenised text, line by line: utils/detokenise.py en < newstest2013.tok.en > newstest2013.en"""
+"""Tokenised text to detokenised text, line by line: utils/detokenise.py en < newstest2013.tok.en >
+newstest2013.en
+"""
 
 import argparse
 import sys

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Fetch one file by its public address: continues an interrupted download, tries again, and keeps it only if its SHA-256 is right.
+"""Fetch one file by its public address: continues an interrupted download, tries again, and keeps
+it only if its SHA-256 is right.
 
-Where nobody publishes a SHA-256 to give here, that of what came first is kept beside the file, in FILE.sha256, and holds from then on.
+Where nobody publishes a SHA-256 to give here, that of what came first is kept beside the file, in
+FILE.sha256, and holds from then on.
 """
 
 import argparse
@@ -13,7 +15,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # lmtools.files needs the standard library only, too
+# lmtools.files needs the standard library only, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lmtools import files
 from lmtools.errors import UserError, one_line
@@ -25,7 +28,9 @@ LASTING = {401, 403, 404, 410}  # statuses that another try does not change
 
 
 def fetch(url: str, out: Path, sha256: str | None, tries: int = 5, pause: float = 2.0) -> None:
-    """Put the content of `url` into `out`; SystemExit with cause and remedy if it cannot be had or is not what was expected."""
+    """Put the content of `url` into `out`; SystemExit with cause and remedy if it cannot be had or
+    is not what was expected.
+    """
     record = out.with_name(f"{out.name}.sha256")
     if sha256 is None and record.exists():
         sha256 = record.read_text().partition(" ")[0]
@@ -42,7 +47,10 @@ def fetch(url: str, out: Path, sha256: str | None, tries: int = 5, pause: float 
             sys.exit(one_line(error))
         except (OSError, http.client.HTTPException) as error:
             if not left or getattr(error, "code", None) in LASTING:
-                sys.exit(f"{url}: {error}; check the address and the network, and run again: what came so far is kept in {part}")
+                sys.exit(
+                    f"{url}: {error}; check the address and the network, and run again: what came"
+                    f" so far is kept in {part}"
+                )
             print(f"{url}: {error}; trying again")
             time.sleep(pause)
     if sha256 is None:
@@ -54,10 +62,12 @@ def fetch(url: str, out: Path, sha256: str | None, tries: int = 5, pause: float 
 
 
 def download(url: str, part: Path, checked: bool) -> None:
-    """Append to `part` what it still lacks of `url`; start over if the server cannot continue, or has another version by now.
+    """Append to `part` what it still lacks of `url`; start over if the server cannot continue, or
+    has another version by now.
 
-    The version is what the server calls it, kept beside `part`. Where it is not known, only a download that is `checked` afterwards goes
-    on: nothing else would tell that two halves do not belong together.
+    The version is what the server calls it, kept beside `part`. Where it is not known, only a
+    download that is `checked` afterwards goes on: nothing else would tell that two halves do not
+    belong together.
     """
     version = version_file(part)
     known = version.read_text().strip() if version.exists() else ""
@@ -72,7 +82,8 @@ def download(url: str, part: Path, checked: bool) -> None:
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise
-        if checked or error.headers.get("Content-Range", "").strip() == f"bytes */{have}":  # complete, or wrong, which its hash tells
+        # complete, or wrong, which its hash tells
+        if checked or error.headers.get("Content-Range", "").strip() == f"bytes */{have}":
             return
         part.unlink()
         raise ConnectionError("the server has less of it than came before; starting over") from None
@@ -88,9 +99,13 @@ def download(url: str, part: Path, checked: bool) -> None:
 
 
 def same_file(response, have: int, known: str) -> bool:
-    """Whether a part goes on at byte `have` of the version that is `known`, as far as the server says."""
+    """Whether a part goes on at byte `have` of the version that is `known`, as far as the server
+    says.
+    """
     found, place = version_of(response), response.headers.get("Content-Range", "")
-    return not (known and found and found != known) and (not place or place.startswith(f"bytes {have}-"))
+    return not (known and found and found != known) and (
+        not place or place.startswith(f"bytes {have}-")
+    )
 
 
 def version_file(part: Path) -> Path:
@@ -116,7 +131,9 @@ def version_of(response) -> str:
 
 
 def copy(response, stream, url: str) -> None:
-    """Copy the body to the end, saying from time to time how far it is; ConnectionError if it ends early."""
+    """Copy the body to the end, saying from time to time how far it is; ConnectionError if it ends
+    early.
+    """
     start, length = stream.tell(), int(response.headers.get("Content-Length", 0))
     total, said = start + length, time.monotonic()
     while block := response.read(BLOCK):
@@ -134,7 +151,10 @@ def verify(url: str, part: Path, sha256: str) -> None:
     if found != sha256:
         part.unlink()
         version_file(part).unlink(missing_ok=True)
-        sys.exit(f"{url}: its SHA-256 is {found}, expected {sha256}; removed: run again, or ask the publisher what changed")
+        sys.exit(
+            f"{url}: its SHA-256 is {found}, expected {sha256}; removed: run again, or ask the"
+            " publisher what changed"
+        )
 
 
 if __name__ == "__main__":

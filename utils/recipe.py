@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What recipe.sh leaves to Python: manifests of stages, content hashes, the lock, the closest option. Standard library only."""
+"""What recipe.sh leaves to Python: manifests of stages, content hashes, the lock, the closest
+option. Standard library only.
+"""
 
 import argparse
 import contextlib
@@ -17,30 +19,41 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # lmtools.files needs the standard library only, too
+# lmtools.files needs the standard library only, too
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lmtools.errors import UserError, one_line
 from lmtools.files import atomic_path, cannot
 
-RUN, FAILED, SKIP = 0, 1, 3  # exit statuses of `begin` and `made`: run it, do not go on, it is done already
-RACY_SECONDS = 1.0  # a file written this shortly before it was hashed may change again without a new time stamp
+# exit statuses of `begin` and `made`: run it, do not go on, it is done already
+RUN, FAILED, SKIP = 0, 1, 3
+# a file written this shortly before it was hashed may change again without a new time stamp
+RACY_SECONDS = 1.0
 NO_EFFECT = {"nj"}  # options that change how fast a stage runs but not what it writes
 
 
 class Hashes:
-    """SHA-256 of files and directories; a file whose size, times and inode are as last time is not read again."""
+    """SHA-256 of files and directories; a file whose size, times and inode are as last time is not
+    read again.
+    """
 
     def __init__(self, path: Path):
         self.path = path
         self.known = load(path)
 
     def entry(self, path: str) -> dict:
-        """Size in bytes and SHA-256 of a file, or of all files of a directory (names and contents)."""
+        """Size in bytes and SHA-256 of a file, or of all files of a directory (names and
+        contents).
+        """
         if not os.path.isdir(path):
             return {"size": os.path.getsize(path), "sha256": self.file(path)}
         files = list(walk(path))
         listing = "".join(f"{os.path.relpath(name, path)}\0{self.file(name)}\n" for name in files)
-        return {"size": sum(map(os.path.getsize, files)), "files": len(files), "sha256": hashlib.sha256(listing.encode()).hexdigest()}
+        return {
+            "size": sum(map(os.path.getsize, files)),
+            "files": len(files),
+            "sha256": hashlib.sha256(listing.encode()).hexdigest(),
+        }
 
     def file(self, path: str) -> str:
         """SHA-256 of one file's bytes, from the cache where it is still valid."""
@@ -67,11 +80,17 @@ def walk(directory: str):
     """Files under `directory` in a fixed order, without temporary (*.tmp) and hidden ones."""
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (os.path.join(folder, name) for name in sorted(names) if not name.startswith(".") and not name.endswith(".tmp"))
+        yield from (
+            os.path.join(folder, name)
+            for name in sorted(names)
+            if not name.startswith(".") and not name.endswith(".tmp")
+        )
 
 
 def load(path: Path) -> dict:
-    """The JSON object in `path`; empty if there is none (or a damaged one, which only costs work again)."""
+    """The JSON object in `path`; empty if there is none (or a damaged one, which only costs work
+    again).
+    """
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -86,13 +105,17 @@ def save(path: Path, content: dict):
 
 
 def commands(script: Path, stage: int) -> str:
-    """SHA-256 of the lines of `script` from `if stage N` to its `fi`: another command in a stage makes it another stage."""
+    """SHA-256 of the lines of `script` from `if stage N` to its `fi`: another command in a stage
+    makes it another stage.
+    """
     block = re.search(rf"^if stage {stage}\b.*?^fi\b", script.read_text(), re.MULTILINE | re.DOTALL)
     return hashlib.sha256(block[0].encode()).hexdigest() if block else ""
 
 
 def begin(args) -> int:
-    """Say what changed since the stage's manifest was written, then mark the stage as started; SKIP if it is done and may be skipped."""
+    """Say what changed since the stage's manifest was written, then mark the stage as started; SKIP
+    if it is done and may be skipped.
+    """
     path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
     own(args.stages.parent / f"log/stage{args.stage}.log")
     old, inputs = load(path), {name: hashes.entry(name) for name in args.inputs}
@@ -105,17 +128,31 @@ def begin(args) -> int:
             print(f"stage {args.stage} ({args.title}) is done already: skipped")
             return SKIP
     else:
-        reasons = [f"{name} changed since stage {args.stage} read it" for name in changed(old, inputs)]
+        reasons = [
+            f"{name} changed since stage {args.stage} read it" for name in changed(old, inputs)
+        ]
         hashes.save()
     print("".join(f"{reason}; running again\n" for reason in reasons if old), end="")
     how = {"command": args.command, "lmtools": args.version, "options": options, "commands": block}
     when = {"started": now().isoformat(), "finished": None, "seconds": None}
-    save(path, {"stage": args.stage, "title": args.title, **how, **when, "inputs": inputs, "outputs": dict.fromkeys(args.outputs)})
+    save(
+        path,
+        {
+            "stage": args.stage,
+            "title": args.title,
+            **how,
+            **when,
+            "inputs": inputs,
+            "outputs": dict.fromkeys(args.outputs),
+        },
+    )
     return RUN
 
 
 def differences(args, old, inputs, options, block, hashes):
-    """Each reason why the stage of the manifest `old` is not the one that is asked for, or not done."""
+    """Each reason why the stage of the manifest `old` is not the one that is asked for, or not
+    done.
+    """
     if not old.get("finished"):
         yield f"stage {args.stage} did not finish"
         return
@@ -136,21 +173,32 @@ def differences(args, old, inputs, options, block, hashes):
 def changed(old: dict, inputs: dict) -> list:
     """Names of the inputs whose content differs from what the manifest `old` recorded."""
     recorded = old.get("inputs", {})
-    return [name for name, entry in inputs.items() if name in recorded and recorded[name]["sha256"] != entry["sha256"]]
+    return [
+        name
+        for name, entry in inputs.items()
+        if name in recorded and recorded[name]["sha256"] != entry["sha256"]
+    ]
 
 
 def end(args) -> int:
-    """Complete the manifest with the outputs and the time; FAILED, naming it, if an output is missing."""
+    """Complete the manifest with the outputs and the time; FAILED, naming it, if an output is
+    missing.
+    """
     path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
     content = load(path)
     missing = [name for name in content["outputs"] if not os.path.exists(name)]
     if missing:
-        print(f"stage {args.stage} ({content['title']}) ended without writing {', '.join(missing)}", file=sys.stderr)
+        print(
+            f"stage {args.stage} ({content['title']}) ended without writing {', '.join(missing)}",
+            file=sys.stderr,
+        )
         return FAILED
     content["outputs"] = {name: hashes.entry(name) for name in content["outputs"]}
     hashes.save()
     finished = now()
-    content["seconds"] = round((finished - datetime.datetime.fromisoformat(content["started"])).total_seconds(), 1)
+    content["seconds"] = round(
+        (finished - datetime.datetime.fromisoformat(content["started"])).total_seconds(), 1
+    )
     content["finished"] = finished.isoformat()
     save(path, content)
     print(f"stage {args.stage} done in {content['seconds']} s")
@@ -158,14 +206,19 @@ def end(args) -> int:
 
 
 def stale(args) -> int:
-    """Warn if a stage that will not run now was interrupted, or read something that has changed since."""
+    """Warn if a stage that will not run now was interrupted, or read something that has changed
+    since.
+    """
     path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
     old = load(path)
     if not old:
         return RUN
     inputs = {name: hashes.entry(name) for name in old["inputs"] if os.path.exists(name)}
     hashes.save()
-    warnings = [f"{name} changed since stage {args.stage} read it; its outputs are stale" for name in changed(old, inputs)]
+    warnings = [
+        f"{name} changed since stage {args.stage} read it; its outputs are stale"
+        for name in changed(old, inputs)
+    ]
     if not old["finished"]:
         warnings.append(f"stage {args.stage} was interrupted; its outputs may be incomplete")
     for warning in warnings:
@@ -174,10 +227,19 @@ def stale(args) -> int:
 
 
 def made(args) -> int:
-    """SKIP if the record beside `out` says that the command made it, as it is, out of the inputs as they are; --record writes that."""
-    record, hashes = args.out.with_name(f".{args.out.name}.made"), Hashes(args.out.with_name(".hashes.json"))
+    """SKIP if the record beside `out` says that the command made it, as it is, out of the inputs as
+    they are; --record writes that.
+    """
+    record, hashes = (
+        args.out.with_name(f".{args.out.name}.made"),
+        Hashes(args.out.with_name(".hashes.json")),
+    )
     inputs = {name: hashes.entry(name) for name in args.inputs}
-    content = {"command": args.command, "inputs": inputs, "output": hashes.entry(str(args.out)) if args.out.exists() else None}
+    content = {
+        "command": args.command,
+        "inputs": inputs,
+        "output": hashes.entry(str(args.out)) if args.out.exists() else None,
+    }
     hashes.save()
     if args.record:
         save(record, content)
@@ -196,7 +258,9 @@ def now() -> datetime.datetime:
 
 
 def ready(args) -> int:
-    """Make the folders and the lock file; UserError if one is a link, through which files elsewhere would be made and changed."""
+    """Make the folders and the lock file; UserError if one is a link, through which files elsewhere
+    would be made and changed.
+    """
     try:
         args.file.parent.mkdir(parents=True, exist_ok=True)
         for folder in args.folders:
@@ -212,32 +276,44 @@ def ready(args) -> int:
 def own(path: Path) -> Path:
     """`path`, a name that nobody chose, if it is no symbolic link."""
     if path.is_symlink():
-        raise UserError(f"{path}: is a symbolic link, through which a recipe does not write; remove it")
+        raise UserError(
+            f"{path}: is a symbolic link, through which a recipe does not write; remove it"
+        )
     return path
 
 
 def lock(args) -> int:
-    """Take the lock on the open descriptor of the lock file, and keep it with the descriptor; FAILED if another run has it.
+    """Take the lock on the open descriptor of the lock file, and keep it with the descriptor;
+    FAILED if another run has it.
 
-    What a killed run left working still holds its lock: that is waited for, since it may still write.
+    What a killed run left working still holds its lock: that is waited for, since it may still
+    write.
     """
     here = socket.gethostname()
     if not os.path.samestat(os.fstat(args.descriptor), os.lstat(own(args.file))):
         raise UserError(f"{args.file}: was replaced while the run started; run again")
-    for _ in range(5):  # between taking the lock and writing its name into the file a run has a moment without a name
+    # between taking the lock and writing its name into the file a run has a moment without a name
+    for _ in range(5):
         if try_lock(args.descriptor):
             break
         pid, _, host = args.file.read_text().partition(" ")
         workers = holders(args.file)
         if host and (host != here or not workers or int(pid) in workers):
             run = f"process {pid}" if host == here else f"process {pid} on {host}"
-            print(f"{args.file.parent} is in use by another run, {run}; wait for it, or stop it and run again", file=sys.stderr)
+            print(
+                f"{args.file.parent} is in use by another run, {run}; wait for it, or stop it and"
+                " run again",
+                file=sys.stderr,
+            )
             return FAILED
         time.sleep(0.1)
     else:
         names = ", ".join(f"{worker} ({name})" for worker, name in workers.items())
         remedy = f"kill {' '.join(map(str, workers))} ends it"
-        print(f"run {pid} was killed but left process {names} working; waiting for it ({remedy})", flush=True)
+        print(
+            f"run {pid} was killed but left process {names} working; waiting for it ({remedy})",
+            flush=True,
+        )
         fcntl.flock(args.descriptor, fcntl.LOCK_EX)
     os.ftruncate(args.descriptor, 0)
     os.write(args.descriptor, f"{args.pid} {here}".encode())
@@ -254,7 +330,9 @@ def try_lock(descriptor: int) -> bool:
 
 
 def stop(args) -> int:
-    """Ask what a run still has working to end: training saves its state; FAILED if there is nothing."""
+    """Ask what a run still has working to end: training saves its state; FAILED if there is
+    nothing.
+    """
     workers = holders(args.file)
     for worker in workers:
         with contextlib.suppress(ProcessLookupError):
@@ -263,12 +341,16 @@ def stop(args) -> int:
 
 
 def holders(path: Path) -> dict:
-    """Process ids, with their command's name, that have the file `path` open, apart from this process and its parents."""
+    """Process ids, with their command's name, that have the file `path` open, apart from this
+    process and its parents.
+    """
     own = {os.getpid(), os.getppid()}
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # a process that ended meanwhile, or is another user's
-            if int(folder.name) not in own and any(same(link, path) for link in (folder / "fd").iterdir()):
+            if int(folder.name) not in own and any(
+                same(link, path) for link in (folder / "fd").iterdir()
+            ):
                 found[int(folder.name)] = (folder / "comm").read_text().strip()
     return found
 

@@ -1,12 +1,15 @@
-"""What a training step costs by its criterion: time and memory against full cross entropy, the same model and batches, in one run.
+"""What a training step costs by its criterion: time and memory against full cross entropy, the same
+model and batches, in one run.
 
-A step is forward, backward, clipping and the optimiser's update, as in lmtools.train; making the batch is not counted, drawing the noise
-is. The criteria take turns in one process and share trunk and output matrix; only the output layer is changed from one to the next.
-Adaptive softmax, ours and torch's, has matrices of its own and leaves a tied input embedding without its second use.
+A step is forward, backward, clipping and the optimiser's update, as in lmtools.train; making the
+batch is not counted, drawing the noise is. The criteria take turns in one process and share trunk
+and output matrix; only the output layer is changed from one to the next. Adaptive softmax, ours and
+torch's, has matrices of its own and leaves a tied input embedding without its second use.
 
-The target: over 200,000 ids with 8192 samples, every sampled criterion takes at most 0.30 of full cross entropy's time on a
-CPU, for an LSTM and for a Transformer of 3 layers of 512, and at most 0.68 on a GPU for the sampling paper's 42 layers (its Table 2); and
-memory does not grow with batch x vocabulary: twice the batch adds the same megabytes at every vocabulary size.
+The target: over 200,000 ids with 8192 samples, every sampled criterion takes at most 0.30 of full
+cross entropy's time on a CPU, for an LSTM and for a Transformer of 3 layers of 512, and at most
+0.68 on a GPU for the sampling paper's 42 layers (its Table 2); and memory does not grow with batch
+x vocabulary: twice the batch adds the same megabytes at every vocabulary size.
 """
 
 import gc
@@ -44,7 +47,9 @@ MEGA = 1e6
 
 
 class TorchAdaptive(nn.Module):
-    """torch's adaptive softmax over the same ranks and cutoffs as ours, as an output layer that trains."""
+    """torch's adaptive softmax over the same ranks and cutoffs as ours, as an output layer that
+    trains.
+    """
 
     def __init__(self, ours: Adaptive, width: int, divide: float):
         super().__init__()
@@ -52,7 +57,9 @@ class TorchAdaptive(nn.Module):
         self.layer = nn.AdaptiveLogSoftmaxWithLoss(width, ours.edges[-1], ours.edges[:-1], divide)
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets (N,)."""
+        """The summed cross entropy in nats and the number of targets; states (N, D), targets
+        (N,).
+        """
         # The layer asks for states of the type that log_softmax has under autocast.
         states = states.float() if states.is_cuda else states.to(compute_dtype(states))
         return -self.layer(states, self.rank[targets]).output.sum(dtype=torch.float32), len(targets)
@@ -64,7 +71,9 @@ KNOWN = (*CRITERIA, *PEERS)
 
 @dataclass(frozen=True)
 class Job:
-    """One model over `size` ids and the batches that it is trained on; `settings` name no criterion, `output` has its options."""
+    """One model over `size` ids and the batches that it is trained on; `settings` name no
+    criterion, `output` has its options.
+    """
 
     settings: dict
     output: dict
@@ -76,16 +85,25 @@ class Job:
     threads: int = 1
 
     def of(self, criterion: str) -> Settings:
-        """The settings of a training by that criterion; of `output` it takes the options that it has."""
+        """The settings of a training by that criterion; of `output` it takes the options that it
+        has.
+        """
         kind = PEERS.get(criterion, criterion)
         own = {name: value for name, value in self.output.items() if name in options(kind)}
         if kind == "adaptive":
-            own["cutoffs"] = [c for c in own.get("cutoffs", CUTOFFS) if c < self.size] or [max(1, self.size // 8)]
-        return build(Settings, {**self.settings, "criterion": kind, "output": own, "precision": self.precision})
+            own["cutoffs"] = [c for c in own.get("cutoffs", CUTOFFS) if c < self.size] or [
+                max(1, self.size // 8)
+            ]
+        return build(
+            Settings,
+            {**self.settings, "criterion": kind, "output": own, "precision": self.precision},
+        )
 
     @cached_property
     def zipf(self) -> LogUniform:
-        """Log-uniform over the words, of which the first id is the most frequent, as of a list sorted by frequency."""
+        """Log-uniform over the words, of which the first id is the most frequent, as of a list
+        sorted by frequency.
+        """
         return LogUniform(np.arange(self.size, 0, -1), range(len(SPECIALS)))
 
     @property
@@ -98,8 +116,12 @@ class Job:
     def batch(self, number: int) -> Examples:
         """Batch `number`, the same for every criterion."""
         generator = torch.Generator().manual_seed(number)
-        ids = self.zipf.draw(self.sentences * self.tokens, generator).reshape(self.sentences, self.tokens)
-        examples = OBJECTIVES[self.settings["objective"]]().training(ids, np.random.default_rng(number), self.size)
+        ids = self.zipf.draw(self.sentences * self.tokens, generator).reshape(
+            self.sentences, self.tokens
+        )
+        examples = OBJECTIVES[self.settings["objective"]]().training(
+            ids, np.random.default_rng(number), self.size
+        )
         return examples.to(choose_device(self.device))
 
 
@@ -118,7 +140,8 @@ class Bench:
         self.lm = LanguageModel(job.of(REFERENCE), job.size, job.counts).to(self.device).train()
         self.layers = {REFERENCE: self.lm.output}
         self.batches = [job.batch(number) for number in range(BATCHES)]
-        small = job if self.device.type == "cuda" else replace(job, sentences=1)  # a step of full criteria takes minutes on a CPU
+        # a step of full criteria takes minutes on a CPU
+        small = job if self.device.type == "cuda" else replace(job, sentences=1)
         self.small = small.batch(0)
 
     def layer(self, criterion: str) -> nn.Module:
@@ -127,7 +150,9 @@ class Bench:
             lm, settings = self.lm, self.job.of(criterion)
             shared = None if settings.criterion == "adaptive" else self.layers[REFERENCE].weight
             targets = Targets(lm.size, never(lm.objective), self.job.counts)
-            layer = CRITERIA[settings.criterion].create(settings.output_layer, shared, lm.trunk.width, targets, settings.sparse)
+            layer = CRITERIA[settings.criterion].create(
+                settings.output_layer, shared, lm.trunk.width, targets, settings.sparse
+            )
             if criterion in PEERS:
                 layer = TorchAdaptive(layer, lm.trunk.width, settings.output_layer.divide)
             self.layers[criterion] = layer.to(self.device)
@@ -142,7 +167,9 @@ class Bench:
         self.step(self.small)  # makes the optimiser's state
 
     def step(self, examples: Examples | None = None) -> None:
-        """One update, on the next batch unless examples are given; UserError where the loss is not finite."""
+        """One update, on the next batch unless examples are given; UserError where the loss is not
+        finite.
+        """
         if examples is None:
             examples, self.count = self.batches[self.count % BATCHES], self.count + 1
         optim = self.lm.settings.optim
@@ -167,17 +194,27 @@ class Bench:
         return spent
 
     def memory(self, criterion: str) -> dict:
-        """Bytes by which a step goes beyond parameters and optimiser state (None: unknown here), and those of the state."""
+        """Bytes by which a step goes beyond parameters and optimiser state (None: unknown here),
+        and those of the state.
+        """
         self.use(criterion)
         self.optimiser.zero_grad(set_to_none=True)
-        self.layers = {criterion: self.lm.output}  # the others would count, where nothing else holds them
+        # the others would count, where nothing else holds them
+        self.layers = {criterion: self.lm.output}
         gc.collect()
-        state = sum(t.nbytes for s in self.optimiser.state_dict()["state"].values() for t in s.values() if isinstance(t, Tensor))
+        state = sum(
+            t.nbytes
+            for s in self.optimiser.state_dict()["state"].values()
+            for t in s.values()
+            if isinstance(t, Tensor)
+        )
         return {"peak": growth(self.step, self.device), "state": state}
 
 
 def growth(function: Callable, device: torch.device) -> int | None:
-    """Bytes by which memory grows at most while `function` runs: torch's on a GPU, resident memory of this process on Linux, else None."""
+    """Bytes by which memory grows at most while `function` runs: torch's on a GPU, resident memory
+    of this process on Linux, else None.
+    """
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         before = torch.cuda.memory_allocated(device)
@@ -200,7 +237,9 @@ def resident(name: str) -> int:
 
 def memory(job: Job, criterion: str) -> dict:
     """`Bench.memory` in a process where nothing else ran."""
-    with WorkerPool(partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch") as alone:
+    with WorkerPool(
+        partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch"
+    ) as alone:
         return alone.submit(criterion).result()
 
 
@@ -222,15 +261,21 @@ def measure(job: Job, criteria: Sequence[str], turns: int, least: float) -> Iter
     targets = statistics.mean(len(examples.targets) for examples in bench.batches)
     for criterion in criteria:
         yield {
-            "criterion": criterion, "size": job.size, "sentences": job.sentences, "tokens": job.tokens, "targets": targets,
+            "criterion": criterion, "size": job.size, "sentences": job.sentences,
+            "tokens": job.tokens, "targets": targets,
             "seconds_median": medians[criterion], "ratio": medians[criterion] / medians[REFERENCE],
             "peak_bytes": sizes[criterion]["peak"], "optimiser_bytes": sizes[criterion]["state"],
-            "output": job.of(criterion).output, "sparse": job.of(criterion).sparse, "seconds": spent[criterion],
+            "output": job.of(criterion).output, "sparse": job.of(criterion).sparse,
+            "seconds": spent[criterion],
         }  # fmt: skip
 
 
-def bench_criteria(jobs: Sequence[Job], criteria: Sequence[str], turns: int, least: float, say: Callable = print) -> dict:
-    """Everything `lmtools bench criteria` measures; full cross entropy is always among the criteria. `say` gets each job's table."""
+def bench_criteria(
+    jobs: Sequence[Job], criteria: Sequence[str], turns: int, least: float, say: Callable = print
+) -> dict:
+    """Everything `lmtools bench criteria` measures; full cross entropy is always among the
+    criteria. `say` gets each job's table.
+    """
     criteria = list(dict.fromkeys([REFERENCE, *criteria]))
     check(jobs[0].output, criteria)
     rows = []
@@ -239,26 +284,39 @@ def bench_criteria(jobs: Sequence[Job], criteria: Sequence[str], turns: int, lea
         say("\n".join(lines(table)))
     first = jobs[0]
     return {
-        "rows": rows, "settings": asdict(first.of(REFERENCE)), "output": first.output, "turns": turns, "least_seconds": least,
-        "threads": first.threads, "precision": first.precision, "device": first.device, "machine": machine(choose_device(first.device)),
+        "rows": rows, "settings": asdict(first.of(REFERENCE)), "output": first.output,
+        "turns": turns, "least_seconds": least,
+        "threads": first.threads, "precision": first.precision, "device": first.device,
+        "machine": machine(choose_device(first.device)),
         "versions": {"lmtools": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }  # fmt: skip
 
 
 def check(output: Mapping, criteria: Sequence[str]) -> None:
-    """UserError for a criterion that is not known and for an option that none of the criteria has."""
+    """UserError for a criterion that is not known and for an option that none of the criteria
+    has.
+    """
     if unknown := [name for name in criteria if name not in KNOWN]:
         raise UserError(f"--criteria: {unknown[0]!r} is unknown; known: {', '.join(KNOWN)}")
     known = set().union(*(options(PEERS.get(name, name)) for name in criteria))
     if unknown := [name for name in output if name not in known]:
-        raise UserError(f"output.{unknown[0]}: no option of these criteria; known: {', '.join(sorted(known)) or 'none'}")
+        raise UserError(
+            f"output.{unknown[0]}: no option of these criteria; known:"
+            f" {', '.join(sorted(known)) or 'none'}"
+        )
 
 
 def lines(rows: Sequence[Mapping]) -> Iterator[str]:
     """The table of one job."""
     first = rows[0]
-    yield f"{first['size']:,} ids, {first['sentences']} sentences of {first['tokens']} tokens, {first['targets']:,.0f} targets a batch"
+    yield (
+        f"{first['size']:,} ids, {first['sentences']} sentences of {first['tokens']} tokens,"
+        f" {first['targets']:,.0f} targets a batch"
+    )
     yield f"{'criterion':<16}{'ms a step':>11}{'of CE':>8}{'peak MB':>10}"
     for row in rows:
         peak = "-" if row["peak_bytes"] is None else f"{row['peak_bytes'] / MEGA:,.0f}"
-        yield f"{row['criterion']:<16}{row['seconds_median'] * 1e3:>11,.1f}{row['ratio']:>8.3f}{peak:>10}"
+        yield (
+            f"{row['criterion']:<16}{row['seconds_median'] * 1e3:>11,.1f}"
+            f"{row['ratio']:>8.3f}{peak:>10}"
+        )

@@ -1,4 +1,6 @@
-"""How fast lattices are rescored: against real time, by their density and by the number of histories kept."""
+"""How fast lattices are rescored: against real time, by their density and by the number of
+histories kept.
+"""
 
 import statistics
 import time
@@ -17,41 +19,71 @@ from lmtools.types import Lattice
 
 
 def bench_lattice(
-    lattices: Sequence[Lattice], lms: Mapping[str, str], settings: Settings, beams: Sequence[float], tokens: Sequence[int], repeats: int
+    lattices: Sequence[Lattice],
+    lms: Mapping[str, str],
+    settings: Settings,
+    beams: Sequence[float],
+    tokens: Sequence[int],
+    repeats: int,
 ) -> dict:
-    """What `lmtools bench lattice` measures: one row for each LM and setting, wall-clock medians; the LMs take turns.
+    """What `lmtools bench lattice` measures: one row for each LM and setting, wall-clock medians;
+    the LMs take turns.
 
-    `lms`: name -> what `load_scorer` takes. Rows are of the whole lattices under `settings`; of the lattices pruned by each of `beams`
-    (`density`: arcs a second of speech); and with each of `tokens` histories a state. UserError where lattices have no times.
+    `lms`: name -> what `load_scorer` takes. Rows are of the whole lattices under `settings`; of the
+    lattices pruned by each of `beams` (`density`: arcs a second of speech); and with each of
+    `tokens` histories a state. UserError where lattices have no times.
     """
     if not lattices:
         raise UserError("no lattices to measure with; give the recogniser's")
     speech = sum(map(duration, lattices))
     if not speech > 0:
-        raise UserError("the lattices have no times, so that nothing can be said of real time; give SLF or Kaldi lattices")
-    scorers = {name: load_scorer(lm, settings.device, settings.precision) for name, lm in lms.items()}
+        raise UserError(
+            "the lattices have no times, so that nothing can be said of real time; give SLF or"
+            " Kaldi lattices"
+        )
+    scorers = {
+        name: load_scorer(lm, settings.device, settings.precision) for name, lm in lms.items()
+    }
     old = {key: weight for key, weight in settings.weights.items() if key not in lms}
     work = [("whole", None, settings.tokens, lattices)]
-    work += [("density", beam, settings.tokens, [prune(lattice, old, beam=beam) for lattice in lattices]) for beam in beams]
+    work += [
+        ("density", beam, settings.tokens, [prune(lattice, old, beam=beam) for lattice in lattices])
+        for beam in beams
+    ]
     work += [("tokens", None, kept, lattices) for kept in tokens]
     rows = []
     for kind, beam, kept, some in work:
         rescorers = {}
         for name, scorer in scorers.items():
-            own = replace(settings, lms={name: lms[name]}, weights=old | {name: settings.weights[name]}, tokens=kept)
+            own = replace(
+                settings,
+                lms={name: lms[name]},
+                weights=old | {name: settings.weights[name]},
+                tokens=kept,
+            )
             rescorers[name] = Rescorer(own, {name: scorer})
         arcs = sum(len(lattice.words) for lattice in some)
         size = {"kind": kind, "beam": beam, "tokens": kept, "arcs": arcs, "density": arcs / speech}
         rows += [size | row for row in timed(some, rescorers, arcs, speech, repeats)]
     return {
-        "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order, "repeats": repeats,
-        "threads": torch.get_num_threads(), "precision": settings.precision, "machine": machine(torch.device("cpu")),
+        "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order,
+        "repeats": repeats,
+        "threads": torch.get_num_threads(), "precision": settings.precision,
+        "machine": machine(torch.device("cpu")),
         "models": {name: dict(scorer.signature) for name, scorer in scorers.items()},
     }  # fmt: skip
 
 
-def timed(lattices: Sequence[Lattice], rescorers: Mapping[str, Rescorer], arcs: int, speech: float, repeats: int) -> Iterator[dict]:
-    """One row an LM; every turn goes through all lattices with each LM, so that noise meets all alike."""
+def timed(
+    lattices: Sequence[Lattice],
+    rescorers: Mapping[str, Rescorer],
+    arcs: int,
+    speech: float,
+    repeats: int,
+) -> Iterator[dict]:
+    """One row an LM; every turn goes through all lattices with each LM, so that noise meets all
+    alike.
+    """
     spent: dict[str, list[float]] = {name: [] for name in rescorers}
     grown = {}
     for _ in range(repeats):

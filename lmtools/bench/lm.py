@@ -1,10 +1,14 @@
-"""How fast language models read a text and say how probable its words are: throughput and responsiveness (Table 4 of the GCNN paper).
+"""How fast language models read a text and say how probable its words are: throughput and
+responsiveness (Table 4 of the GCNN paper).
 
-Throughput is of many sequences in one batch: the paper's 750 of 20 tokens, 15,000 at once. Responsiveness is what somebody waits for:
-one sentence at a time. `contiguous` is the paper's responsiveness: as many tokens as one sequence. All of them end with the
-log-probability of each given word, as scoring a text does; `..._hidden` is without head and output layer. The models take turns.
+Throughput is of many sequences in one batch: the paper's 750 of 20 tokens, 15,000 at once.
+Responsiveness is what somebody waits for: one sentence at a time. `contiguous` is the paper's
+responsiveness: as many tokens as one sequence. All of them end with the log-probability of each
+given word, as scoring a text does; `..._hidden` is without head and output layer. The models take
+turns.
 
-The target: the published GCNN-8 Bottleneck is at least 20 times as responsive as LSTM-2048 where the hardware allows (a GPU).
+The target: the published GCNN-8 Bottleneck is at least 20 times as responsive as LSTM-2048 where
+the hardware allows (a GPU).
 """
 
 import itertools
@@ -35,7 +39,9 @@ from lmtools.text.blocks import read_text
 
 CONF = Path(__file__).parents[2] / "conf"
 PUBLISHED = ("lstm-2048", "gcnn-9", "gcnn-8b")  # Table 4's models, by their files in conf/
-IDS = 793_473  # the One Billion Word benchmark's 793,471 words, of which three are specials of ours, and two more specials
+# the One Billion Word benchmark's 793,471 words, of which three are specials of ours, and two more
+# specials
+IDS = 793_473
 TASKS = ("throughput", "responsiveness", "contiguous")
 HIDDEN = "_hidden"
 REFERENCE = "lstm"  # the model that others are compared with
@@ -43,50 +49,79 @@ REFERENCE = "lstm"  # the model that others are compared with
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is read: `batch` sequences of `length` tokens, and one of `contiguous`; the end of a sequence is its last token."""
+    """What is read: `batch` sequences of `length` tokens, and one of `contiguous`; the end of a
+    sequence is its last token.
+    """
 
     batch: int
     length: int
     contiguous: int
 
     @classmethod
-    def usual(cls, device: torch.device, batch: int | None = None, length: int = 20, contiguous: int | None = None) -> "Sizes":
+    def usual(
+        cls,
+        device: torch.device,
+        batch: int | None = None,
+        length: int = 20,
+        contiguous: int | None = None,
+    ) -> "Sizes":
         """The paper's, or less on a CPU, which would take minutes; what is given is kept."""
         cuda = device.type == "cuda"
-        return cls(batch or (750 if cuda else 50), length, contiguous or (15_000 if cuda else 2_000))
+        return cls(
+            batch or (750 if cuda else 50), length, contiguous or (15_000 if cuda else 2_000)
+        )
 
 
 def published() -> dict[str, Path]:
-    """The settings of the published models, name -> file; UserError where the package was installed without them."""
+    """The settings of the published models, name -> file; UserError where the package was installed
+    without them.
+    """
     paths = {name: CONF / f"{name}.yaml" for name in PUBLISHED}
     if missing := [path for path in paths.values() if not path.exists()]:
-        raise UserError(f"{missing[0]}: no such file; give settings by --conf NAME=F.yaml, or trained models by --lm NAME=DIR")
+        raise UserError(
+            f"{missing[0]}: no such file; give settings by --conf NAME=F.yaml, or trained models by"
+            " --lm NAME=DIR"
+        )
     return paths
 
 
 def random_scorer(path, size: int, device: str, precision: str) -> Neural:
-    """A scorer of the model of a settings file over `size` ids, with random weights; UserError for a model that spells its words."""
+    """A scorer of the model of a settings file over `size` ids, with random weights; UserError for
+    a model that spells its words.
+    """
     settings = from_yaml(Settings, path)
     if settings.objective == "two-way":
-        raise UserError(f"{path}: a two-way model is measured with its vocabulary; give a trained one by --lm NAME=DIR")
+        raise UserError(
+            f"{path}: a two-way model is measured with its vocabulary; give a trained one by --lm"
+            " NAME=DIR"
+        )
     torch.manual_seed(settings.seed)
-    return Neural(LanguageModel(settings, size), RandomVocabulary(size), "random", device, precision)
+    return Neural(
+        LanguageModel(settings, size), RandomVocabulary(size), "random", device, precision
+    )
 
 
 class Reader:
-    """A model and what it is given: the sequences of `Sizes` as its `prepare` makes them, from words of a text or drawn by Zipf's law."""
+    """A model and what it is given: the sequences of `Sizes` as its `prepare` makes them, from
+    words of a text or drawn by Zipf's law.
+    """
 
     def __init__(self, name: str, scorer: Scorer, sizes: Sizes, text: Sequence[str] | None):
         self.scorer = scorer
         self.neural = isinstance(scorer, Neural)
         lengths = [*[sizes.length] * sizes.batch, sizes.contiguous]
-        *batch, contiguous = self.sequences(name, [length - 1 for length in lengths], text)  # the last token is the end
+        # the last token is the end
+        *batch, contiguous = self.sequences(name, [length - 1 for length in lengths], text)
         tokens = sizes.length * sizes.batch, sizes.length, sizes.contiguous
         calls = [batch], [[sentence] for sentence in batch], [[contiguous]]
-        self.tokens, self.calls = (dict(zip(TASKS, values, strict=True)) for values in (tokens, calls))
+        self.tokens, self.calls = (
+            dict(zip(TASKS, values, strict=True)) for values in (tokens, calls)
+        )
         self.next = {task: itertools.cycle(calls) for task, calls in self.calls.items()}
 
-    def sequences(self, name: str, lengths: Sequence[int], text: Sequence[str] | None) -> list[tuple]:
+    def sequences(
+        self, name: str, lengths: Sequence[int], text: Sequence[str] | None
+    ) -> list[tuple]:
         """What the model reads, so many words each."""
         known = listed(self.scorer)
         if text is not None:
@@ -98,14 +133,18 @@ class Reader:
             return [tuple(map(int, itertools.islice(ids, length))) for length in lengths]
         else:
             raise UserError(f"--lm {name}: lists no words to draw from; give a text by --text")
-        return self.scorer.prepare([" ".join(itertools.islice(words, length)) for length in lengths])
+        return self.scorer.prepare(
+            [" ".join(itertools.islice(words, length)) for length in lengths]
+        )
 
     def tasks(self) -> list[str]:
         """What can be measured: n-grams have no hidden states."""
         return [task + kind for kind in ("", HIDDEN)[: 1 + self.neural] for task in TASKS]
 
     def read(self, task: str, sentences: list[tuple]) -> None:
-        """The log-probabilities of all words of the sentences, or only the states that they would be of."""
+        """The log-probabilities of all words of the sentences, or only the states that they would
+        be of.
+        """
         if task.endswith(HIDDEN):
             self.scorer.computed(sentences, lambda states, targets: targets)
         else:
@@ -117,25 +156,42 @@ class Reader:
         spent, calls = 0.0, 0
         while spent < least or not calls:
             sentences = next(self.next[kind])
-            spent += stopwatch(lambda some=sentences: self.read(task, some), getattr(self.scorer, "device", torch.device("cpu")))
+            spent += stopwatch(
+                lambda some=sentences: self.read(task, some),
+                getattr(self.scorer, "device", torch.device("cpu")),
+            )
             calls += 1
         return self.tokens[kind] * calls / spent
 
     def size(self) -> dict:
-        """Parameters, and multiply-adds a token of the whole batch as the model is defined; None: not counted."""
+        """Parameters, and multiply-adds a token of the whole batch as the model is defined; None:
+        not counted.
+        """
         if not self.neural:
             return {"parameters": None, "flops": None, "flops_hidden": None}
         tokens, (batch,) = self.tokens[TASKS[0]], self.calls[TASKS[0]]
-        # In bfloat16, as a CPU reads long sequences in float32 by convolutions of fewer multiplications than defined.
+        # In bfloat16, as a CPU reads long sequences in float32 by convolutions of fewer
+        # multiplications than defined.
         precision, self.scorer.precision = self.scorer.precision, "bfloat16"
-        counts = [multiply_adds(lambda task=task: self.read(task, batch)) / tokens for task in (TASKS[0], TASKS[0] + HIDDEN)]
+        counts = [
+            multiply_adds(lambda task=task: self.read(task, batch)) / tokens
+            for task in (TASKS[0], TASKS[0] + HIDDEN)
+        ]
         self.scorer.precision = precision
-        return {"parameters": sum(p.numel() for p in self.scorer.lm.parameters()), "flops": counts[0], "flops_hidden": counts[1]}
+        return {
+            "parameters": sum(p.numel() for p in self.scorer.lm.parameters()),
+            "flops": counts[0],
+            "flops_hidden": counts[1],
+        }
 
 
 def listed(scorer: Scorer) -> list[str] | None:
-    """The words of a vocabulary that lists them, the most frequent first: what it is made of, or what it spells and predicts."""
-    subword = getattr(scorer, "subword", None) or getattr(getattr(scorer, "model", None), "subword", None)
+    """The words of a vocabulary that lists them, the most frequent first: what it is made of, or
+    what it spells and predicts.
+    """
+    subword = getattr(scorer, "subword", None) or getattr(
+        getattr(scorer, "model", None), "subword", None
+    )
     words = subword.words.words if isinstance(subword, Spelled) else subword
     return list(words.vocabulary[len(SPECIALS) :]) if isinstance(words, Word) else None
 
@@ -146,33 +202,52 @@ def zipf(size: int, count: int) -> np.ndarray:
 
 
 def multiply_adds(function) -> int:
-    """The multiply-adds of all matrix products and convolutions in a call, counted as torch carries them out."""
+    """The multiply-adds of all matrix products and convolutions in a call, counted as torch carries
+    them out.
+    """
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         warnings.simplefilter("ignore")  # torch's own, of settings that it puts back
-        # Without kernels that do a whole LSTM or a whole attention in one call their products are seen one by one.
-        with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH):
+        # Without kernels that do a whole LSTM or a whole attention in one call their products are
+        # seen one by one.
+        with (
+            torch.backends.mkldnn.flags(enabled=False),
+            torch.backends.cudnn.flags(enabled=False),
+            sdpa_kernel(SDPBackend.MATH),
+        ):
             function()
     return counter.get_total_flops() // 2
 
 
 def words_of(path, least: int) -> list[str]:
-    """The first `least` words of a text; fewer where it has no more, UserError where it has none."""
-    words = list(itertools.islice((word for _, line in read_text(path) for word in line.split()), least))
+    """The first `least` words of a text; fewer where it has no more, UserError where it has
+    none.
+    """
+    words = list(
+        itertools.islice((word for _, line in read_text(path) for word in line.split()), least)
+    )
     if not words:
         raise UserError(f"{path}:1: no words in the text; give one with some")
     return words
 
 
-def load_scorers(confs: Mapping[str, Path], lms: Mapping[str, str], size: int, device: str, precision: str) -> dict[str, Scorer]:
-    """Random models by settings files and trained ones by directories; a trained one takes the place of a random one of its name."""
+def load_scorers(
+    confs: Mapping[str, Path], lms: Mapping[str, str], size: int, device: str, precision: str
+) -> dict[str, Scorer]:
+    """Random models by settings files and trained ones by directories; a trained one takes the
+    place of a random one of its name.
+    """
     kept = {name: path for name, path in confs.items() if name not in lms}
     random = {name: random_scorer(path, size, device, precision) for name, path in kept.items()}
     trained = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
     return {name: (random | trained)[name] for name in dict.fromkeys([*confs, *lms])}
 
 
-def bench_lm(scorers: Mapping[str, Scorer], sizes: Sizes, repeats: int, least: float, device: str, text=None) -> dict:
-    """Everything `lmtools bench lm` measures: a row a model; `text` is the file that the words come from."""
+def bench_lm(
+    scorers: Mapping[str, Scorer], sizes: Sizes, repeats: int, least: float, device: str, text=None
+) -> dict:
+    """Everything `lmtools bench lm` measures: a row a model; `text` is the file that the words come
+    from.
+    """
     words = None if text is None else words_of(text, sizes.batch * sizes.length + sizes.contiguous)
     readers = {name: Reader(name, scorer, sizes, words) for name, scorer in scorers.items()}
     values = {(name, task): [] for name, reader in readers.items() for task in reader.tasks()}
@@ -185,8 +260,10 @@ def bench_lm(scorers: Mapping[str, Scorer], sizes: Sizes, repeats: int, least: f
     chosen = choose_device(device)
     return {
         "rows": [row(name, reader, values, tasks, sizes) for name, reader in readers.items()],
-        **asdict(sizes), "tokens": sizes.batch * sizes.length, "text": None if text is None else str(text), "repeats": repeats,
-        "least_seconds": least, "machine": machine(chosen), "threads": torch.get_num_threads(), "device": chosen.type,
+        **asdict(sizes), "tokens": sizes.batch * sizes.length,
+        "text": None if text is None else str(text), "repeats": repeats,
+        "least_seconds": least, "machine": machine(chosen), "threads": torch.get_num_threads(),
+        "device": chosen.type,
         "precision": next((r.scorer.precision for r in readers.values() if r.neural), "float32"),
         "versions": {"lmtools": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }  # fmt: skip
@@ -198,21 +275,30 @@ def row(name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes:
     model = reader.scorer.lm.settings.model if reader.neural else reader.scorer.signature["lm"]
     return {
         "name": name, "model": model, **reader.size(),
-        **{task: speed and {"median": statistics.median(speed), "values": speed} for task, speed in speeds.items()},
+        **{task: speed and {"median": statistics.median(speed), "values": speed} for task,
+        speed in speeds.items()},
         "batch": sizes.batch, "length": sizes.length, "contiguous_length": sizes.contiguous,
     }  # fmt: skip
 
 
 def lines(figures: Mapping) -> Iterator[str]:
-    """The table: tokens a second, and how many times as many as the first LSTM (else the first model) reads."""
+    """The table: tokens a second, and how many times as many as the first LSTM (else the first
+    model) reads.
+    """
     rows = figures["rows"]
     reference = next((row for row in rows if row["model"] == REFERENCE), rows[0])
-    yield f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of {figures['repeats']}"
     yield (
-        f"tokens a second: throughput of {figures['batch']:,} sequences of {figures['length']} at once, responsiveness of one at a time, "
-        f"contiguous: one of {figures['contiguous']:,}; x: times {reference['name']}"
+        f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of"
+        f" {figures['repeats']}"
     )
-    yield f"{'model':<14}{'parameters':>14}{'MMAC/token':>12}" + "".join(f"{task:>16}{'x':>8}" for task in TASKS)
+    yield (
+        f"tokens a second: throughput of {figures['batch']:,} sequences of {figures['length']} at"
+        f" once, responsiveness of one at a time, contiguous: one of {figures['contiguous']:,}; x:"
+        f" times {reference['name']}"
+    )
+    yield f"{'model':<14}{'parameters':>14}{'MMAC/token':>12}" + "".join(
+        f"{task:>16}{'x':>8}" for task in TASKS
+    )
     for row in rows:
         yield from (line(row, kind, reference) for kind in ("", HIDDEN) if row[TASKS[0] + kind])
 
@@ -222,7 +308,9 @@ def line(row: Mapping, kind: str, reference: Mapping) -> str:
     name = f"  {kind.strip('_')}" if kind else row["name"]
     size = f"{row['parameters']:,}" if row["parameters"] and not kind else ""
     work = "" if row["flops" + kind] is None else f"{row['flops' + kind] / 1e6:,.1f}"
-    return f"{name:<14}{size:>14}{work:>12}" + "".join(cells(row[task + kind], reference[task + kind]) for task in TASKS)
+    return f"{name:<14}{size:>14}{work:>12}" + "".join(
+        cells(row[task + kind], reference[task + kind]) for task in TASKS
+    )
 
 
 def cells(speed: Mapping, base: Mapping | None) -> str:
@@ -236,5 +324,7 @@ def parsed(pairs: Iterable[str]) -> dict[str, Path]:
     confs = dict(pair.partition("=")[::2] for pair in pairs)
     for name, path in confs.items():
         if not path:
-            raise UserError(f"--conf {name}: not NAME=F.yaml; give a name, as in --conf gcnn-9=conf/gcnn-9.yaml")
+            raise UserError(
+                f"--conf {name}: not NAME=F.yaml; give a name, as in --conf gcnn-9=conf/gcnn-9.yaml"
+            )
     return {name: Path(path) for name, path in confs.items()}

@@ -1,12 +1,22 @@
-"""How fast language models make sentence vectors: by sentence length, one sentence at a time (the T-TA paper's run time in semantic
-textual similarity), and batched. No output layer is computed; a vector is the mean of the last layer's states over the tokens."""
+"""How fast language models make sentence vectors: by sentence length, one sentence at a time (the
+T-TA paper's run time in semantic textual similarity), and batched. No output layer is computed; a
+vector is the mean of the last layer's states over the tokens."""
 
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from lmtools.bench.score import TOKENS_A_WORD, Tasks, by_length, figures, layer_shapes, naive_states, throughput, transformers
+from lmtools.bench.score import (
+    TOKENS_A_WORD,
+    Tasks,
+    by_length,
+    figures,
+    layer_shapes,
+    naive_states,
+    throughput,
+    transformers,
+)
 from lmtools.errors import UserError
 from lmtools.lm import autocast
 from lmtools.models.layers import last
@@ -21,22 +31,30 @@ INTACT = "-intact"  # of a masked model's name: one pass over the input as it is
 
 @torch.inference_mode()
 def intact(scorer: Neural, sentences: Sequence[tuple]) -> Tensor:
-    """Sentence vectors (B, D) out of one pass over the input as it is; beginning and end of sentence are not in the mean."""
+    """Sentence vectors (B, D) out of one pass over the input as it is; beginning and end of
+    sentence are not in the mean.
+    """
     examples = scorer.lm.objective.scoring(sentences).to(scorer.device)
     with autocast(scorer.device, scorer.precision):
         states = last(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, D)
-    place, ends = torch.arange(states.shape[1], device=scorer.device), scorer.lm.objective.boundary - 1
+    place, ends = (
+        torch.arange(states.shape[1], device=scorer.device),
+        scorer.lm.objective.boundary - 1,
+    )
     tokens = (place > 0) & (place < (examples.lengths - ends)[:, None])
     return (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
 
 
 @torch.inference_mode()
 def one_by_one(scorer: Neural, sentence: tuple) -> Tensor:
-    """The vector (D,) of a masked model as papers make it (mask-and-predict): of each token the state where it alone is masked, from a
-    whole pass a token over copies of the sentence that go through as one batch."""
+    """The vector (D,) of a masked model as papers make it (mask-and-predict): of each token the
+    state where it alone is masked, from a whole pass a token over copies of the sentence that go
+    through as one batch."""
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
     with autocast(scorer.device, scorer.precision):
-        return naive_states(scorer, inputs, torch.arange(1, len(sentence) + 1, device=scorer.device)).mean(0)
+        return naive_states(
+            scorer, inputs, torch.arange(1, len(sentence) + 1, device=scorer.device)
+        ).mean(0)
 
 
 @torch.inference_mode()
@@ -59,20 +77,40 @@ def representations(scorer: Neural) -> Tasks:
 
 
 def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
-    """Batched vectors of `count` sentences, one pass each: sentences a second, and the share of the machine's matrix-product rate."""
+    """Batched vectors of `count` sentences, one pass each: sentences a second, and the share of the
+    machine's matrix-product rate.
+    """
     config, width = scorer.lm.trunk.config, tokens + scorer.lm.objective.boundary
     flops = matrix_flops(config, width, width)
-    return throughput(scorer, tokens, count, rows, "sentences", flops, layer_shapes(config), lambda some: intact(scorer, some))
+    return throughput(
+        scorer,
+        tokens,
+        count,
+        rows,
+        "sentences",
+        flops,
+        layer_shapes(config),
+        lambda some: intact(scorer, some),
+    )
 
 
 def bench_representation(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
-    """Everything `lmtools bench score --representation` measures of these models; UserError for lengths that one of them cannot read."""
-    scorers = {name: scorer for name, scorer in scorers.items() if scorer.normalised}  # without the softmax the vectors are the same
+    """Everything `lmtools bench score --representation` measures of these models; UserError for
+    lengths that one of them cannot read.
+    """
+    # without the softmax the vectors are the same
+    scorers = {name: scorer for name, scorer in scorers.items() if scorer.normalised}
     shortest = min(scorers, key=lambda name: scorers[name].lm.longest)
     longest = scorers[shortest].lm.longest
     if (needed := round(max(words) * TOKENS_A_WORD)) > longest:
-        raise UserError(f"--words {max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give shorter lengths")
+        raise UserError(
+            f"--words {max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
+            " shorter lengths"
+        )
     rows = by_length(scorers, words, repeats, representations)
-    each = {name + INTACT * isinstance(s.lm.trunk, Masked): s for name, s in transformers(scorers).items()}
+    each = {
+        name + INTACT * isinstance(s.lm.trunk, Masked): s
+        for name, s in transformers(scorers).items()
+    }
     rates = {name: batched(scorer, min(24, longest), 256, 2048) for name, scorer in each.items()}
     return figures(scorers, rows, rates, repeats)

@@ -1,5 +1,5 @@
-"""How fast language models score: by sentence length, one sentence at a time (Figure 4 of the T-TA paper), and batched against the
-machine's own rate of matrix products."""
+"""How fast language models score: by sentence length, one sentence at a time (Figure 4 of the T-TA
+paper), and batched against the machine's own rate of matrix products."""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -21,8 +21,12 @@ TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
 FAMILIES = {"tta": "autoencoding", "masked": "masked", "causal": "causal"}
 UNNORMALISED = "-unnormalised"  # of a name: scored without the softmax
 SELF_NORMALISED = "bce-nce"  # the criterion of the random model that is
-AGAINST = {"tta": ("masked", "masked-shared", "masked-intact", "causal"), "tta-unnormalised": ("tta", "masked-shared", "causal")}
-Tasks = Mapping[tuple[str, str], Callable]  # what is timed on one sentence: (name suffix, task) -> function
+AGAINST = {
+    "tta": ("masked", "masked-shared", "masked-intact", "causal"),
+    "tta-unnormalised": ("tta", "masked-shared", "causal"),
+}
+# what is timed on one sentence: (name suffix, task) -> function
+Tasks = Mapping[tuple[str, str], Callable]
 
 
 class RandomVocabulary:
@@ -32,8 +36,12 @@ class RandomVocabulary:
         self.size, self.hash = size, "random"
 
 
-def random_scorer(family: str, arch: Mapping, size: int, device: str, precision: str, normalise: str = "full") -> Neural:
-    """A scorer of a model with random weights; one that does not normalise is of the criterion whose output needs it least."""
+def random_scorer(
+    family: str, arch: Mapping, size: int, device: str, precision: str, normalise: str = "full"
+) -> Neural:
+    """A scorer of a model with random weights; one that does not normalise is of the criterion
+    whose output needs it least.
+    """
     torch.manual_seed(0)
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
     lm = LanguageModel(Settings(family, FAMILIES[family], criterion, arch=dict(arch)), size)
@@ -42,11 +50,18 @@ def random_scorer(family: str, arch: Mapping, size: int, device: str, precision:
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
     """Sentences of ids drawn evenly from the vocabulary without its specials."""
-    return [tuple(row) for row in np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens)).tolist()]
+    return [
+        tuple(row)
+        for row in (
+            np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens)).tolist()
+        )
+    ]
 
 
 def naive_states(scorer: Neural, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """The states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole forward pass a token, all passes in one batch."""
+    """The states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole forward
+    pass a token, all passes in one batch.
+    """
     which = torch.arange(len(places), device=inputs.device)
     copies = inputs.repeat(len(places), 1)
     copies[which, places] = MASK
@@ -54,7 +69,9 @@ def naive_states(scorer: Neural, inputs: torch.Tensor, places: torch.Tensor) -> 
 
 
 def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
-    """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output layer at the masked positions only."""
+    """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output
+    layer at the masked positions only.
+    """
     lm = scorer.lm
     examples = lm.objective.scoring([sentence])
     states = naive_states(scorer, examples.inputs, examples.rows)
@@ -63,26 +80,44 @@ def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
 
 
 def tasks(scorer: Neural) -> Tasks:
-    """Scoring a sentence, and its states alone; a masked model both as papers do it and as we do."""
+    """Scoring a sentence, and its states alone; a masked model both as papers do it and as we
+    do.
+    """
     lm = scorer.lm
     single = {
-        ("", "hidden"): lambda sentence: scorer.states(lm.objective.scoring([sentence]).to(scorer.device)),
+        ("", "hidden"): lambda sentence: scorer.states(
+            lm.objective.scoring([sentence]).to(scorer.device)
+        ),
         ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
     }
     if not isinstance(lm.trunk, Masked):
         return single
-    naive = {("", task): lambda sentence, task=task: naive_masked(scorer, sentence, task == "hidden") for task in ("hidden", "rerank")}
+    naive = {
+        ("", task): lambda sentence, task=task: naive_masked(scorer, sentence, task == "hidden")
+        for task in ("hidden", "rerank")
+    }
     return naive | {("-shared", task): function for (_, task), function in single.items()}
 
 
 @torch.inference_mode()
-def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int, tasks: Callable[[Neural], Tasks] = tasks) -> list[dict]:
-    """Seconds a sentence for every model, task and length: one row each; the models take turns, so that noise meets all alike."""
+def by_length(
+    scorers: Mapping[str, Neural],
+    words: list[int],
+    repeats: int,
+    tasks: Callable[[Neural], Tasks] = tasks,
+) -> list[dict]:
+    """Seconds a sentence for every model, task and length: one row each; the models take turns, so
+    that noise meets all alike.
+    """
     rows = []
     for count in words:
         tokens = round(count * TOKENS_A_WORD)
         timed: dict[tuple[str, str], list[float]] = {}
-        functions = {(name + s, task): (f, scorer) for name, scorer in scorers.items() for (s, task), f in tasks(scorer).items()}
+        functions = {
+            (name + s, task): (f, scorer)
+            for name, scorer in scorers.items()
+            for (s, task), f in tasks(scorer).items()
+        }
         for turn in range(repeats + 1):
             for key, (function, scorer) in functions.items():
                 sentence = random_sentences(tokens, repeats + 1, scorer.lm.size)[turn]
@@ -90,15 +125,26 @@ def by_length(scorers: Mapping[str, Neural], words: list[int], repeats: int, tas
                 if turn:  # the first is a warm-up
                     timed.setdefault(key, []).append(seconds)
         rows += [
-            {"lm": name, "task": task, "words": count, "tokens": tokens, "seconds_median": statistics.median(s), "seconds": s}
+            {
+                "lm": name,
+                "task": task,
+                "words": count,
+                "tokens": tokens,
+                "seconds_median": statistics.median(s),
+                "seconds": s,
+            }
             for (name, task), s in timed.items()
         ]
     return rows
 
 
 @torch.inference_mode()
-def matrix_rate(shapes: list[tuple[int, int]], rows: int, device: torch.device, dtype: torch.dtype) -> float:
-    """The machine's own rate in floating point operations a second on products of `rows` rows with matrices of `shapes`, nothing else."""
+def matrix_rate(
+    shapes: list[tuple[int, int]], rows: int, device: torch.device, dtype: torch.dtype
+) -> float:
+    """The machine's own rate in floating point operations a second on products of `rows` rows with
+    matrices of `shapes`, nothing else.
+    """
     weights = [torch.randn(n, k, device=device, dtype=dtype) for k, n in shapes]
     inputs = {k: torch.randn(rows, k, device=device, dtype=dtype) for k in {k for k, _ in shapes}}
 
@@ -118,17 +164,39 @@ def layer_shapes(config) -> list[tuple[int, int]]:
 
 
 def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
-    """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's own matrix-product rate reached."""
+    """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's
+    own matrix-product rate reached.
+    """
     lm, config = scorer.lm, scorer.lm.trunk.config
-    width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0  # rows of the output matrix
+    # rows of the output matrix
+    width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    return throughput(scorer, tokens, count, rows, "hypotheses", flops, shapes, lambda sentences: score_batch(scorer, sentences))
+    return throughput(
+        scorer,
+        tokens,
+        count,
+        rows,
+        "hypotheses",
+        flops,
+        shapes,
+        lambda sentences: score_batch(scorer, sentences),
+    )
 
 
-def throughput(scorer: Neural, tokens: int, count: int, rows: int, unit: str, flops: float, shapes, work: Callable) -> dict:
-    """What `work` does to `count` random sentences in batches of `rows` rows: sentences (called `unit`) a second, and the share of the
-    machine's own rate on matrices of `shapes` that it reaches with `flops` floating point operations a sentence."""
+def throughput(
+    scorer: Neural,
+    tokens: int,
+    count: int,
+    rows: int,
+    unit: str,
+    flops: float,
+    shapes,
+    work: Callable,
+) -> dict:
+    """What `work` does to `count` random sentences in batches of `rows` rows: sentences (called
+    `unit`) a second, and the share of the machine's own rate on matrices of `shapes` that it
+    reaches with `flops` floating point operations a sentence."""
     sentences = random_sentences(tokens, count, scorer.lm.size)
     width = tokens + scorer.lm.objective.boundary
     plan = batches([width] * count, rows)
@@ -136,49 +204,76 @@ def throughput(scorer: Neural, tokens: int, count: int, rows: int, unit: str, fl
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
         rates.append(matrix_rate(shapes, min(rows, count * width), scorer.device, dtype))
-        seconds.append(sum(stopwatch(lambda b=b: work([sentences[i] for i in b]), scorer.device) for b in plan))
+        seconds.append(
+            sum(stopwatch(lambda b=b: work([sentences[i] for i in b]), scorer.device) for b in plan)
+        )
     rate, spent = statistics.median(rates[1:]), statistics.median(seconds[1:])
     return {
-        "tokens": tokens, unit: count, "precision": scorer.precision, f"{unit}_per_second": count / spent,
-        "gflops": count * flops / spent / 1e9, "matrix_gflops": rate / 1e9, "share": count * flops / spent / rate,
+        "tokens": tokens, unit: count, "precision": scorer.precision,
+        f"{unit}_per_second": count / spent,
+        "gflops": count * flops / spent / 1e9, "matrix_gflops": rate / 1e9,
+        "share": count * flops / spent / rate,
     }  # fmt: skip
 
 
 def random_scorers(arch: Mapping, size: int, device: str, precision: str) -> dict[str, Neural]:
-    """The three families at one size over `size` ids, with random weights, and a T-TA that scores without the softmax."""
+    """The three families at one size over `size` ids, with random weights, and a T-TA that scores
+    without the softmax.
+    """
     full = {family: random_scorer(family, arch, size, device, precision) for family in FAMILIES}
-    return full | {"tta" + UNNORMALISED: random_scorer("tta", arch, size, device, precision, "none")}
+    return full | {
+        "tta" + UNNORMALISED: random_scorer("tta", arch, size, device, precision, "none")
+    }
 
 
 def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, Neural]:
-    """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion without normalisation, too."""
+    """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
+    without normalisation, too.
+    """
     loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, Neural)}
     for name, scorer in list(scorers.items()):
         if scorer.lm.settings.model == "tta" and scorer.lm.settings.criterion in SAMPLED:
-            scorers[name + UNNORMALISED] = load_scorer(lms[name], device, precision, normalise="none")
+            scorers[name + UNNORMALISED] = load_scorer(
+                lms[name], device, precision, normalise="none"
+            )
     return scorers
 
 
 def transformers(scorers: Mapping[str, Neural]) -> dict[str, Neural]:
     """Those whose floating point operations `matrix_flops` counts."""
-    return {name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)}
+    return {
+        name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)
+    }
 
 
 def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
     rows = by_length(scorers, words, repeats)
     counted = {name: scorer for name, scorer in transformers(scorers).items() if not scorer.masked}
-    return figures(scorers, rows, {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()}, repeats)
+    return figures(
+        scorers,
+        rows,
+        {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()},
+        repeats,
+    )
 
 
-def figures(scorers: Mapping[str, Neural], rows: list[dict], batched: Mapping[str, dict], repeats: int) -> dict:
-    """What is written: the measurements, what follows from them, and where and of what they were taken."""
+def figures(
+    scorers: Mapping[str, Neural], rows: list[dict], batched: Mapping[str, dict], repeats: int
+) -> dict:
+    """What is written: the measurements, what follows from them, and where and of what they were
+    taken.
+    """
     first = next(iter(scorers.values()))
     return {
         "rows": rows, "ratios": compared(rows), "batched": batched,
-        "machine": machine(first.device), "threads": torch.get_num_threads(), "precision": first.precision, "repeats": repeats,
-        "models": {name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())} for name, s in scorers.items()},
+        "machine": machine(first.device), "threads": torch.get_num_threads(),
+        "precision": first.precision, "repeats": repeats,
+        "models": {
+            name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())}
+            for name, s in scorers.items()
+        },
     }  # fmt: skip
 
 
@@ -188,11 +283,17 @@ def medians(rows: list[dict]) -> dict[tuple[str, str, int], float]:
 
 
 def compared(rows: list[dict]) -> list[dict]:
-    """How many times as fast T-TA is as the other models, and T-TA without the softmax as with it, by task and length."""
+    """How many times as fast T-TA is as the other models, and T-TA without the softmax as with it,
+    by task and length.
+    """
     seconds, found = medians(rows), []
     for (lm, task, words), own in seconds.items():
         if lm in AGAINST:
-            times = {other: seconds[other, task, words] / own for other in AGAINST[lm] if (other, task, words) in seconds}
+            times = {
+                other: seconds[other, task, words] / own
+                for other in AGAINST[lm]
+                if (other, task, words) in seconds
+            }
             found.append({"lm": lm, "task": task, "words": words, "times": times})
     return found
 
@@ -202,6 +303,11 @@ def ratios(rows: list[dict]) -> list[str]:
     seconds, lines = medians(rows), []
     for row in compared(rows):
         lm, task, words = (row[key] for key in ("lm", "task", "words"))
-        against = ", ".join(f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)" for other, times in row["times"].items())
-        lines.append(f"{words:3d} words {task:6s}: {lm} {seconds[lm, task, words] * 1e3:.1f} ms; {against}")
+        against = ", ".join(
+            f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)"
+            for other, times in row["times"].items()
+        )
+        lines.append(
+            f"{words:3d} words {task:6s}: {lm} {seconds[lm, task, words] * 1e3:.1f} ms; {against}"
+        )
     return lines

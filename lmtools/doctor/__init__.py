@@ -1,4 +1,6 @@
-"""What would go wrong with N-best lists, references, language-model text and a language model, found before anything is scored."""
+"""What would go wrong with N-best lists, references, language-model text and a language model,
+found before anything is scored.
+"""
 
 from lmtools.doctor import lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding

@@ -8,7 +8,9 @@ ERROR, HINT = "error", "hint"
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: an `error` spoils results or stops a later verb, a `hint` may be as it should; `place` is `path` or `path:line`."""
+    """One line: an `error` spoils results or stops a later verb, a `hint` may be as it should;
+    `place` is `path` or `path:line`.
+    """
 
     level: str
     place: str

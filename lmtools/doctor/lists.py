@@ -37,11 +37,27 @@ def ids(patient: Patient) -> Iterator[Finding]:
     without = [utt for utt in lists if utt not in refs]
     unknown = [utt for utt in refs if utt not in lists]
     if without:
-        cause = f"{share(len(without), len(lists))} utterances have no reference in {patient.ref}: {some(without, 3)}"
-        yield Finding(ERROR, lists[without[0]], cause + why(without, refs), "make the ids the same on both sides")
+        cause = (
+            f"{share(len(without), len(lists))} utterances have no reference in {patient.ref}:"
+            f" {some(without, 3)}"
+        )
+        yield Finding(
+            ERROR,
+            lists[without[0]],
+            cause + why(without, refs),
+            "make the ids the same on both sides",
+        )
     if unknown:
-        cause = f"{share(len(unknown), len(refs))} references have no list in {patient.nbest}: {some(unknown, 3)}"
-        yield Finding(ERROR, patient.ref_places[unknown[0]], cause + why(unknown, lists), "make the ids the same on both sides")
+        cause = (
+            f"{share(len(unknown), len(refs))} references have no list in {patient.nbest}:"
+            f" {some(unknown, 3)}"
+        )
+        yield Finding(
+            ERROR,
+            patient.ref_places[unknown[0]],
+            cause + why(unknown, lists),
+            "make the ids the same on both sides",
+        )
 
 
 def why(utts, others) -> str:
@@ -55,11 +71,26 @@ def why(utts, others) -> str:
 
 def split_lists(patient: Patient) -> Iterator[Finding]:
     """Lists of one hypothesis whose ids say that they belong together."""
-    ranked = [one.utt for one in patient.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)]
+    ranked = [
+        one.utt for one in patient.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
+    ]
     stems = {utt.rpartition("-")[0] for utt in ranked}
-    if ranked and len(ranked) == len(patient.nbests) and 2 * len(stems) <= len(ranked) and f"{next(iter(stems))}-1" in ranked:
-        cause = f"each of {len(ranked):,} lists has one hypothesis and an id `utt-n`: lists of {len(stems):,} utterances taken apart?"
-        yield Finding(ERROR, patient.places[ranked[0]], cause, "put the hypotheses of an utterance into one list")
+    if (
+        ranked
+        and len(ranked) == len(patient.nbests)
+        and 2 * len(stems) <= len(ranked)
+        and f"{next(iter(stems))}-1" in ranked
+    ):
+        cause = (
+            f"each of {len(ranked):,} lists has one hypothesis and an id `utt-n`: lists of"
+            f" {len(stems):,} utterances taken apart?"
+        )
+        yield Finding(
+            ERROR,
+            patient.places[ranked[0]],
+            cause,
+            "put the hypotheses of an utterance into one list",
+        )
 
 
 def references(patient: Patient) -> Iterator[Finding]:
@@ -67,12 +98,20 @@ def references(patient: Patient) -> Iterator[Finding]:
     if patient.ref == patient.nbest:
         without = [one.utt for one in patient.nbests if one.ref is None]
         if without:
-            cause = f"{share(len(without), len(patient.nbests))} utterances have no reference, so tune and evaluate refuse them"
+            cause = (
+                f"{share(len(without), len(patient.nbests))} utterances have no reference, so tune"
+                " and evaluate refuse them"
+            )
             level = ERROR if len(without) < len(patient.nbests) else HINT
-            yield Finding(level, patient.places[without[0]], cause, "attach references: lmtools convert --ref")
+            yield Finding(
+                level, patient.places[without[0]], cause, "attach references: lmtools convert --ref"
+            )
     empty = [utt for utt, words in patient.refs.items() if not words.split()]
     if empty:
-        cause = f"{share(len(empty), len(patient.refs))} references are empty: {some(empty, 3)}; every word there is an insertion"
+        cause = (
+            f"{share(len(empty), len(patient.refs))} references are empty: {some(empty, 3)}; every"
+            " word there is an insertion"
+        )
         yield Finding(HINT, patient.ref_places[empty[0]], cause, "see whether nothing was said")
 
 
@@ -81,17 +120,29 @@ def empty(patient: Patient) -> Iterator[Finding]:
     lists = [one.utt for one in patient.nbests if not one.hyps]
     if lists:
         cause = f"{share(len(lists), len(patient.nbests))} lists are empty: {some(lists, 3)}"
-        yield Finding(HINT, patient.places[lists[0]], cause, "each counts as an empty hypothesis, all words deleted; decode them again")
+        yield Finding(
+            HINT,
+            patient.places[lists[0]],
+            cause,
+            "each counts as an empty hypothesis, all words deleted; decode them again",
+        )
     blank = [one.utt for one in patient.nbests for hyp in one.hyps if not hyp.text.split()]
     if blank:
         cause = f"{plural(blank, 'hypothesis')} without words"
-        yield Finding(HINT, patient.places[blank[0]], cause, "fine where the recogniser heard nothing")
+        yield Finding(
+            HINT, patient.places[blank[0]], cause, "fine where the recogniser heard nothing"
+        )
 
 
 def duplicates(patient: Patient) -> Iterator[Finding]:
     """The same words twice in a list."""
-    lists = [one for one in patient.nbests if not all("system" in hyp.extra for hyp in one.hyps)]  # in a pool, they are votes
-    found = [one.utt for one in lists if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)]
+    # in a pool, they are votes
+    lists = [one for one in patient.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
+    found = [
+        one.utt
+        for one in lists
+        if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)
+    ]
     if found:
         cause = f"{share(len(found), len(patient.nbests))} lists hold the same words more than once"
         yield Finding(HINT, patient.places[found[0]], cause, "merge them: lmtools convert --dedup")
@@ -107,11 +158,21 @@ def length(patient: Patient) -> Iterator[Finding]:
             middle = size
             break
     limit = max(50, 8 * middle)
-    long = [(one.utt, len(hyp.text.split())) for one in patient.nbests for hyp in one.hyps if len(hyp.text.split()) > limit]
+    long = [
+        (one.utt, len(hyp.text.split()))
+        for one in patient.nbests
+        for hyp in one.hyps
+        if len(hyp.text.split()) > limit
+    ]
     if long:
         longest = max(size for _, size in long)
-        cause = f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have at most {middle})"
-        yield Finding(HINT, patient.places[long[0][0]], cause, "see whether the recogniser ran wild")
+        cause = (
+            f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have"
+            f" at most {middle})"
+        )
+        yield Finding(
+            HINT, patient.places[long[0][0]], cause, "see whether the recogniser ran wild"
+        )
     loops = [one.utt for one in patient.nbests for hyp in one.hyps if loop(hyp.text.split())]
     if loops:
         cause = f"{plural(loops, 'hypothesis')} with one word {LOOP} times in a row or more"

@@ -1,4 +1,6 @@
-"""What the doctor looks at: lists, references, language-model text and vocabulary, read as far as they can be read."""
+"""What the doctor looks at: lists, references, language-model text and vocabulary, read as far as
+they can be read.
+"""
 
 import itertools
 import unicodedata
@@ -23,9 +25,11 @@ APOSTROPHES = "'’‘"
 
 @dataclass
 class Profile:
-    """What a collection of texts is made of; `first`: in which line each character or sign came first; `whole`: which `wanted` texts came.
+    """What a collection of texts is made of; `first`: in which line each character or sign came
+    first; `whole`: which `wanted` texts came.
 
-    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand as they are.
+    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
+    as they are.
     """
 
     name: str
@@ -74,12 +78,20 @@ class Profile:
 
     def punctuation(self) -> Counter:
         """Its punctuation and symbols; apostrophes belong to words."""
-        return Counter({c: n for c, n in self.characters.items() if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES})
+        return Counter(
+            {
+                c: n
+                for c, n in self.characters.items()
+                if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
+            }
+        )
 
 
 @dataclass
 class Patient:
-    """Everything that is there to look at; what was not given or could not be read is None, or empty, and `problems` says why."""
+    """Everything that is there to look at; what was not given or could not be read is None, or
+    empty, and `problems` says why.
+    """
 
     nbest: str
     nbests: Sequence[NBest]
@@ -99,8 +111,16 @@ class Patient:
     problems: Sequence[UserError]
 
 
-def admit(nbest: str, form: str | None = None, text: str | None = None, ref: str | None = None, lm: str | None = None) -> Patient:
-    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at all the same."""
+def admit(
+    nbest: str,
+    form: str | None = None,
+    text: str | None = None,
+    ref: str | None = None,
+    lm: str | None = None,
+) -> Patient:
+    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
+    all the same.
+    """
     problems: list[UserError] = []
     nbests = attempt(problems, (), lambda: read(nbest, form))
     places = positions(nbest, nbests)
@@ -108,17 +128,46 @@ def admit(nbest: str, form: str | None = None, text: str | None = None, ref: str
     if ref:
         attempt(problems, None, lambda: kaldi_text.read(ref))
         refs, ref_places = lenient(ref)
-    normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm)) if lm else (single, None)
+    normalise, known = (
+        attempt(problems, (single, None), lambda: vocabulary(lm)) if lm else (single, None)
+    )
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
-    hyps, references = profile("hypotheses", nbest, spoken), profile("references", ref or nbest, told)
-    model_hyps = profile("hypotheses", nbest, [(place, normalise(words)) for place, words in spoken])
-    model_references = profile("references", ref or nbest, [(place, normalise(words)) for place, words in told])
-    wanted, lines = model_hyps.words.keys() | model_references.words.keys(), {normalise(words) for words in refs.values()}
-    seen = attempt(problems, None, lambda: profile_text(text, normalise, wanted, lines)) if text else None
+    hyps, references = (
+        profile("hypotheses", nbest, spoken),
+        profile("references", ref or nbest, told),
+    )
+    model_hyps = profile(
+        "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken]
+    )
+    model_references = profile(
+        "references", ref or nbest, [(place, normalise(words)) for place, words in told]
+    )
+    wanted, lines = (
+        model_hyps.words.keys() | model_references.words.keys(),
+        {normalise(words) for words in refs.values()},
+    )
+    seen = (
+        attempt(problems, None, lambda: profile_text(text, normalise, wanted, lines))
+        if text
+        else None
+    )
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     profiles = hyps, references, model_hyps, model_references, seen
-    return Patient(nbest, nbests, places, refs, ref or nbest, ref_places, *profiles, normalise, lm, known, files, problems)
+    return Patient(
+        nbest,
+        nbests,
+        places,
+        refs,
+        ref or nbest,
+        ref_places,
+        *profiles,
+        normalise,
+        lm,
+        known,
+        files,
+        problems,
+    )
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
@@ -149,16 +198,26 @@ def positions(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
         return {nbest.utt: path for nbest in nbests}
     filled = [number for number, line in read_lines(path) if line.strip()]
     each = len(filled) == len(nbests)
-    return {nbest.utt: f"{path}:{filled[row]}" if each else path for row, nbest in enumerate(nbests)}
+    return {
+        nbest.utt: f"{path}:{filled[row]}" if each else path for row, nbest in enumerate(nbests)
+    }
 
 
 def lenient(path: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Kaldi text, and where its utterances stand, without the reader's checks; nothing if it is no text at all."""
+    """Kaldi text, and where its utterances stand, without the reader's checks; nothing if it is no
+    text at all.
+    """
     try:
-        rows = [(line.replace("\t", " ", 1).partition(" "), number) for number, line in read_lines(path) if line.strip()]
+        rows = [
+            (line.replace("\t", " ", 1).partition(" "), number)
+            for number, line in read_lines(path)
+            if line.strip()
+        ]
     except UserError:
         return {}, {}
-    return {utt: single(words) for (utt, _, words), _ in rows}, {utt: f"{path}:{number}" for (utt, _, _), number in rows}
+    return {utt: single(words) for (utt, _, words), _ in rows}, {
+        utt: f"{path}:{number}" for (utt, _, _), number in rows
+    }
 
 
 def is_huggingface(lm: str) -> bool:
@@ -167,10 +226,14 @@ def is_huggingface(lm: str) -> bool:
 
 
 def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | None]:
-    """The normaliser of a language model and whether it knows a normalised word; None for a Hugging Face directory."""
+    """The normaliser of a language model and whether it knows a normalised word; None for a Hugging
+    Face directory.
+    """
     if is_huggingface(lm):
         return single, None
-    directory = next((path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None)
+    directory = next(
+        (path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None
+    )
     if directory:
         subword = load_subword(directory)
         return subword.normaliser, subword.knows
@@ -179,7 +242,9 @@ def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | N
 
 
 def profile_text(path: str, normalise, wanted: set[str], lines: set[str]) -> Profile:
-    """The profile of language-model text; of its words and lines only those that occur in the lists or references are kept."""
+    """The profile of language-model text; of its words and lines only those that occur in the lists
+    or references are kept.
+    """
     made = Profile("text", path)
     for number, line in itertools.islice(read_text(path), LINES):
         text = normalise(line)

@@ -16,14 +16,21 @@ LARGE = 1e9  # nats that no hypothesis costs
 
 def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
     """The values (hypotheses,) of each component a list, NaN where a hypothesis lacks it."""
-    names = list(dict.fromkeys(name for one in lists for hyp in one.hyps[:1] for name in hyp.scores))
-    return {name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists] for name in names}
+    names = list(
+        dict.fromkeys(name for one in lists for hyp in one.hyps[:1] for name in hyp.scores)
+    )
+    return {
+        name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists]
+        for name in names
+    }
 
 
 def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
-    """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN in the place of sentinels.
+    """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN
+    in the place of sentinels.
 
-    Components that only indicate something, as which system of a pool a hypothesis is from, are no scores and left out.
+    Components that only indicate something, as which system of a pool a hypothesis is from, are no
+    scores and left out.
     """
     made = {}
     for name, lists in values_of([one for one in patient.nbests if len(one.hyps) > 1]).items():
@@ -35,27 +42,40 @@ def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
 
 
 def outlying(values: np.ndarray) -> np.ndarray:
-    """Which of the values (N,) are far outside the distribution of the others, bool (N,): what programs write for `no score`."""
+    """Which of the values (N,) are far outside the distribution of the others, bool (N,): what
+    programs write for `no score`.
+    """
     with np.errstate(over="ignore"):
         distance = np.abs(values - np.nanmedian(values))
     typical = np.median(distance[distance > 0]) if (distance > 0).any() else 0.0
     far = distance > FAR * max(typical, 1.0)
-    large = np.abs(values) >= LARGE  # where most values are equal, what differs is its own distribution
+    # where most values are equal, what differs is its own distribution
+    large = np.abs(values) >= LARGE
     return far | large if large.mean() < 0.5 else far
 
 
 def sentinels(patient: Patient) -> Iterator[Finding]:
-    """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a list."""
+    """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a
+    list.
+    """
     for name, lists in values_of([one for one in patient.nbests if one.hyps]).items():
         values = np.concatenate(lists)
         odd = outlying(values)
         if odd.any():
             utts = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
-            place = patient.places[[one.utt for one in patient.nbests if one.hyps][utts[odd.argmax()]]]
+            place = patient.places[
+                [one.utt for one in patient.nbests if one.hyps][utts[odd.argmax()]]
+            ]
             shown = ", ".join(f"{value:g}" for value in np.unique(values[odd])[:3])
-            cause = f"{share(int(odd.sum()), len(values))} values of {name!r} are {shown}, far outside the others"
+            cause = (
+                f"{share(int(odd.sum()), len(values))} values of {name!r} are {shown}, far outside"
+                " the others"
+            )
             within = f" ({values[~odd].min():g} to {values[~odd].max():g})"
-            remedy = f"give scores, at least as bad as the list's worst, or leave the column out: lmtools tune --fix {name}=0"
+            remedy = (
+                "give scores, at least as bad as the list's worst, or leave the column out:"
+                f" lmtools tune --fix {name}=0"
+            )
             yield Finding(ERROR, place, f"{cause}{within}: no scores?", remedy)
 
 
@@ -71,34 +91,71 @@ def signs(patient: Patient) -> Iterator[Finding]:
         positive = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
         rising = np.mean([row[-1] > row[0] for row in lists])
         if positive and (is_lm(name) or rising > 0.6):
-            cause = f"all values of {name!r} are positive" + (", and they grow down the lists" if rising > 0.6 else "")
-            yield Finding(ERROR, patient.nbest, f"{cause}: costs, not log-probabilities?", "give their negative: higher must be better")
+            cause = f"all values of {name!r} are positive" + (
+                ", and they grow down the lists" if rising > 0.6 else ""
+            )
+            yield Finding(
+                ERROR,
+                patient.nbest,
+                f"{cause}: costs, not log-probabilities?",
+                "give their negative: higher must be better",
+            )
         elif positive:
             remedy = "fine for densities and similarities; give the negative of costs"
             yield Finding(HINT, patient.nbest, f"all values of {name!r} are positive", remedy)
 
 
 def base(patient: Patient) -> Iterator[Finding]:
-    """Language-model scores too small a word for natural logarithms, and total scores that do not grow with length."""
-    lengths = np.concatenate([[len(hyp.text.split()) + 1 for hyp in one.hyps] for one in patient.nbests if len(one.hyps) > 1] or [[]])
-    first = np.array([len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1])
+    """Language-model scores too small a word for natural logarithms, and total scores that do not
+    grow with length.
+    """
+    lengths = np.concatenate(
+        [
+            [len(hyp.text.split()) + 1 for hyp in one.hyps]
+            for one in patient.nbests
+            if len(one.hyps) > 1
+        ]
+        or [[]]
+    )
+    first = np.array(
+        [len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1]
+    )
     for name, lists in columns(patient).items():
         values = np.concatenate(lists)
         a_word = np.nansum(np.abs(values)) / lengths[~np.isnan(values)].sum()
         if is_lm(name) and 0 < a_word < 2:
-            cause = f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of {np.exp(a_word):.1f}"
-            yield Finding(HINT, patient.nbest, cause, "if it is in log10, scaled, or divided by length, undo that")
+            cause = (
+                f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of"
+                f" {np.exp(a_word):.1f}"
+            )
+            yield Finding(
+                HINT,
+                patient.nbest,
+                cause,
+                "if it is in log10, scaled, or divided by length, undo that",
+            )
         best = np.abs([row[0] for row in lists])
         words, best = first[~np.isnan(best)], best[~np.isnan(best)]
         grows = is_lm(name) or name in ("am", "score", "total")
-        if grows and len(words) >= ENOUGH and words.std() > 0.3 * words.mean() and best.std() > 0 and np.corrcoef(words, best)[0, 1] < 0.2:
+        if (
+            grows
+            and len(words) >= ENOUGH
+            and words.std() > 0.3 * words.mean()
+            and best.std() > 0
+            and np.corrcoef(words, best)[0, 1] < 0.2
+        ):
             cause = f"{name!r} does not grow with the number of words: divided by length?"
-            remedy = "if so, multiply by the length again; sums of log-probabilities are what weights combine"
+            remedy = (
+                "if so, multiply by the length again; sums of log-probabilities are what weights"
+                " combine"
+            )
             yield Finding(HINT, patient.nbest, cause, remedy)
 
 
 def order(patient: Patient) -> Iterator[Finding]:
-    """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive combination of its first two."""
+    """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive
+    combination of its first two.
+    """
     parts = columns(patient)
     total = next((name for name in ("total", "score") if name in parts), None)
     if not parts:
@@ -112,5 +169,13 @@ def order(patient: Patient) -> Iterator[Finding]:
     wrong = min((step > slack).sum() for step in combined)
     if wrong > 0.05 * len(steps[0]):
         what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))
-        cause = f"lists are not sorted by {what}: {share(int(wrong), len(steps[0]))} hypotheses score above the one before"
-        yield Finding(HINT, patient.nbest, cause, "the first of each list counts as the first pass: sort the lists best first")
+        cause = (
+            f"lists are not sorted by {what}: {share(int(wrong), len(steps[0]))} hypotheses score"
+            " above the one before"
+        )
+        yield Finding(
+            HINT,
+            patient.nbest,
+            cause,
+            "the first of each list counts as the first pass: sort the lists best first",
+        )

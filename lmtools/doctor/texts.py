@@ -1,4 +1,6 @@
-"""Checks of texts against each other: case, punctuation, characters, ids in the place of words, vocabulary."""
+"""Checks of texts against each other: case, punctuation, characters, ids in the place of words,
+vocabulary.
+"""
 
 import re
 import unicodedata
@@ -12,22 +14,32 @@ from lmtools.errors import UserError
 from lmtools.formats.form import beginning
 from lmtools.text.unknown import conversion, explain
 
-MARK = re.compile(r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE)
+MARK = re.compile(
+    r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE
+)
 BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
 ENOUGH = 20  # lines from which it means something that they lack a character
 
 
 def pairs(patient: Patient) -> Iterator[tuple[Profile, Profile, str]]:
-    """Profiles that must be written alike: hypotheses as they are with references, as the model sees them with its text; and the remedy."""
+    """Profiles that must be written alike: hypotheses as they are with references, as the model
+    sees them with its text; and the remedy.
+    """
     if patient.references.lines and patient.hyps.lines:
-        yield patient.hyps, patient.references, "metrics compare words as they are: write both alike"
+        yield (
+            patient.hyps,
+            patient.references,
+            "metrics compare words as they are: write both alike",
+        )
     if patient.text and patient.model_hyps.lines:
         yield patient.model_hyps, patient.text, "normalise both: lmtools subword"
 
 
 def so_written(remedy: str, other: Profile, option: str) -> str:
-    """The remedy of a pair with the normaliser's options that bring it about: where text is learnt, or for hypotheses and references."""
+    """The remedy of a pair with the normaliser's options that bring it about: where text is learnt,
+    or for hypotheses and references.
+    """
     return f"{remedy} {option}" if other.name == "text" else f"{remedy}, {conversion(option)}"
 
 
@@ -59,7 +71,9 @@ def case(patient: Patient) -> Iterator[Finding]:
     for hyps, other, remedy in pairs(patient):
         if hyps.case and other.case and hyps.case != other.case:
             cause = f"{named(other)} {other.case} case, {named(hyps)} {hyps.case} case"
-            yield Finding(ERROR, where_cased(other, hyps), cause, so_written(remedy, other, "--case lower"))
+            yield Finding(
+                ERROR, where_cased(other, hyps), cause, so_written(remedy, other, "--case lower")
+            )
 
 
 def where_cased(profile: Profile, other: Profile) -> str:
@@ -72,18 +86,36 @@ def punctuation(patient: Patient) -> Iterator[Finding]:
     """Punctuation on one side that the other has not."""
     for hyps, other, remedy in pairs(patient):
         for more, less in ((hyps, other), (other, hyps)):
-            rare = {mark for mark, count in more.punctuation().items() if less.characters[mark] / less.spaces < 0.1 * count / more.spaces}
+            rare = {
+                mark
+                for mark, count in more.punctuation().items()
+                if less.characters[mark] / less.spaces < 0.1 * count / more.spaces
+            }
             odd = Counter({mark: more.characters[mark] for mark in rare})
             if level := graded(odd.total() / more.spaces, 0.001, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
-                cause = f"{named(more)} {shown} ({odd.total():,} in {more.spaces:,} words), {named(less)} hardly any"
-                yield Finding(level, more.first[most(odd, odd)[0]], cause, so_written(remedy, other, "--punctuation strip"))
+                cause = (
+                    f"{named(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
+                    f" {named(less)} hardly any"
+                )
+                yield Finding(
+                    level,
+                    more.first[most(odd, odd)[0]],
+                    cause,
+                    so_written(remedy, other, "--punctuation strip"),
+                )
 
 
 def characters(patient: Patient) -> Iterator[Finding]:
-    """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case; a to z count as one."""
+    """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case;
+    a to z count as one.
+    """
     for hyps, other, remedy in pairs(patient):
-        there = {folded for character in other.characters for folded in (character.lower(), character.upper(), character)}
+        there = {
+            folded
+            for character in other.characters
+            for folded in (character.lower(), character.upper(), character)
+        }
         if any(letter.isascii() and letter.isalpha() for letter in there):
             there.update(ascii_letters)
         odd = Counter({c: n for c, n in hyps.characters.items() if c not in there and spoken(c)})
@@ -103,75 +135,148 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
     """The remedy for odd characters: apostrophes and composed letters have their own."""
     text = other.name == "text"
     if any(character in APOSTROPHES for character in odd):
-        option = "--apostrophe straight" if any(map(other.characters.get, APOSTROPHES)) else "--apostrophe strip"
+        option = (
+            "--apostrophe straight"
+            if any(map(other.characters.get, APOSTROPHES))
+            else "--apostrophe strip"
+        )
         return so_written(remedy, other, option)
-    there, composed = any(map(unicodedata.combining, other.characters)), any(map(unicodedata.decomposition, odd))
+    there, composed = (
+        any(map(unicodedata.combining, other.characters)),
+        any(map(unicodedata.decomposition, odd)),
+    )
     if any(map(unicodedata.combining, odd)) or (there and composed):
-        return "letters and accents are joined on one side: " + so_written(remedy, other, "--unicode-form NFC")
-    return "the model would not know them: write the hypotheses as the text is written, or add text that has them" if text else remedy
+        return "letters and accents are joined on one side: " + so_written(
+            remedy, other, "--unicode-form NFC"
+        )
+    return (
+        "the model would not know them: write the hypotheses as the text is written, or add text"
+        " that has them"
+        if text
+        else remedy
+    )
 
 
 def marks(patient: Patient) -> Iterator[Finding]:
-    """Words that are marks of noise, silence or unknown words; where references have such brackets, they are punctuation."""
-    odd = (word for word in patient.hyps.words if MARK.fullmatch(word) and word[0] not in patient.references.characters)
+    """Words that are marks of noise, silence or unknown words; where references have such brackets,
+    they are punctuation.
+    """
+    odd = (
+        word
+        for word in patient.hyps.words
+        if MARK.fullmatch(word) and word[0] not in patient.references.characters
+    )
     found = Counter({word: patient.hyps.words[word] for word in odd})
     if found:
-        place = next(patient.places[n.utt] for n in patient.nbests for hyp in n.hyps if set(hyp.text.split()) & found.keys())
-        cause = f"{plural(found.total(), 'word')} of the hypotheses are marks: {some(most(found, found))}"
-        yield Finding(HINT, place, cause, "they count as words: lmtools convert --drop-words, unless references and text have them too")
+        place = next(
+            patient.places[n.utt]
+            for n in patient.nbests
+            for hyp in n.hyps
+            if set(hyp.text.split()) & found.keys()
+        )
+        cause = (
+            f"{plural(found.total(), 'word')} of the hypotheses are marks:"
+            f" {some(most(found, found))}"
+        )
+        yield Finding(
+            HINT,
+            place,
+            cause,
+            "they count as words: lmtools convert --drop-words, unless references and text have"
+            " them too",
+        )
 
 
 def first_word(patient: Patient) -> Iterator[Finding]:
     """Ids where words should be, and words where ids should be."""
     if patient.text and patient.text.lines >= ENOUGH:
         yield from text_start(patient.text, patient)
-    if patient.ref != patient.nbest and patient.nbests and not patient.refs.keys() & patient.places.keys():
+    if (
+        patient.ref != patient.nbest
+        and patient.nbests
+        and not patient.refs.keys() & patient.places.keys()
+    ):
         words = [utt for utt in patient.refs if utt in patient.hyps.words]
         if len(words) > 0.5 * len(patient.refs):
             cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
             yield Finding(ERROR, patient.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
-    eaten = [one for one in patient.nbests if one.hyps and all(hyp.text.split()[:1] == [one.utt] for hyp in one.hyps)]
+    eaten = [
+        one
+        for one in patient.nbests
+        if one.hyps and all(hyp.text.split()[:1] == [one.utt] for hyp in one.hyps)
+    ]
     if eaten:
         cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
         yield Finding(ERROR, patient.places[eaten[0].utt], cause, "take it out of their text")
 
 
 def text_start(text: Profile, patient: Patient) -> Iterator[Finding]:
-    """Utterance ids at the start of language-model text, and text of which only the first word of each line is left."""
-    ids = [word for word in text.starts if word in patient.places or (len(word) > 3 and any(map(str.isdigit, word)))]
+    """Utterance ids at the start of language-model text, and text of which only the first word of
+    each line is left.
+    """
+    ids = [
+        word
+        for word in text.starts
+        if word in patient.places or (len(word) > 3 and any(map(str.isdigit, word)))
+    ]
     if len(ids) > 0.9 * text.starts.total():
-        cause = f"lines begin with what looks like utterance ids ({some(ids, 2)}), which a model would learn as words"
+        cause = (
+            f"lines begin with what looks like utterance ids ({some(ids, 2)}), which a model would"
+            " learn as words"
+        )
         yield Finding(ERROR, f"{text.path}:1", cause, "cut them off: cut -d' ' -f2-")
-    elif text.spaces < 1.1 * text.lines and patient.model_hyps.spaces > 2 * patient.model_hyps.lines:
+    elif (
+        text.spaces < 1.1 * text.lines and patient.model_hyps.spaces > 2 * patient.model_hyps.lines
+    ):
         cause = "one word a line, as if only the first of each sentence were left"
         yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
 
 
 def vocabulary(patient: Patient) -> Iterator[Finding]:
     """Words of hypotheses and references that the text or the language model does not have."""
-    judges = [(patient.text.path, patient.text.words.__contains__)] if patient.text and patient.text.lines else []
+    judges = (
+        [(patient.text.path, patient.text.words.__contains__)]
+        if patient.text and patient.text.lines
+        else []
+    )
     if patient.known:
         judges.append((patient.lm, patient.known))
     elif patient.lm and is_huggingface(patient.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
         yield Finding(HINT, patient.lm, cause, "lmtools score says how many tokens are unknown")
     for path, known in judges:
-        for profile in filter(lambda profile: profile.lines, (patient.model_hyps, patient.model_references)):
-            unknown = Counter({word: count for word, count in profile.words.items() if not known(word)})
+        for profile in filter(
+            lambda profile: profile.lines, (patient.model_hyps, patient.model_references)
+        ):
+            unknown = Counter(
+                {word: count for word, count in profile.words.items() if not known(word)}
+            )
             total = max(1, profile.words.total())
             if level := graded(unknown.total() / total, 0.02, 0.1):
-                cause = f"{share(unknown.total(), total)} words of the {profile.name} are not in {path}: {some(most(unknown, unknown))}"
+                cause = (
+                    f"{share(unknown.total(), total)} words of the {profile.name} are not in"
+                    f" {path}: {some(most(unknown, unknown))}"
+                )
                 why, option = explain(unknown, known)
-                remedy = conversion(option) if option else "give text of the same kind, written alike"
+                remedy = (
+                    conversion(option) if option else "give text of the same kind, written alike"
+                )
                 yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
 
 
 def leak(patient: Patient) -> Iterator[Finding]:
     """Long references that stand in the language-model text word for word."""
     if patient.text:
-        long = {utt: line for utt, words in patient.refs.items() if len((line := patient.normalise(words)).split()) >= LONG}
+        long = {
+            utt: line
+            for utt, words in patient.refs.items()
+            if len((line := patient.normalise(words)).split()) >= LONG
+        }
         found = [utt for utt, line in long.items() if line in patient.text.whole]
         if len(found) > 0.02 * len(long):
-            cause = f"{share(len(found), len(long))} references of {LONG} words or more stand in {patient.text.path}"
+            cause = (
+                f"{share(len(found), len(long))} references of {LONG} words or more stand in"
+                f" {patient.text.path}"
+            )
             remedy = "take them out of the text: a model that learnt them by heart shows nothing"
             yield Finding(HINT, patient.ref_places[found[0]], cause, remedy)

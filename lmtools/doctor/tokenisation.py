@@ -1,4 +1,6 @@
-"""Checks of how translations are written: tokens instead of text, pieces instead of words, a case that is right inside sentences only."""
+"""Checks of how translations are written: tokens instead of text, pieces instead of words, a case
+that is right inside sentences only.
+"""
 
 from collections.abc import Iterator
 
@@ -9,7 +11,10 @@ from lmtools.doctor.texts import ENOUGH, named, pairs
 
 JOIN = "join them: sed 's/@@ //g', or spm_decode for ▁"
 REMEDIES = {
-    ("hypotheses", "pieces"): "join them: lmtools convert --from FORMAT:bpe=subword_nmt (@@) or sentencepiece (▁)",
+    (
+        "hypotheses",
+        "pieces",
+    ): "join them: lmtools convert --from FORMAT:bpe=subword_nmt (@@) or sentencepiece (▁)",
     ("references", "pieces"): JOIN,
     ("text", "pieces"): JOIN,
     "hypotheses": "lmtools convert --detokenise LANG",
@@ -19,19 +24,31 @@ REMEDIES = {
 
 
 def tokenisation(patient: Patient) -> Iterator[Finding]:
-    """Tokens or pieces on one side only; on both, tokens are a hint, and pieces an error, since metrics would count them."""
+    """Tokens or pieces on one side only; on both, tokens are a hint, and pieces an error, since
+    metrics would count them.
+    """
     said = set()
     for hyps, other, _ in pairs(patient):
         for more, less in ((hyps, other), (other, hyps)):
             for name in SIGNS:
-                if shows(more, name) and could_show(less, name) and not shows(less, name) and (more.name, name) not in said:
+                if (
+                    shows(more, name)
+                    and could_show(less, name)
+                    and not shows(less, name)
+                    and (more.name, name) not in said
+                ):
                     said.add((more.name, name))
                     yield finding(ERROR, more, name, f", {named(less)} hardly any")
     for profile in (patient.hyps, patient.references):
         for name in SIGNS:
             if shows(profile, name) and (profile.name, name) not in said:
                 level = ERROR if name == "pieces" else HINT
-                yield finding(level, profile, name, ", and sacreBLEU and most language models want text as people write it")
+                yield finding(
+                    level,
+                    profile,
+                    name,
+                    ", and sacreBLEU and most language models want text as people write it",
+                )
 
 
 def shows(profile: Profile, name: str) -> bool:
@@ -40,15 +57,22 @@ def shows(profile: Profile, name: str) -> bool:
 
 
 def could_show(profile: Profile, name: str) -> bool:
-    """Whether the profile would show the sign if it were tokenised: text without commas and full stops has no spaces before them."""
-    return name != "spaces" or profile.characters[","] + profile.characters["."] > SIGNS[name].rate * profile.spaces
+    """Whether the profile would show the sign if it were tokenised: text without commas and full
+    stops has no spaces before them.
+    """
+    return (
+        name != "spaces"
+        or profile.characters[","] + profile.characters["."] > SIGNS[name].rate * profile.spaces
+    )
 
 
 def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
     """What to say of one sign."""
     count = f"{profile.signs[name]:,} in {profile.spaces:,} words"
     remedy = REMEDIES.get((profile.name, name)) or REMEDIES[profile.name]
-    return Finding(level, profile.first[name], f"{named(profile)} {SIGNS[name].about} ({count}){rest}", remedy)
+    return Finding(
+        level, profile.first[name], f"{named(profile)} {SIGNS[name].about} ({count}){rest}", remedy
+    )
 
 
 def truecasing(patient: Patient) -> Iterator[Finding]:
@@ -58,12 +82,22 @@ def truecasing(patient: Patient) -> Iterator[Finding]:
             lower, upper = sorted((hyps, other), key=begins_upper)
             low, high = begins_upper(lower), begins_upper(upper)
             if low < 0.5 and high > 0.8:
-                cause = f"{named(lower)} {1 - low:.0%} of first words in lower case, {named(upper)} {1 - high:.0%}: truecased?"
-                yield Finding(ERROR, lower.path, cause, "lmtools convert --case sentence" if lower is hyps else remedy)
+                cause = (
+                    f"{named(lower)} {1 - low:.0%} of first words in lower case, {named(upper)}"
+                    f" {1 - high:.0%}: truecased?"
+                )
+                yield Finding(
+                    ERROR,
+                    lower.path,
+                    cause,
+                    "lmtools convert --case sentence" if lower is hyps else remedy,
+                )
 
 
 def begins_upper(profile: Profile) -> float:
-    """The share of the first words that begin with an upper-case letter, among those that begin with a letter with case."""
+    """The share of the first words that begin with an upper-case letter, among those that begin
+    with a letter with case.
+    """
     cases = {True: 0, False: 0}
     for word, count in profile.starts.items():
         letter = next(filter(str.isalnum, word), "")

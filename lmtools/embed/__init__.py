@@ -1,4 +1,6 @@
-"""Vectors of words in their context, computed by a language model (`words`) and kept in files (`stores`)."""
+"""Vectors of words in their context, computed by a language model (`words`) and kept in files
+(`stores`).
+"""
 
 from lmtools.embed.stores import STORES, writing
 from lmtools.embed.words import Embedded, WordVectors, word_vectors

@@ -10,8 +10,9 @@ from torch import Tensor
 class Pool(NamedTuple):
     """One way to pool, for batches and, of a text that is read in several windows, over these.
 
-    `states(states, inside, lengths)`: (B, T, D), which positions count (B, T) and how many there are (B,) -> (B, D). `windows(values,
-    counts)`: the windows' vectors (P, D) and how many positions counted in each (P,) -> (D,).
+    `states(states, inside, lengths)`: (B, T, D), which positions count (B, T) and how many there
+    are (B,) -> (B, D). `windows(values, counts)`: the windows' vectors (P, D) and how many
+    positions counted in each (P,) -> (D,).
     """
 
     states: Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -32,7 +33,9 @@ def maximum(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
 
 
 def end(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """The last position: the end of sentence, or the state that predicts it in models that never read it."""
+    """The last position: the end of sentence, or the state that predicts it in models that never
+    read it.
+    """
     return states[torch.arange(len(states), device=states.device), lengths - 1]
 
 
@@ -42,8 +45,15 @@ def beginning(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
 
 
 POOLS = {
-    "mean": Pool(mean, lambda values, counts: (values * counts[:, None]).sum(0) / counts.sum().clamp(min=1)),
-    "max": Pool(maximum, lambda values, counts: values[counts > 0].amax(0) if bool((counts > 0).any()) else values[0]),
+    "mean": Pool(
+        mean, lambda values, counts: (values * counts[:, None]).sum(0) / counts.sum().clamp(min=1)
+    ),
+    "max": Pool(
+        maximum,
+        lambda values, counts: (
+            values[counts > 0].amax(0) if bool((counts > 0).any()) else values[0]
+        ),
+    ),
     "eos": Pool(end, lambda values, counts: values[-1], ends=True),
     "cls": Pool(beginning, lambda values, counts: values[0], ends=True),
 }

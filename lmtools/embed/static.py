@@ -1,4 +1,6 @@
-"""Averages of static word vectors from a file in the text form of GloVe or word2vec, the oldest way to a sentence vector."""
+"""Averages of static word vectors from a file in the text form of GloVe or word2vec, the oldest way
+to a sentence vector.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,12 +17,14 @@ GREATEST = float(np.finfo(np.float32).max)
 
 
 class StaticVectors:
-    """An encoder whose sentence vector is the mean of the vectors of the words that the file has, zeros if it has none of them.
+    """An encoder whose sentence vector is the mean of the vectors of the words that the file has,
+    zeros if it has none of them.
 
-    `path`: lines `WORD NUMBER...`, plain, .gz or .xz, with (word2vec) or without (GloVe) a first line `COUNT DIMENSION`; of a word that
-    comes twice the first line counts. Words are looked up as the normaliser leaves them: by default in lower case and without
-    punctuation; one with an apostrophe whole if the file has it so, else in parts (`spellings`). Only vectors of words that occur in
-    the prepared texts are held. UserError, with the line, for a file of another form.
+    `path`: lines `WORD NUMBER...`, plain, .gz or .xz, with (word2vec) or without (GloVe) a first
+    line `COUNT DIMENSION`; of a word that comes twice the first line counts. Words are looked up as
+    the normaliser leaves them: by default in lower case and without punctuation; one with an
+    apostrophe whole if the file has it so, else in parts (`spellings`). Only vectors of words that
+    occur in the prepared texts are held. UserError, with the line, for a file of another form.
     """
 
     layers, rows = (0,), None
@@ -31,16 +35,24 @@ class StaticVectors:
         self.held: dict[str, np.ndarray] = {}
         self.sought: set[str] = set()  # what the file has been searched for
         self.words = 0  # in all texts prepared so far
-        self.missing: Counter[str] = Counter()  # those of them that have no vector, with how often they occur
+        # those of them that have no vector, with how often they occur
+        self.missing: Counter[str] = Counter()
 
     @cached_property
     def signature(self) -> dict[str, str]:
         """What, besides the words, the vectors depend on."""
         model, normaliser = sha256(self.path)[:16], self.normaliser.hash[:16]
-        return {"lm": "words", "model": model, "normaliser": normaliser, "pool": "mean", "version": __version__}
+        return {
+            "lm": "words",
+            "model": model,
+            "normaliser": normaliser,
+            "pool": "mean",
+            "version": __version__,
+        }
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """The words of each text as the file has them, sorted; reads the file when the texts have words it was not yet searched for.
+        """The words of each text as the file has them, sorted; reads the file when the texts have
+        words it was not yet searched for.
 
         UserError where no word of any text has a vector.
         """
@@ -50,20 +62,28 @@ class StaticVectors:
         if wanted:
             self.load(wanted)
         if counts and not self.held:
-            none = f"none of the {len(counts)} words of the texts, as '{next(iter(counts))}', is there"
-            raise UserError(f"{self.path}: {none}; give vectors of their language, of words in lower case")
+            none = (
+                f"none of the {len(counts)} words of the texts, as '{next(iter(counts))}', is there"
+            )
+            raise UserError(
+                f"{self.path}: {none}; give vectors of their language, of words in lower case"
+            )
         known = {word: self.spelt(word) for word in counts}
         self.words += counts.total()
         self.missing.update({word: count for word, count in counts.items() if not known[word]})
         return [tuple(sorted(part for word in words for part in known[word])) for words in split]
 
     def spelt(self, word: str) -> tuple[str, ...]:
-        """The parts of a word that have vectors, in the first of the spellings of which the file has the largest share."""
+        """The parts of a word that have vectors, in the first of the spellings of which the file
+        has the largest share.
+        """
         known = [(way, tuple(part for part in way if part in self.held)) for way in spellings(word)]
         return max(known, key=lambda pair: len(pair[1]) / len(pair[0]))[1]
 
     def load(self, wanted: set[str]) -> None:
-        """Hold the vectors of the wanted words; only their lines are split into numbers, since files have millions."""
+        """Hold the vectors of the wanted words; only their lines are split into numbers, since
+        files have millions.
+        """
         header, number = self.count is not None, 0
         for number, line in read_lines(self.path):
             word = line.partition(" ")[0]
@@ -72,7 +92,10 @@ class StaticVectors:
                 if vector is not None:
                     self.held[word] = vector
         if header and number - 1 < self.count:
-            raise UserError(f"{self.path}: {number - 1} words, but line 1 says {self.count}; the file is cut short, fetch it again")
+            raise UserError(
+                f"{self.path}: {number - 1} words, but line 1 says {self.count}; the file is cut"
+                " short, fetch it again"
+            )
         self.sought |= wanted
 
     def cost(self, sentence: Sequence[str]) -> int:
@@ -89,7 +112,9 @@ class StaticVectors:
 
 
 def spellings(word: str) -> list[tuple[str, ...]]:
-    """The ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's` and `do n't`; cut at apostrophes, `it s`."""
+    """The ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's` and `do
+    n't`; cut at apostrophes, `it s`.
+    """
     head, apostrophe, tail = word.rpartition("'")
     if not apostrophe:
         return [(word,)]
@@ -99,29 +124,46 @@ def spellings(word: str) -> list[tuple[str, ...]]:
 
 
 def shape(path) -> tuple[int | None, int]:
-    """The number of words, where the first line says it, and of values of each vector; UserError for a file of another form."""
+    """The number of words, where the first line says it, and of values of each vector; UserError
+    for a file of another form.
+    """
     for number, line in read_lines(path):
         fields = line.split()
-        if len(fields) == 2 and all(field.isascii() and field.isdigit() for field in fields) and int(fields[1]):
+        if (
+            len(fields) == 2
+            and all(field.isascii() and field.isdigit() for field in fields)
+            and int(fields[1])
+        ):
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
-            raise UserError(f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and word2vec have")
+            raise UserError(
+                f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and"
+                " word2vec have"
+            )
         parsed(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
     raise UserError(f"{path}: empty; give lines WORD NUMBER..., as GloVe and word2vec have")
 
 
 def parsed(path, number: int, line: str, width: int) -> np.ndarray | None:
-    """The vector on a line, float32 (width,); None if its word goes on after the first space, as some do in glove.840B."""
+    """The vector on a line, float32 (width,); None if its word goes on after the first space, as
+    some do in glove.840B.
+    """
     fields = line.split()
     extra = len(fields) - 1 - width
     if extra > 0 and not all(map(numeric, fields[1 : 1 + extra])):
         return None
     if extra:
-        raise UserError(f"{path}:{number}: {len(fields) - 1} numbers, not {width} as in line 1; the file is damaged, fetch it again")
+        raise UserError(
+            f"{path}:{number}: {len(fields) - 1} numbers, not {width} as in line 1; the file is"
+            " damaged, fetch it again"
+        )
     wrong = [field for field in fields[1:] if not numeric(field)]
     if wrong:
-        raise UserError(f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe and word2vec have")
+        raise UserError(
+            f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe"
+            " and word2vec have"
+        )
     return np.array(fields[1:], dtype=np.float32)
 
 

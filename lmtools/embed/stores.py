@@ -1,4 +1,6 @@
-"""Files of word vectors: NumPy's .npz, which is held in memory until it is whole, and HDF5 as ELMo's own tools write it, line by line."""
+"""Files of word vectors: NumPy's .npz, which is held in memory until it is whole, and HDF5 as
+ELMo's own tools write it, line by line.
+"""
 
 import contextlib
 import itertools
@@ -17,7 +19,9 @@ Add = Callable[[Embedded], None]
 
 @contextlib.contextmanager
 def npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """Arrays `vectors` (words in all, layers, 2 D), float32; `offsets` (lines + 1,), where each line's words begin; `words`; `layers`."""
+    """Arrays `vectors` (words in all, layers, 2 D), float32; `offsets` (lines + 1,), where each
+    line's words begin; `words`; `layers`.
+    """
     lines: list[Embedded] = []
     yield lines.append
     offsets = np.cumsum([0, *(len(line.words) for line in lines)], dtype=np.int64)
@@ -26,14 +30,22 @@ def npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
         vectors[begin:end] = line.vectors
     words = np.array([word for line in lines for word in line.words], dtype=np.str_)
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, vectors=vectors, offsets=offsets, words=words, layers=np.array(layers, dtype=np.int64))
+        np.savez(
+            stream,
+            vectors=vectors,
+            offsets=offsets,
+            words=words,
+            layers=np.array(layers, dtype=np.int64),
+        )
 
 
 @contextlib.contextmanager
 def hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """One dataset a line, named 0, 1 ..., float32 (layers, words, 2 D), and `sentence_to_index`, JSON from lines to these names.
+    """One dataset a line, named 0, 1 ..., float32 (layers, words, 2 D), and `sentence_to_index`,
+    JSON from lines to these names.
 
-    Of equal lines it names the last, as AllenNLP's does. The numbers of the layers are the file's attribute `layers`.
+    Of equal lines it names the last, as AllenNLP's does. The numbers of the layers are the file's
+    attribute `layers`.
     """
     h5py = needed_h5py(path)
     index: dict[str, str] = {}
@@ -46,7 +58,9 @@ def hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
         yield add
         stream.attrs["layers"] = list(layers)
-        stream.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = json.dumps(index)
+        stream.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = json.dumps(
+            index
+        )
 
 
 def needed_h5py(path):
@@ -54,7 +68,9 @@ def needed_h5py(path):
     try:
         import h5py
     except ImportError:
-        raise UserError(f"{path}: HDF5 needs h5py; pip install 'lmtools[hdf5]', or write .npz") from None
+        raise UserError(
+            f"{path}: HDF5 needs h5py; pip install 'lmtools[hdf5]', or write .npz"
+        ) from None
     return h5py
 
 
@@ -67,10 +83,15 @@ def writing(path, layers: Sequence[int], width: int) -> contextlib.AbstractConte
 
 
 def checked(path) -> str:
-    """The suffix of a path that can be written; UserError, before anything is computed, for one that cannot."""
+    """The suffix of a path that can be written; UserError, before anything is computed, for one
+    that cannot.
+    """
     suffix = Path(path).suffix
     if suffix not in STORES:
-        raise UserError(f"{path}: not a kind of file for vectors; give a name that ends in one of {', '.join(STORES)}")
+        raise UserError(
+            f"{path}: not a kind of file for vectors; give a name that ends in one of"
+            f" {', '.join(STORES)}"
+        )
     if STORES[suffix] is hdf5:
         needed_h5py(path)
     return suffix

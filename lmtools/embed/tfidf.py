@@ -1,4 +1,6 @@
-"""Sentences as vectors of their words, weighted by how rare these are (tf-idf): what overlap of words alone says of similarity."""
+"""Sentences as vectors of their words, weighted by how rare these are (tf-idf): what overlap of
+words alone says of similarity.
+"""
 
 import hashlib
 import json
@@ -14,19 +16,23 @@ from lmtools.text.blocks import read_text
 
 
 class Tfidf:
-    """An encoder whose sentence vector has, for each word, tf × idf, scaled to length 1; zeros for a sentence without words.
+    """An encoder whose sentence vector has, for each word, tf × idf, scaled to length 1; zeros for
+    a sentence without words.
 
-    tf: how often the word is in the sentence; idf = ln((1 + n) / (1 + df)) + 1, df of n texts having the word (scikit-learn's smooth
-    idf; Spärck Jones 1972). The texts counted are the lines of `text_path` (plain, .gz, .xz), else the distinct texts that were
-    prepared. A word is what the normaliser leaves between spaces, by default in lower case and without punctuation. The vectors' values
-    are those of the words of all prepared texts, sorted; any other word would be 0 in all of them. UserError for a text without words.
+    tf: how often the word is in the sentence; idf = ln((1 + n) / (1 + df)) + 1, df of n texts
+    having the word (scikit-learn's smooth idf; Spärck Jones 1972). The texts counted are the lines
+    of `text_path` (plain, .gz, .xz), else the distinct texts that were prepared. A word is what the
+    normaliser leaves between spaces, by default in lower case and without punctuation. The vectors'
+    values are those of the words of all prepared texts, sorted; any other word would be 0 in all of
+    them. UserError for a text without words.
     """
 
     layers, rows = (0,), None
 
     def __init__(self, text_path=None, normaliser: Normaliser | None = None):
         self.path, self.normaliser = text_path, normaliser or NORMALISERS["librispeech"]
-        self.total, self.frequency = 0, Counter()  # texts counted, and how many of them have each word
+        # texts counted, and how many of them have each word
+        self.total, self.frequency = 0, Counter()
         self.seen: set[str] = set()  # texts prepared
         self.column: dict[str, int] = {}
         self.idf = np.zeros(0)
@@ -42,19 +48,37 @@ class Tfidf:
 
     @property
     def signature(self) -> dict[str, str]:
-        """What the vectors depend on: the words that have a value, and how many texts of how many have each."""
+        """What the vectors depend on: the words that have a value, and how many texts of how many
+        have each.
+        """
         counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
-        model, normaliser = hashlib.sha256(json.dumps(counts).encode()).hexdigest()[:16], self.normaliser.hash[:16]
-        return {"lm": "tfidf", "model": model, "normaliser": normaliser, "pool": "mean", "version": __version__}
+        model, normaliser = (
+            hashlib.sha256(json.dumps(counts).encode()).hexdigest()[:16],
+            self.normaliser.hash[:16],
+        )
+        return {
+            "lm": "tfidf",
+            "model": model,
+            "normaliser": normaliser,
+            "pool": "mean",
+            "version": __version__,
+        }
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """The words of each text, sorted. Texts that are new change the width and, without `text_path`, the idf of all."""
+        """The words of each text, sorted. Texts that are new change the width and, without
+        `text_path`, the idf of all.
+        """
         texts = list(texts)
         split = [tuple(sorted(self.normaliser(text).split())) for text in texts]
         if self.path is None:
             self.count(text for text in dict.fromkeys(texts) if text not in self.seen)
         self.seen.update(texts)
-        self.column = {word: i for i, word in enumerate(sorted(self.column.keys() | {word for words in split for word in words}))}
+        self.column = {
+            word: i
+            for i, word in enumerate(
+                sorted(self.column.keys() | {word for words in split for word in words})
+            )
+        }
         having = np.array([self.frequency[word] for word in self.column], dtype=np.float64)
         self.idf = np.log((1 + self.total) / (1 + having)) + 1
         return split
@@ -76,4 +100,6 @@ class Tfidf:
             np.add.at(row, [self.column[word] for word in words], 1.0)
         weights *= self.idf
         lengths = np.linalg.norm(weights, axis=1, keepdims=True)
-        return np.divide(weights, lengths, out=weights, where=lengths > 0).astype(np.float32)[:, None]
+        return np.divide(weights, lengths, out=weights, where=lengths > 0).astype(np.float32)[
+            :, None
+        ]

@@ -1,4 +1,6 @@
-"""`python -m lmtools.espnet`: write a model for ESPnet, and run ESPnet's programs so that they can load it."""
+"""`python -m lmtools.espnet`: write a model for ESPnet, and run ESPnet's programs so that they can
+load it.
+"""
 
 import argparse
 import sys
@@ -8,10 +10,12 @@ from lmtools.espnet.export import CONFIG, WEIGHTS, export
 from lmtools.espnet.tokens import read_tokens
 
 USAGE = f"""python -m lmtools.espnet export --lm DIR --tokens F --out OUT
-       python -m lmtools.espnet asr_inference --lm_train_config OUT/{CONFIG} --lm_file OUT/{WEIGHTS} ...
+       python -m lmtools.espnet asr_inference --lm_train_config OUT/{CONFIG} \\
+           --lm_file OUT/{WEIGHTS} ...
 
-The first writes a model directory of lmtools train for ESPnet. The second is ESPnet's own program (espnet2.bin.asr_inference; any
-other of espnet2.bin likewise) with all its options; it needs the Python in which ESPnet is installed."""
+The first writes a model directory of lmtools train for ESPnet. The second is ESPnet's own program
+(espnet2.bin.asr_inference; any other of espnet2.bin likewise) with all its options; it needs the
+Python in which ESPnet is installed."""
 
 
 def main(argv: list[str]) -> int:
@@ -21,9 +25,21 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m lmtools.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
-    command.add_argument("--lm", required=True, metavar="DIR", help="model directory of lmtools train, left to right (causal, lstm)")
-    command.add_argument("--tokens", required=True, metavar="F", help="config.yaml of the ESPnet recogniser, or its tokens.txt")
-    command.add_argument("--out", required=True, metavar="OUT", help=f"directory to write: {CONFIG} and {WEIGHTS}")
+    command.add_argument(
+        "--lm",
+        required=True,
+        metavar="DIR",
+        help="model directory of lmtools train, left to right (causal, lstm)",
+    )
+    command.add_argument(
+        "--tokens",
+        required=True,
+        metavar="F",
+        help="config.yaml of the ESPnet recogniser, or its tokens.txt",
+    )
+    command.add_argument(
+        "--out", required=True, metavar="OUT", help=f"directory to write: {CONFIG} and {WEIGHTS}"
+    )
     return guarded(run_export, parser.parse_args(argv))
 
 
@@ -31,9 +47,16 @@ def run_export(args: argparse.Namespace) -> None:
     """Write, and say how well the vocabularies fit and what comes next."""
     tokens = read_tokens(args.tokens)
     lacking = export(args.lm, tokens, args.tokens, args.out)
-    unknown = f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>" if lacking else ""
+    unknown = (
+        f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
+        if lacking
+        else ""
+    )
     print(f"{args.out}: {len(tokens)} tokens{unknown}")
-    print(f"python -m lmtools.espnet asr_inference --lm_train_config {args.out}/{CONFIG} --lm_file {args.out}/{WEIGHTS} ...")
+    print(
+        f"python -m lmtools.espnet asr_inference --lm_train_config {args.out}/{CONFIG} --lm_file"
+        f" {args.out}/{WEIGHTS} ..."
+    )
 
 
 def launch(program: str, arguments: list[str]) -> None:
@@ -41,7 +64,9 @@ def launch(program: str, arguments: list[str]) -> None:
     try:
         import espnet2  # noqa: F401
     except ImportError:
-        raise UserError(f"{sys.executable}: ESPnet is not installed here; use the Python that has it") from None
+        raise UserError(
+            f"{sys.executable}: ESPnet is not installed here; use the Python that has it"
+        ) from None
     from lmtools.espnet.plugin import run
 
     run(program, arguments)

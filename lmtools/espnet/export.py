@@ -1,4 +1,6 @@
-"""A model directory as ESPnet's pair of configuration (--lm_train_config) and weights (--lm_file)."""
+"""A model directory as ESPnet's pair of configuration (--lm_train_config) and weights
+(--lm_file).
+"""
 
 from collections.abc import Sequence
 
@@ -16,19 +18,28 @@ NAME = "lmtools"  # of the class among ESPnet's choices
 
 
 def export(directory, tokens: Sequence[str], source, out) -> list[str]:
-    """Write the model in `directory` for ESPnet's `tokens` (read from `source`) to the directory `out`; returns the tokens it lacks.
+    """Write the model in `directory` for ESPnet's `tokens` (read from `source`) to the directory
+    `out`; returns the tokens it lacks.
 
-    What is written holds all: it can be moved, and the model directory may go. UserError if the model does not read left to right or
-    its vocabulary does not fit.
+    What is written holds all: it can be moved, and the model directory may go. UserError if the
+    model does not read left to right or its vocabulary does not fit.
     """
     settings, _ = read_settings(directory)
     if settings.objective != "causal":
-        raise UserError(f"{directory}: a {settings.model} model reads both sides of a word, a beam search has one; use causal, lstm, gcnn")
+        raise UserError(
+            f"{directory}: a {settings.model} model reads both sides of a word, a beam search has"
+            " one; use causal, lstm, gcnn"
+        )
     lm, subword = load_model(directory)
     ids, lacking = match(tokens, subword, source, directory)
     with atomic_directory(out, CONFIG) as temporary:
-        (temporary / CONFIG).write_text(configuration(settings, subword.size, ids, tokens), encoding="utf-8")
-        torch.save({f"lm.model.{name}": tensor for name, tensor in lm.state_dict().items()}, temporary / WEIGHTS)
+        (temporary / CONFIG).write_text(
+            configuration(settings, subword.size, ids, tokens), encoding="utf-8"
+        )
+        torch.save(
+            {f"lm.model.{name}": tensor for name, tensor in lm.state_dict().items()},
+            temporary / WEIGHTS,
+        )
     return lacking
 
 
@@ -40,4 +51,6 @@ def configuration(settings: Settings, size: int, ids: list[int], tokens: Sequenc
         "lm": NAME, "lm_conf": {"settings": model, "size": size, "ids": ids},
         "model": "lm", "model_conf": {}, "init": None, "token_list": list(tokens),
     }  # fmt: skip
-    return yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, default_flow_style=None, width=140)
+    return yaml.safe_dump(
+        tree, sort_keys=False, allow_unicode=True, default_flow_style=None, width=140
+    )

@@ -1,4 +1,6 @@
-"""A left-to-right language model over ESPnet's tokens, with the methods by which ESPnet's beam searches ask for scores."""
+"""A left-to-right language model over ESPnet's tokens, with the methods by which ESPnet's beam
+searches ask for scores.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,7 +20,9 @@ IMPOSSIBLE = -1e10  # ESPnet's own log(0)
 
 
 class Prefixes:
-    """The prefixes that an utterance's search has read: the model's memory, and the state (1, D) after the beginning of sentence."""
+    """The prefixes that an utterance's search has read: the model's memory, and the state (1, D)
+    after the beginning of sentence.
+    """
 
     def __init__(self, lm: LanguageModel):
         self.memory = lm.trunk.memory()
@@ -32,7 +36,9 @@ class Prefixes:
 
 
 class Prefix(NamedTuple):
-    """A scorer state: a row of the memory, how many of ESPnet's tokens it stands for, and how many inputs the model has read for it."""
+    """A scorer state: a row of the memory, how many of ESPnet's tokens it stands for, and how many
+    inputs the model has read for it.
+    """
 
     tree: Prefixes
     row: int
@@ -41,20 +47,29 @@ class Prefix(NamedTuple):
 
 
 class TokenLM(nn.Module):
-    """The model of `settings` over ESPnet's `vocab_size` tokens, the last of which is <sos/eos>; ESPnet loads the weights afterwards.
+    """The model of `settings` over ESPnet's `vocab_size` tokens, the last of which is <sos/eos>;
+    ESPnet loads the weights afterwards.
 
-    `ids` says which of our `size` ids each token is. Tokens that share an id share its score; one of id NEVER is impossible. Scores are
-    those of `lmtools score` as far as the prefix fits the model's positions; beyond, the model forgets the older half of the prefix.
+    `ids` says which of our `size` ids each token is. Tokens that share an id share its score; one
+    of id NEVER is impossible. Scores are those of `lmtools score` as far as the prefix fits the
+    model's positions; beyond, the model forgets the older half of the prefix.
     """
 
     def __init__(self, vocab_size: int, settings: dict, size: int, ids: Sequence[int]):
         super().__init__()
         if len(ids) != vocab_size:
-            raise UserError(f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export the model again")
+            raise UserError(
+                f"lm_conf: {len(ids)} ids for {vocab_size} tokens; export the model again"
+            )
         self.model = LanguageModel(build(Settings, settings, "lm_conf.settings"), size)
         written = torch.tensor(ids)
-        read = torch.where(written == NEVER, UNK, torch.where(written == EOS, BOS, written))  # <sos/eos> is only read at the beginning
-        for name, table in (("written", written.clamp(min=0)), ("read", read), ("never", written == NEVER)):
+        # <sos/eos> is only read at the beginning
+        read = torch.where(written == NEVER, UNK, torch.where(written == EOS, BOS, written))
+        for name, table in (
+            ("written", written.clamp(min=0)),
+            ("read", read),
+            ("never", written == NEVER),
+        ):
             self.register_buffer(name, table, persistent=False)
         self.read_list = read.tolist()
         self.positions = self.model.trunk.config.positions
@@ -64,31 +79,45 @@ class TokenLM(nn.Module):
     def check_loaded(self, incompatible) -> None:
         """Refuse weights of another model, which ESPnet would let pass."""
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
-            raise UserError(f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of one export")
+            raise UserError(
+                f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of"
+                " one export"
+            )
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:
-        """log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that begin with <sos/eos>; `hidden` comes back."""
+        """log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that begin
+        with <sos/eos>; `hidden` comes back.
+        """
         if input.shape[1] > self.positions:
-            raise UserError(f"a text of {input.shape[1] - 1} tokens is longer than the {self.model.longest} that the language model reads")
+            raise UserError(
+                f"a text of {input.shape[1] - 1} tokens is longer than the {self.model.longest}"
+                " that the language model reads"
+            )
         lengths = torch.full((len(input),), input.shape[1], device=input.device)
         return self.log_probs(self.model.trunk.hidden(self.read[input], lengths)), hidden
 
     def log_probs(self, states: Tensor) -> Tensor:
         """log p of ESPnet's tokens (..., V) in the model's states (..., D)."""
         if not self.loaded:
-            raise UserError("the language model has no weights; give --lm_file beside --lm_train_config")
+            raise UserError(
+                "the language model has no weights; give --lm_file beside --lm_train_config"
+            )
         heads = self.model.trunk.head(states)
         scores = self.model.output.distribution(heads.flatten(0, -2))[:, self.written]
         return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
     def score(self, y: Tensor, state: Prefix | None, x: Any) -> tuple[Tensor, Prefix]:
-        """log p (V,) of the token after the prefix `y` (T,) and the state to go on from; `state` is what came of a shorter prefix."""
+        """log p (V,) of the token after the prefix `y` (T,) and the state to go on from; `state` is
+        what came of a shorter prefix.
+        """
         scores, states = self.batch_score(y[None], [state], x)
         return scores[0], states[0]
 
     @torch.no_grad()
-    def batch_score(self, ys: Tensor, states: list[Prefix | None], xs: Any) -> tuple[Tensor, list[Prefix]]:
+    def batch_score(
+        self, ys: Tensor, states: list[Prefix | None], xs: Any
+    ) -> tuple[Tensor, list[Prefix]]:
         """The same of several prefixes of one utterance, (B, T) to (B, V)."""
         tree = states[0].tree if states[0] else Prefixes(self.model)
         parents, tokens, longer = [], [], []

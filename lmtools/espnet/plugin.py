@@ -1,4 +1,6 @@
-"""The class that ESPnet knows, and ESPnet's programs with it among their choices; imported only where ESPnet is installed."""
+"""The class that ESPnet knows, and ESPnet's programs with it among their choices; imported only
+where ESPnet is installed.
+"""
 
 import importlib.util
 import runpy

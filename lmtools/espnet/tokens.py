@@ -16,7 +16,9 @@ OWN_PIECES = "train it on ESPnet's own pieces: lmtools subword --model BPE.MODEL
 
 
 def read_tokens(path) -> list[str]:
-    """The token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt; UserError if it is none."""
+    """The token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt; UserError
+    if it is none.
+    """
     path = Path(path)
     if path.suffix in (".yaml", ".yml"):
         tokens = load_yaml(path).get("token_list")
@@ -25,7 +27,10 @@ def read_tokens(path) -> list[str]:
     else:
         tokens = [line.rstrip() for _, line in read_lines(path)]
     if not isinstance(tokens, list) or tokens[-1:] != [BOUNDARY]:
-        raise UserError(f"{path}: no token list that ends in {BOUNDARY}; give the config.yaml or the tokens.txt of an ESPnet model")
+        raise UserError(
+            f"{path}: no token list that ends in {BOUNDARY}; give the config.yaml or the tokens.txt"
+            " of an ESPnet model"
+        )
     return [str(token) for token in tokens]
 
 
@@ -38,19 +43,26 @@ def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
 
 
 def match(tokens: Sequence[str], subword: Subword, source, lm) -> tuple[list[int], list[str]]:
-    """Our id of each token, and the tokens that we lack; UserError if the vocabularies of `source` and `lm` do not belong together.
+    """Our id of each token, and the tokens that we lack; UserError if the vocabularies of `source`
+    and `lm` do not belong together.
 
-    Both directions count: a model whose pieces are more than ESPnet's has hardly seen them in the places where ESPnet has them. Only a
-    word list may be the larger one.
+    Both directions count: a model whose pieces are more than ESPnet's has hardly seen them in the
+    places where ESPnet has them. Only a word list may be the larger one.
     """
     ids = ids_of(tokens, subword)
     own = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]
     lacking = [token for token, i in zip(tokens, ids, strict=True) if i == UNK and token != UNKNOWN]
     if len(lacking) > (1 - FIT) * len(own):
-        count = f"{len(lacking)} of its {len(own)} tokens are not in the vocabulary of {lm}, such as {lacking[0]!r}"
+        count = (
+            f"{len(lacking)} of its {len(own)} tokens are not in the vocabulary of {lm}, such as"
+            f" {lacking[0]!r}"
+        )
         raise UserError(f"{source}: {count}; {OWN_PIECES}")
     ours = subword.size - len(SPECIALS)
     if subword.scheme != "word" and len(own) - len(lacking) < FIT * ours:
         count = f"holds only {len(own) - len(lacking)} of the {ours} pieces of {lm}"
-        raise UserError(f"{source}: {count}, which then sees words in pieces that it was not trained on; {OWN_PIECES}")
+        raise UserError(
+            f"{source}: {count}, which then sees words in pieces that it was not trained on;"
+            f" {OWN_PIECES}"
+        )
     return ids, lacking

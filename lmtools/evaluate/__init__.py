@@ -1,11 +1,29 @@
-"""WER, CER, BLEU, chrF and TER at corpus level, oracles of N-best lists, and the significance of differences."""
+"""WER, CER, BLEU, chrF and TER at corpus level, oracles of N-best lists, and the significance of
+differences.
+"""
 
 from lmtools.evaluate.corpus import Evaluation, evaluate
 from lmtools.evaluate.edits import Counts, align, errors
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.nbest import filled, nbest_errors, nbest_statistics, oracle, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.nbest import (
+    filled,
+    nbest_errors,
+    nbest_statistics,
+    oracle,
+    oracle_curve,
+    oracle_texts,
+    reference,
+)
 from lmtools.evaluate.pairs import pair_gains, sentence_signature
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs, SacrePaired, confidence, matched_pairs, paired_bootstrap, sacre_paired
+from lmtools.evaluate.significance import (
+    Bootstrap,
+    MatchedPairs,
+    SacrePaired,
+    confidence,
+    matched_pairs,
+    paired_bootstrap,
+    sacre_paired,
+)
 
 __all__ = [
     "METRICS",

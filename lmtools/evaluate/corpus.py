@@ -11,7 +11,9 @@ from lmtools.evaluate.metrics import METRICS
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A score with what it was computed from: statistics (utterances, width) in the references' order."""
+    """A score with what it was computed from: statistics (utterances, width) in the references'
+    order.
+    """
 
     metric: str
     score: float
@@ -25,25 +27,38 @@ class Evaluation:
         return self.statistics.sum(0)
 
 
-def evaluate(refs: Mapping[str, str | tuple[str, ...]], hyps: Mapping[str, str], metric: str = "wer", source="hypotheses") -> Evaluation:
+def evaluate(
+    refs: Mapping[str, str | tuple[str, ...]],
+    hyps: Mapping[str, str],
+    metric: str = "wer",
+    source="hypotheses",
+) -> Evaluation:
     """The metric of `hyps` against `refs`, joined by utterance id.
 
-    Metrics of translation take several references of an utterance. An utterance without hypothesis counts as an empty one (all its words
-    deleted) and is listed in `missing`; a hypothesis without reference is a UserError that names `source`, and so are no references at
-    all and several for a metric that takes one.
+    Metrics of translation take several references of an utterance. An utterance without hypothesis
+    counts as an empty one (all its words deleted) and is listed in `missing`; a hypothesis without
+    reference is a UserError that names `source`, and so are no references at all and several for a
+    metric that takes one.
     """
     if not refs:
-        raise UserError(f"{source}: no references to evaluate against; give the reference of each utterance")
+        raise UserError(
+            f"{source}: no references to evaluate against; give the reference of each utterance"
+        )
     if unknown := [utt for utt in hyps if utt not in refs]:
         raise UserError(
-            f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first {unknown[0]!r}); give the references of this set"
+            f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first"
+            f" {unknown[0]!r}); give the references of this set"
         )
     measure = METRICS[metric]
     try:
-        statistics = np.concatenate([measure.statistics(ref, [hyps.get(utt, "")]) for utt, ref in refs.items()])
+        statistics = np.concatenate(
+            [measure.statistics(ref, [hyps.get(utt, "")]) for utt, ref in refs.items()]
+        )
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     missing = tuple(utt for utt in refs if utt not in hyps)
     most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
     signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
-    return Evaluation(metric, float(measure.score(statistics.sum(0))), statistics, missing, signature)
+    return Evaluation(
+        metric, float(measure.score(statistics.sum(0))), statistics, missing, signature
+    )

@@ -11,7 +11,9 @@ from lmtools.types import NBest
 
 @dataclass(frozen=True)
 class Texts:
-    """One file: the text of each utterance (of lists: their first hypothesis), and the lists if it holds any."""
+    """One file: the text of each utterance (of lists: their first hypothesis), and the lists if it
+    holds any.
+    """
 
     path: str
     texts: Mapping[str, str]
@@ -32,7 +34,8 @@ def load_plain(path: str) -> Texts:
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
-    """The references in files: those of their lists, or else their texts themselves; of several files several an utterance.
+    """The references in files: those of their lists, or else their texts themselves; of several
+    files several an utterance.
 
     UserError where an utterance of the one file is not in the other.
     """
@@ -41,8 +44,13 @@ def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
         return first
     for source, other in zip(sources[1:], more, strict=True):
         if odd := [utt for utt in [*first, *other] if (utt in first) != (utt in other)]:
-            raise UserError(f"{source.path}: not the utterances of {sources[0].path} (first {odd[0]!r}); give references of the same ones")
-    return {utt: tuple(text for refs in (first, *more) for text in several(refs[utt])) for utt in first}
+            raise UserError(
+                f"{source.path}: not the utterances of {sources[0].path} (first {odd[0]!r}); give"
+                " references of the same ones"
+            )
+    return {
+        utt: tuple(text for refs in (first, *more) for text in several(refs[utt])) for utt in first
+    }
 
 
 def several(ref: str | tuple[str, ...]) -> tuple[str, ...]:
@@ -63,13 +71,23 @@ def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
 def same_length(ref: Texts, hyp: Texts) -> None:
     """UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
-        raise UserError(f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one line a reference line")
+        raise UserError(
+            f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
+            " line a reference line"
+        )
 
 
 def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
-    """The N-best lists of `hyp`, or else of `ref`, under the references; an utterance without a list gets an empty one."""
+    """The N-best lists of `hyp`, or else of `ref`, under the references; an utterance without a
+    list gets an empty one.
+    """
     lists = hyp.lists if hyp.lists is not None else ref.lists
     if lists is None:
-        raise UserError(f"{hyp.path}: holds no N-best lists, so there is no oracle; give an nbest.jsonl")
+        raise UserError(
+            f"{hyp.path}: holds no N-best lists, so there is no oracle; give an nbest.jsonl"
+        )
     by_utt = {nbest.utt: nbest.hyps for nbest in lists}
-    return [NBest(utt, by_utt.get(utt, ()), several(ref)[0], more_refs=several(ref)[1:]) for utt, ref in refs.items()]
+    return [
+        NBest(utt, by_utt.get(utt, ()), several(ref)[0], more_refs=several(ref)[1:])
+        for utt, ref in refs.items()
+    ]

@@ -1,6 +1,8 @@
-"""The metrics; each is a function of statistics that add up over utterances, so that tuning and the bootstrap only sum arrays.
+"""The metrics; each is a function of statistics that add up over utterances, so that tuning and the
+bootstrap only sum arrays.
 
-METRICS["wer"].statistics(ref, hyps) has one row a hypothesis; METRICS["wer"].score(rows.sum(0)) is the corpus-level figure.
+METRICS["wer"].statistics(ref, hyps) has one row a hypothesis; METRICS["wer"].score(rows.sum(0)) is
+the corpus-level figure.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +28,9 @@ def characters(text: str) -> str:
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """WER or CER in percent; statistics are substitutions, deletions, insertions and reference length."""
+    """WER or CER in percent; statistics are substitutions, deletions, insertions and reference
+    length.
+    """
 
     title: str
     unit: str
@@ -35,24 +39,32 @@ class ErrorRate:
     width = 4
 
     def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
-        """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each hypothesis.
+        """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each
+        hypothesis.
 
         UserError where there are several references.
         """
         if not isinstance(ref, str):
-            raise UserError(f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take bleu, chrf or ter")
+            raise UserError(
+                f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
+                " bleu, chrf or ter"
+            )
         target = self.split(ref)
         counts = [errors(target, self.split(hyp)) for hyp in hyps]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]
         return np.array(rows, dtype=np.int64).reshape(-1, self.width)
 
     def score(self, totals: np.ndarray) -> np.ndarray:
-        """Percent (...,) from summed statistics (..., 4); over an empty reference each insertion is 100%."""
+        """Percent (...,) from summed statistics (..., 4); over an empty reference each insertion is
+        100%.
+        """
         totals = np.asarray(totals)
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """How good each hypothesis is by itself (...,) from statistics (..., 4), higher is better: minus its errors."""
+        """How good each hypothesis is by itself (...,) from statistics (..., 4), higher is better:
+        minus its errors.
+        """
         return -statistics[..., :3].sum(-1)
 
     def describe(self, total: np.ndarray) -> str:
@@ -64,7 +76,8 @@ class ErrorRate:
     @property
     def signature(self) -> str:
         """What one must know to compute the figure again."""
-        return f"metric:{self.title.lower()}|case:mixed|norm:none|nrefs:1|missing:deleted|version:lmtools-{__version__}"
+        rules = "case:mixed|norm:none|nrefs:1|missing:deleted"
+        return f"metric:{self.title.lower()}|{rules}|version:lmtools-{__version__}"
 
 
 METRICS = {

@@ -13,20 +13,28 @@ from lmtools.types import Hypothesis, NBest
 def reference(nbest: NBest) -> str | tuple[str, ...]:
     """The reference of a list, or all where it has several; UserError if it has none."""
     if nbest.ref is None:
-        raise UserError(f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref")
+        raise UserError(
+            f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref"
+        )
     return (nbest.ref, *nbest.more_refs) if nbest.more_refs else nbest.ref
 
 
 def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
-    """The metric's statistics of every hypothesis: one array (hypotheses, width) a list; they add up over utterances."""
+    """The metric's statistics of every hypothesis: one array (hypotheses, width) a list; they add
+    up over utterances.
+    """
     compute = METRICS[metric].statistics
     return [compute(reference(nbest), [hyp.text for hyp in nbest.hyps]) for nbest in nbests]
 
 
-def nbest_errors(nbests: Sequence[NBest], metric: str = "wer") -> tuple[list[np.ndarray], np.ndarray]:
-    """Errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a list and (utterances,).
+def nbest_errors(
+    nbests: Sequence[NBest], metric: str = "wer"
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a list
+    and (utterances,).
 
-    `metric` is "wer" or "cer". An empty list has an empty array; its utterance still counts, with all its words deleted.
+    `metric` is "wer" or "cer". An empty list has an empty array; its utterance still counts, with
+    all its words deleted.
     """
     rate = METRICS[metric]
     assert isinstance(rate, ErrorRate), metric
@@ -40,16 +48,20 @@ def filled(nbest: NBest) -> NBest:
 
 
 def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
-    """The corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of each list is chosen.
+    """The corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of each list
+    is chosen.
 
-    `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER the best is by sentence-level score,
-    which need not be best for the corpus. An empty list counts as an empty hypothesis.
+    `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER
+    the best is by sentence-level score, which need not be best for the corpus. An empty list counts
+    as an empty hypothesis.
     """
     shortened = [filled(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
     return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
 
 
-def oracle_curve(statistics: Sequence[np.ndarray], metric: str, depth: int | None = None) -> np.ndarray:
+def oracle_curve(
+    statistics: Sequence[np.ndarray], metric: str, depth: int | None = None
+) -> np.ndarray:
     """The same from the statistics of filled lists, one array (hypotheses, width) each."""
     measure = METRICS[metric]
     depth = depth or max([1, *map(len, statistics)])
@@ -60,10 +72,17 @@ def oracle_curve(statistics: Sequence[np.ndarray], metric: str, depth: int | Non
     return measure.score(totals)
 
 
-def oracle_texts(nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str) -> dict[str, str]:
-    """The oracle's choice from whole lists by utterance: the first of those hypotheses that are best by themselves."""
+def oracle_texts(
+    nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str
+) -> dict[str, str]:
+    """The oracle's choice from whole lists by utterance: the first of those hypotheses that are
+    best by themselves.
+    """
     gain = METRICS[metric].gain
-    return {nbest.utt: filled(nbest).hyps[int(gain(rows).argmax())].text for nbest, rows in zip(nbests, statistics, strict=True)}
+    return {
+        nbest.utt: filled(nbest).hyps[int(gain(rows).argmax())].text
+        for nbest, rows in zip(nbests, statistics, strict=True)
+    }
 
 
 def running_argmax(gains: np.ndarray) -> np.ndarray:

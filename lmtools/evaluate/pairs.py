@@ -1,4 +1,6 @@
-"""A metric of all pairs of texts at once: how good each text would be if another one were the reference."""
+"""A metric of all pairs of texts at once: how good each text would be if another one were the
+reference.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -14,15 +16,19 @@ BLOCK = 1 << 22  # counts of n-grams held at once
 
 
 def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.ndarray:
-    """How good each text is with text refs[j] as its reference: floats (texts, refs), METRICS[metric]'s `gain`.
+    """How good each text is with text refs[j] as its reference: floats (texts, refs),
+    METRICS[metric]'s `gain`.
 
-    Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to sacrebleu's), minus percent for TER.
+    Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
+    sacrebleu's), minus percent for TER.
     """
     return PAIRS.get(metric, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))
 
 
 def sentence_signature(metric: str) -> str:
-    """The metric's signature at sentence level, where BLEU has the orders that the sentence has (sacrebleu's effective order)."""
+    """The metric's signature at sentence level, where BLEU has the orders that the sentence has
+    (sacrebleu's effective order).
+    """
     return METRICS[metric].signature.replace("eff:no", "eff:yes")
 
 
@@ -35,7 +41,9 @@ def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndar
     """Minus the edit distances in words or characters."""
     ids: dict[str, int] = {}
     units = [numbered(measure.split(text), ids) for text in texts]
-    return 0.0 - cdist(units, [units[ref] for ref in refs], scorer=Levenshtein.distance, dtype=np.int64)
+    return 0.0 - cdist(
+        units, [units[ref] for ref in refs], scorer=Levenshtein.distance, dtype=np.int64
+    )
 
 
 def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
@@ -43,53 +51,79 @@ def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
     ids: dict[str, int] = {}
     tokens = [numbered(measure.corpus._preprocess_segment(text).split(), ids) for text in texts]
     ngrams, shared = overlaps(tokens, refs, BLEU_ORDER)
-    lengths = np.broadcast_arrays(ngrams[:, None, :1], ngrams[None, refs, :1])  # (texts, refs, 1) each
-    return measure.gain(np.concatenate([*lengths, shared, np.broadcast_to(ngrams[:, None], shared.shape)], axis=-1))
+    # (texts, refs, 1) each
+    lengths = np.broadcast_arrays(ngrams[:, None, :1], ngrams[None, refs, :1])
+    return measure.gain(
+        np.concatenate([*lengths, shared, np.broadcast_to(ngrams[:, None], shared.shape)], axis=-1)
+    )
 
 
 def chrf(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
     """Sentence-level chrF, white space left out."""
-    units = [np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype="<u4") for text in texts]
+    units = [
+        np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        for text in texts
+    ]
     ngrams, shared = overlaps(units, refs, CHRF_ORDER)
     hyp, ref = np.broadcast_arrays(ngrams[:, None], ngrams[None, refs])  # (texts, refs, 6) each
-    return measure.gain(np.stack([hyp, ref, shared], axis=-1).reshape(*shared.shape[:2], measure.width))
+    return measure.gain(
+        np.stack([hyp, ref, shared], axis=-1).reshape(*shared.shape[:2], measure.width)
+    )
 
 
-def overlaps(sequences: Sequence[Sequence[int]], refs: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many n-grams each sequence of numbers has (sequences, order), and shares with sequence refs[j] (sequences, refs, order).
+def overlaps(
+    sequences: Sequence[Sequence[int]], refs: np.ndarray, order: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many n-grams each sequence of numbers has (sequences, order), and shares with sequence
+    refs[j] (sequences, refs, order).
 
-    An n-gram is shared as often as the one of both has it that has it less often. Both are floats, n from 1.
+    An n-gram is shared as often as the one of both has it that has it less often. Both are floats,
+    n from 1.
     """
     lengths = np.array([len(sequence) for sequence in sequences])
     units = np.concatenate([np.asarray(sequence, dtype=np.int64) for sequence in sequences])
-    owner, ends = (np.repeat(values, lengths) for values in (np.arange(len(sequences)), np.cumsum(lengths)))
+    owner, ends = (
+        np.repeat(values, lengths) for values in (np.arange(len(sequences)), np.cumsum(lengths))
+    )
     starts, grams = np.arange(len(units)), np.zeros(len(units), dtype=np.int64)
     base = units.max(initial=0) + 1
     shared = np.zeros((len(sequences), len(refs), order))
     for n in range(order):
         fits = starts + n < ends[starts]
         starts = starts[fits]
-        grams = np.unique(grams[fits] * base + units[starts + n], return_inverse=True)[1]  # an n-gram: the one before and a unit more
+        # an n-gram: the one before and a unit more
+        grams = np.unique(grams[fits] * base + units[starts + n], return_inverse=True)[1]
         shared[..., n] = common(owner[starts], grams, len(sequences), refs)
     return np.maximum(lengths[:, None] - np.arange(order), 0.0), shared
 
 
 def common(owner: np.ndarray, grams: np.ndarray, sequences: int, refs: np.ndarray) -> np.ndarray:
-    """Sums (sequences, refs) over n-grams of the smaller of both sequences' counts; n-gram grams[i] occurs in sequence owner[i].
+    """Sums (sequences, refs) over n-grams of the smaller of both sequences' counts; n-gram grams[i]
+    occurs in sequence owner[i].
 
-    min(a, b) is the number of levels t >= 1 with a >= t and b >= t: one product of matrices of zeros and ones a level.
+    min(a, b) is the number of levels t >= 1 with a >= t and b >= t: one product of matrices of
+    zeros and ones a level.
     """
     total = np.zeros((sequences, len(refs)))
     kinds = grams.max(initial=-1) + 1
     width = max(1, min(kinds, BLOCK // sequences))
     for begin in range(0, kinds, width):
         some = (grams >= begin) & (grams < begin + width)
-        counts = np.bincount(owner[some] * width + grams[some] - begin, minlength=sequences * width).reshape(sequences, width)
+        counts = np.bincount(
+            owner[some] * width + grams[some] - begin, minlength=sequences * width
+        ).reshape(sequences, width)
         for level in range(1, counts.max() + 1):
             counts = counts[:, counts.max(0) >= level]
-            reached = (counts >= level).astype(np.float32)  # sums of ones are exact in it up to 2**24
-            total += np.einsum("sg,rg->sr", reached, reached[refs])  # not @: for so little work BLAS's threads wait more than they do
+            # sums of ones are exact in it up to 2**24
+            reached = (counts >= level).astype(np.float32)
+            # not @: for so little work BLAS's threads wait more than they do
+            total += np.einsum("sg,rg->sr", reached, reached[refs])
     return total
 
 
-PAIRS: dict[str, Callable[..., np.ndarray]] = {"wer": edits, "cer": edits, "bleu": bleu, "chrf": chrf}
+PAIRS: dict[str, Callable[..., np.ndarray]] = {
+    "wer": edits,
+    "cer": edits,
+    "bleu": bleu,
+    "chrf": chrf,
+}

@@ -1,4 +1,6 @@
-"""sacrebleu's metrics over its own statistics: their scores as array operations, so that thousands of sums are scored at once."""
+"""sacrebleu's metrics over its own statistics: their scores as array operations, so that thousands
+of sums are scored at once.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,9 +16,11 @@ CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precisio
 
 @dataclass(frozen=True)
 class Sacre:
-    """A sacrebleu metric with its defaults; `name` is its class in sacrebleu.metrics, `corpus_score` its score from summed statistics.
+    """A sacrebleu metric with its defaults; `name` is its class in sacrebleu.metrics,
+    `corpus_score` its score from summed statistics.
 
-    `sentence_score` is the score of statistics of single sentences where that is another. A missing hypothesis counts as an empty one.
+    `sentence_score` is the score of statistics of single sentences where that is another. A missing
+    hypothesis counts as an empty one.
     """
 
     title: str
@@ -28,7 +32,9 @@ class Sacre:
 
     @cached_property
     def corpus(self):
-        """sacrebleu's object for corpus scores, imported when first needed: most runs of the command need no BLEU."""
+        """sacrebleu's object for corpus scores, imported when first needed: most runs of the
+        command need no BLEU.
+        """
         import sacrebleu.metrics
 
         metric = getattr(sacrebleu.metrics, self.name)()
@@ -36,10 +42,17 @@ class Sacre:
         return metric
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
-        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis, against one reference or several."""
+        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis,
+        against one reference or several.
+        """
         metric = self.corpus
-        reference = metric._cache_references([[one] for one in ([ref] if isinstance(ref, str) else ref)])[0]
-        rows = {hyp: metric._compute_segment_statistics(metric._preprocess_segment(hyp), reference) for hyp in dict.fromkeys(hyps)}
+        reference = metric._cache_references(
+            [[one] for one in ([ref] if isinstance(ref, str) else ref)]
+        )[0]
+        rows = {
+            hyp: metric._compute_segment_statistics(metric._preprocess_segment(hyp), reference)
+            for hyp in dict.fromkeys(hyps)
+        }
         return np.array([rows[hyp] for hyp in hyps], dtype=np.float64).reshape(-1, self.width)
 
     def score(self, totals: np.ndarray) -> np.ndarray:
@@ -47,7 +60,9 @@ class Sacre:
         return self.corpus_score(np.asarray(totals, dtype=np.float64))
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """How good each hypothesis is by itself (...,) from statistics (..., width), higher is better: sentence-level score."""
+        """How good each hypothesis is by itself (...,) from statistics (..., width), higher is
+        better: sentence-level score.
+        """
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
 
@@ -61,14 +76,18 @@ class Sacre:
         return self.signed(self.corpus.get_signature())
 
     def signed(self, signature) -> str:
-        """A signature of sacrebleu's with what it does not know: what missing hypotheses are, and our version."""
+        """A signature of sacrebleu's with what it does not know: what missing hypotheses are, and
+        our version.
+        """
         return f"metric:{self.title.lower()}|{signature}|missing:empty|by:lmtools-{__version__}"
 
 
 def bleu(totals: np.ndarray) -> np.ndarray:
-    """BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches, 4 totals. 0 where an order has no n-gram.
+    """BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches, 4
+    totals. 0 where an order has no n-gram.
 
-    The k-th order without a match counts 1 / 2^k matches (NIST smoothing, method 3 of Chen and Cherry 2014).
+    The k-th order without a match counts 1 / 2^k matches (NIST smoothing, method 3 of Chen and
+    Cherry 2014).
     """
     logs, penalty = bleu_parts(totals)
     defined = totals[..., 2 + BLEU_ORDER :].all(-1) & totals[..., 2 : 2 + BLEU_ORDER].any(-1)
@@ -76,35 +95,48 @@ def bleu(totals: np.ndarray) -> np.ndarray:
 
 
 def sentence_bleu(totals: np.ndarray) -> np.ndarray:
-    """BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for (sacrebleu's effective order)."""
+    """BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for
+    (sacrebleu's effective order).
+    """
     logs, penalty = bleu_parts(totals)
     matches, orders = totals[..., 2 : 2 + BLEU_ORDER], (totals[..., 2 + BLEU_ORDER :] > 0).sum(-1)
     return np.where(matches.any(-1), penalty * np.exp(logs.sum(-1) / np.maximum(orders, 1)), 0)
 
 
 def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the smoothed precisions in percent (..., 4), 0 for orders without n-grams, and the brevity penalty (...,)."""
+    """Logarithms of the smoothed precisions in percent (..., 4), 0 for orders without n-grams, and
+    the brevity penalty (...,).
+    """
     hyp, ref = totals[..., 0], totals[..., 1]
     matches, ngrams = totals[..., 2 : 2 + BLEU_ORDER], totals[..., 2 + BLEU_ORDER :]
     smooth = 0.5 ** np.cumsum(matches == 0, axis=-1)
     logs = np.log(100 * np.where(matches > 0, matches, smooth) / np.maximum(ngrams, 1))
-    return np.where(ngrams > 0, logs, 0), np.where(hyp < ref, np.exp(1 - ref / np.maximum(hyp, 1)), 1)
+    return np.where(ngrams > 0, logs, 0), np.where(
+        hyp < ref, np.exp(1 - ref / np.maximum(hyp, 1)), 1
+    )
 
 
 def chrf(totals: np.ndarray) -> np.ndarray:
-    """chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference, and matches, for each of 6 orders.
+    """chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference, and
+    matches, for each of 6 orders.
 
-    Precision and recall are means over the orders that both sides have (sacrebleu's effective order).
+    Precision and recall are means over the orders that both sides have (sacrebleu's effective
+    order).
     """
-    hyp, ref, matches = np.moveaxis(totals.reshape(*totals.shape[:-1], CHRF_ORDER, 3), -1, 0)  # (..., 6) each
+    # (..., 6) each
+    hyp, ref, matches = np.moveaxis(totals.reshape(*totals.shape[:-1], CHRF_ORDER, 3), -1, 0)
     both = (hyp > 0) & (ref > 0)
     orders = np.maximum(both.sum(-1), 1)
-    precision, recall = (np.where(both, matches / np.maximum(count, 1), 0).sum(-1) / orders for count in (hyp, ref))
+    precision, recall = (
+        np.where(both, matches / np.maximum(count, 1), 0).sum(-1) / orders for count in (hyp, ref)
+    )
     weighted = CHRF_FACTOR * precision + recall
     return 100 * (1 + CHRF_FACTOR) * precision * recall / np.where(weighted > 0, weighted, 1)
 
 
 def ter(totals: np.ndarray) -> np.ndarray:
-    """TER (...,) in percent from statistics (..., 2): edits and reference length; over an empty reference any edits are 100%."""
+    """TER (...,) in percent from statistics (..., 2): edits and reference length; over an empty
+    reference any edits are 100%.
+    """
     edits, length = totals[..., 0], totals[..., 1]
     return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1), edits > 0)

@@ -22,40 +22,61 @@ def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
 def missing_line(evaluation: Evaluation) -> str:
     """What is to be known of utterances without hypothesis."""
     missing = evaluation.missing
-    return f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as empty (first {missing[0]!r})"
+    return (
+        f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as"
+        f" empty (first {missing[0]!r})"
+    )
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:
     """The oracle at some list depths."""
     depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
-    return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(f"{depth}: {curve[depth - 1]:.2f}" for depth in depths)
+    return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(
+        f"{depth}: {curve[depth - 1]:.2f}" for depth in depths
+    )
 
 
 def bootstrap_line(result: Bootstrap) -> str:
     """The paired bootstrap in one line."""
     low, high = result.difference_interval
-    share = f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap resamples (seed {result.seed})"
-    return f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p = {result.p:.2g}"
+    share = (
+        f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
+        f" resamples (seed {result.seed})"
+    )
+    return (
+        f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p ="
+        f" {result.p:.2g}"
+    )
 
 
 def sacre_line(result: SacrePaired) -> str:
     """sacrebleu's paired bootstrap in one line."""
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
-    how = f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean {result.mean:.2f} +- {result.half_width:.2f}"
+    how = (
+        f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"
+        f" {result.mean:.2f} +- {result.half_width:.2f}"
+    )
     return f"difference {result.difference:+.2f}; {how}, p = {result.p:.2g} {result.signature}"
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:
     """The matched pairs test in one line."""
     mean = f"{result.mean:+.3f} errors a segment"
-    return f"matched pairs (MAPSSWE): {result.segments} segments, {mean}, z = {result.z:.2f}, p = {result.p:.2g}"
+    return (
+        f"matched pairs (MAPSSWE): {result.segments} segments, {mean}, z = {result.z:.2f}, p ="
+        f" {result.p:.2g}"
+    )
 
 
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
     """An evaluation as JSON holds it; of the error rates also the counts."""
     total = evaluation.total.tolist()
     rates = {"wer", "cer"} & {evaluation.metric}
-    counts = dict(zip(("substitutions", "deletions", "insertions", "length"), total, strict=True)) if rates else {"statistics": total}
+    counts = (
+        dict(zip(("substitutions", "deletions", "insertions", "length"), total, strict=True))
+        if rates
+        else {"statistics": total}
+    )
     return {
         "metric": evaluation.metric,
         "score": evaluation.score,

@@ -1,4 +1,6 @@
-"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for every metric, sacrebleu's for its own."""
+"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for
+every metric, sacrebleu's for its own.
+"""
 
 import copy
 import math
@@ -18,7 +20,8 @@ BLOCK = 1 << 22  # resampled utterances drawn at once
 
 @dataclass(frozen=True)
 class MatchedPairs:
-    """Result of the matched pairs test: differences are errors of the first system minus errors of the second, a segment.
+    """Result of the matched pairs test: differences are errors of the first system minus errors of
+    the second, a segment.
 
     `z` is negative where the first system is better; `p` is two-tailed.
     """
@@ -32,7 +35,8 @@ class MatchedPairs:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Result of the paired bootstrap: scores of both systems, first minus second, and their 95% intervals.
+    """Result of the paired bootstrap: scores of both systems, first minus second, and their 95%
+    intervals.
 
     `improvement` is the share of resamples in which the first system is better, `p` is two-sided.
     """
@@ -51,9 +55,11 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class SacrePaired:
-    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and how to compute them again.
+    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and
+    how to compute them again.
 
-    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is score mean +- half_width).
+    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is
+    score mean +- half_width).
     """
 
     score: float
@@ -68,11 +74,14 @@ class SacrePaired:
 
 
 def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[str]) -> MatchedPairs:
-    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems on the same references.
+    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems on
+    the same references.
 
-    Segments are stretches with an error of either system, bounded by at least two words that both have right or by the ends of the
-    utterance. The statistic is sqrt(n) mean / deviation, referred to the normal distribution; it is 0 where the differences do not vary.
-    Equal to sc_stats on equal alignments; sclite's alignments have more correct words than `align`'s and so a few segments more.
+    Segments are stretches with an error of either system, bounded by at least two words that both
+    have right or by the ends of the utterance. The statistic is sqrt(n) mean / deviation, referred
+    to the normal distribution; it is 0 where the differences do not vary. Equal to sc_stats on
+    equal alignments; sclite's alignments have more correct words than `align`'s and so a few
+    segments more.
     """
     pairs = [
         segment_errors(slots(align(ref, one.split())), slots(align(ref, two.split())))
@@ -82,7 +91,9 @@ def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[st
 
 
 def slots(alignment: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray:
-    """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong words at odd ones."""
+    """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong
+    words at odd ones.
+    """
     errors = [0]
     for operation, _, _ in alignment:
         if operation == "ins":
@@ -93,11 +104,14 @@ def slots(alignment: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray
 
 
 def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Errors of both systems in each segment of one utterance: integers (segments, 2), from both systems' `slots`."""
+    """Errors of both systems in each segment of one utterance: integers (segments, 2), from both
+    systems' `slots`.
+    """
     wrong = np.flatnonzero(first + second)
     if not len(wrong):
         return np.zeros((0, 2), dtype=np.int64)
-    between = wrong[1:] // 2 - (wrong[:-1] + 1) // 2  # words that both have right between one error and the next
+    # words that both have right between one error and the next
+    between = wrong[1:] // 2 - (wrong[:-1] + 1) // 2
     starts = np.flatnonzero(np.concatenate([[True], between >= BOUNDARY]))
     return np.add.reduceat(np.stack([first, second], axis=1)[wrong], starts)
 
@@ -113,14 +127,19 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Summed statistics (resamples, width) of utterances drawn with replacement from `statistics` (utterances, width)."""
+    """Summed statistics (resamples, width) of utterances drawn with replacement from `statistics`
+    (utterances, width).
+    """
     utterances = len(statistics)
     rng = np.random.default_rng(seed)
     rows = max(1, BLOCK // utterances)
     sums = []
     for start in range(0, resamples, rows):
         count = min(rows, resamples - start)
-        drawn = rng.integers(utterances, size=(count, utterances)) + utterances * np.arange(count)[:, None]
+        drawn = (
+            rng.integers(utterances, size=(count, utterances))
+            + utterances * np.arange(count)[:, None]
+        )
         times = np.bincount(drawn.ravel(), minlength=count * utterances).reshape(count, utterances)
         sums.append(times.astype(np.float64) @ statistics)
     return np.concatenate(sums)
@@ -132,41 +151,70 @@ def interval(scores: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def confidence(statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES) -> tuple[float, float]:
-    """The 95% interval of one system's score by the bootstrap over utterances (Bisani and Ney 2004)."""
+def confidence(
+    statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """The 95% interval of one system's score by the bootstrap over utterances (Bisani and Ney
+    2004).
+    """
     return interval(METRICS[metric].score(resample(statistics, seed, resamples)))
 
 
-def paired_bootstrap(first: np.ndarray, second: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES) -> Bootstrap:
-    """The paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances, width), the same draws for both.
+def paired_bootstrap(
+    first: np.ndarray, second: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
+) -> Bootstrap:
+    """The paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances, width),
+    the same draws for both.
 
-    p = 2 min(share not better, share not worse), each with one added to numerator and denominator, at most 1.
+    p = 2 min(share not better, share not worse), each with one added to numerator and denominator,
+    at most 1.
     """
     assert first.shape == second.shape, (first.shape, second.shape)
     measure = METRICS[metric]
-    one, two = (measure.score(sums) for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1))
+    one, two = (
+        measure.score(sums)
+        for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1)
+    )
     better = (one < two) if measure.lower_is_better else (one > two)
     worse = ~better & (one != two)
     tail = min((resamples - better.sum() + 1), (resamples - worse.sum() + 1)) / (resamples + 1)
     score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
     intervals = interval(one), interval(two), interval(one - two)
-    return Bootstrap(score, against, score - against, *intervals, float(better.mean()), float(min(1, 2 * tail)), resamples, seed)
+    return Bootstrap(
+        score,
+        against,
+        score - against,
+        *intervals,
+        float(better.mean()),
+        float(min(1, 2 * tail)),
+        resamples,
+        seed,
+    )
 
 
 def sacre_paired(first: np.ndarray, second: np.ndarray, metric: str) -> SacrePaired:
-    """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances, width); the second is its baseline.
+    """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances, width);
+    the second is its baseline.
 
-    As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and resamples (1,000). Only systems of the same
-    statistics get p = 1 here: there sacrebleu gives its smallest p.
+    As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and resamples
+    (1,000). Only systems of the same statistics get p = 1 here: there sacrebleu gives its smallest
+    p.
     """
     from sacrebleu.significance import PairedTest
 
     known = copy.copy(METRICS[metric].corpus)
-    known._extract_corpus_statistics = lambda statistics, references: statistics  # they are given in place of texts
+    # they are given in place of texts
+    known._extract_corpus_statistics = lambda statistics, references: statistics
     test = PairedTest([("second", second), ("first", first)], {metric: known}, None, test_type="bs")
     signatures, results = test()
     ((name, signature),) = signatures.items()
     against, result = results[name]
     p = 1.0 if np.array_equal(first, second) else float(result.p_value)
-    figures = float(result.score), float(against.score), float(result.score - against.score), float(result.mean), float(result.ci)
+    figures = (
+        float(result.score),
+        float(against.score),
+        float(result.score - against.score),
+        float(result.mean),
+        float(result.ci),
+    )
     return SacrePaired(*figures, p, test.n_samples, test._seed, METRICS[metric].signed(signature))

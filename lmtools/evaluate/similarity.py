@@ -1,4 +1,5 @@
-"""How well similarities of sentence pairs agree with people's: cosines, Pearson's and Spearman's correlation, and Williams' test.
+"""How well similarities of sentence pairs agree with people's: cosines, Pearson's and Spearman's
+correlation, and Williams' test.
 
 All in float64. People's similarities and the values against them are (N,), a pair each.
 """
@@ -12,9 +13,16 @@ from scipy import stats
 from lmtools.errors import UserError
 
 FEWEST = 4  # pairs: Fisher's interval and Williams' test divide by n - 3
-FLAT = 1e-13  # a side whose deviation is less than this share of its mean is rounding noise (scipy warns from here on)
+# a side whose deviation is less than this share of its mean is rounding noise (scipy warns from
+# here on)
+FLAT = 1e-13
 ROUNDING = 1e-24  # 1 - the correlation of two sides that differ by rounding only
-SIDES = {"gold": "people's similarities", "values": "the values", "first": "the first system's values", "second": "the second's values"}
+SIDES = {
+    "gold": "people's similarities",
+    "values": "the values",
+    "first": "the first system's values",
+    "second": "the second's values",
+}
 
 
 class Correlation(NamedTuple):
@@ -39,15 +47,19 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def scaled(vectors: np.ndarray) -> np.ndarray:
-    """Rows (N, D) in float64 over their largest magnitude, so that no square overflows or vanishes; zero rows stay."""
-    vectors = np.asarray(vectors, dtype=np.float64, order="C")  # sums of one order, whatever the layout: equal rows have to give 1
+    """Rows (N, D) in float64 over their largest magnitude, so that no square overflows or vanishes;
+    zero rows stay.
+    """
+    # sums of one order, whatever the layout: equal rows have to give 1
+    vectors = np.asarray(vectors, dtype=np.float64, order="C")
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
     with np.errstate(invalid="ignore"):  # inf / inf is the NaN that we want
         return vectors / np.where(largest == 0, 1, largest)
 
 
 def pearson(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correlation:
-    """Pearson's correlation of `values` with `gold`, with its interval by Fisher's z (standard error 1 / sqrt(n - 3)).
+    """Pearson's correlation of `values` with `gold`, with its interval by Fisher's z (standard
+    error 1 / sqrt(n - 3)).
 
     UserError for fewer than four pairs, values that are not finite, and a side that does not vary.
     """
@@ -59,7 +71,8 @@ def pearson(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correl
 def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correlation:
     """Spearman's rank correlation (ties share their mean rank), with its interval by Fisher's z.
 
-    The standard error is sqrt((1 + r^2 / 2) / (n - 3)): Bonett and Wright 2000, Psychometrika 65. UserError as for `pearson`.
+    The standard error is sqrt((1 + r^2 / 2) / (n - 3)): Bonett and Wright 2000, Psychometrika 65.
+    UserError as for `pearson`.
     """
     gold, values = sides(gold=gold, values=values)
     value = float(stats.spearmanr(gold, values).statistic)
@@ -67,26 +80,38 @@ def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Corre
 
 
 def within(value: float, deviation: float, level: float) -> Correlation:
-    """The correlation with the interval that has z = artanh(value) in its middle and `deviation` as z's standard error."""
+    """The correlation with the interval that has z = artanh(value) in its middle and `deviation` as
+    z's standard error.
+    """
     assert 0 < level < 1, level
     reach = deviation * float(stats.norm.ppf((1 + level) / 2))
-    with np.errstate(divide="ignore"):  # a perfect correlation has z = infinity, and itself as both ends
+    # a perfect correlation has z = infinity, and itself as both ends
+    with np.errstate(divide="ignore"):
         low, high = np.tanh(np.arctanh(value) + np.array([-reach, reach]))
     return Correlation(value, float(low), float(high))
 
 
 def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The two-sided p of Williams' test that `first` and `second` correlate equally (Pearson) with `gold`, on the same pairs.
+    """The two-sided p of Williams' test that `first` and `second` correlate equally (Pearson) with
+    `gold`, on the same pairs.
 
-    t with n - 3 degrees of freedom: Williams 1959; T2 of Steiger 1980, Psychological Bulletin 87. UserError as for `pearson`.
+    t with n - 3 degrees of freedom: Williams 1959; T2 of Steiger 1980, Psychological Bulletin 87.
+    UserError as for `pearson`.
     """
     gold, first, second = map(standardised, sides(gold=gold, first=first, second=second))
-    # with r = correlations: (r1 - r2) / 2, (r1 + r2) / 2, 1 - r12 and 1 + r12, none of which loses digits where sides are nearly equal
+    # with r = correlations: (r1 - r2) / 2, (r1 + r2) / 2, 1 - r12 and 1 + r12, none of which loses
+    # digits where sides are nearly equal
     less, more = first - second, first + second
-    half, middle, apart, together = gold @ less / 2, gold @ more / 2, less @ less / 2, more @ more / 2
+    half, middle, apart, together = (
+        gold @ less / 2,
+        gold @ more / 2,
+        less @ less / 2,
+        more @ more / 2,
+    )
     if apart < ROUNDING:
         return 1.0
-    # numerator and denominator are divided by 1 + r12, which is 0 for opposite sides: then the middle is 0 too
+    # numerator and denominator are divided by 1 + r12, which is 0 for opposite sides: then the
+    # middle is 0 too
     share = middle**2 / together if together else 0.0
     determinant = max(0.0, apart * (1 - 2 * share) - 2 * half**2)
     n = len(gold)
@@ -105,13 +130,23 @@ def sides(**given: np.ndarray) -> list[np.ndarray]:
     """The arrays (N,) in float64; UserError that names the one at fault."""
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in given.items()}
     n = len(next(iter(arrays.values())))
-    assert all(values.shape == (n,) for values in arrays.values()), [values.shape for values in arrays.values()]
+    assert all(values.shape == (n,) for values in arrays.values()), [
+        values.shape for values in arrays.values()
+    ]
     if n < FEWEST:
-        raise UserError(f"{n} sentence pairs; a correlation with its interval takes at least {FEWEST}")
+        raise UserError(
+            f"{n} sentence pairs; a correlation with its interval takes at least {FEWEST}"
+        )
     for name, values in arrays.items():
         if not (finite := np.isfinite(values)).all():
             worst = int(finite.argmin())
-            raise UserError(f"{SIDES[name]}: pair {worst + 1} has {values[worst]}; a correlation takes finite numbers")
+            raise UserError(
+                f"{SIDES[name]}: pair {worst + 1} has {values[worst]}; a correlation takes finite"
+                " numbers"
+            )
         if np.linalg.norm(values - values.mean()) <= FLAT * abs(values.mean()):
-            raise UserError(f"{SIDES[name]} are all {values[0]:g}; a constant correlates with nothing, give pairs that differ")
+            raise UserError(
+                f"{SIDES[name]} are all {values[0]:g}; a constant correlates with nothing, give"
+                " pairs that differ"
+            )
     return list(arrays.values())

@@ -1,14 +1,16 @@
-"""Kaldi's tables without Kaldi: archives and script files, text and binary, read entry by entry and written.
+"""Kaldi's tables without Kaldi: archives and script files, text and binary, read entry by entry and
+written.
 
-A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines `key file`, `key file:offset` or
-`key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c > F`; or by a plain path, which is an archive, or a script file if
-it ends in .scp. Files that end in .gz, .xz or .bz2 are decompressed. The options after `ark,` are accepted; only `t` (write text) means
-anything here: a key that cannot be read is always refused. Paths in script files are relative to the working directory, and may be any
-regular files.
+A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines
+`key file`, `key file:offset` or `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c >
+F`; or by a plain path, which is an archive, or a script file if it ends in .scp. Files that end in
+.gz, .xz or .bz2 are decompressed. The options after `ark,` are accepted; only `t` (write text)
+means anything here: a key that cannot be read is always refused. Paths in script files are relative
+to the working directory, and may be any regular files.
 
-The shell runs commands of specifiers that the user typed (`lmtools.formats.form.specifier`), and those in lines of script files only
-with the option --allow-commands. Every other name is that of a file, whatever it looks like: a plain path, a path in a script
-file, a name that a directory holds.
+The shell runs commands of specifiers that the user typed (`lmtools.formats.form.specifier`), and
+those in lines of script files only with the option --allow-commands. Every other name is that of a
+file, whatever it looks like: a plain path, a path in a script file, a name that a directory holds.
 """
 
 import contextlib
@@ -34,9 +36,11 @@ NUMBERED = np.dtype([("size", "i1"), ("value", "<i4")])  # an int as Kaldi's bas
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a table: its key and the stream that stands at its value, which must be read before the next entry is asked for.
+    """One entry of a table: its key and the stream that stands at its value, which must be read
+    before the next entry is asked for.
 
-    `binary` says whether Kaldi's mark of binary data was there (it is read); `where` is `path:line`, or names key and byte of binary data.
+    `binary` says whether Kaldi's mark of binary data was there (it is read); `where` is
+    `path:line`, or names key and byte of binary data.
     """
 
     key: str
@@ -73,13 +77,18 @@ def listed(script: Stream) -> Iterator[Entry]:
         where = script.place()
         target = script.readline().strip()
         if not target:
-            raise UserError(f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key command |`")
+            raise UserError(
+                f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key"
+                " command |`"
+            )
         with value(target, where) as stream:
             yield entry(key, stream)
 
 
 def value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
-    """The stream of what a line of a script file names: a regular file, from a byte on, or a command if these are allowed."""
+    """The stream of what a line of a script file names: a regular file, from a byte on, or a
+    command if these are allowed.
+    """
     if target.endswith("|"):
         return output(permitted(target[:-1].strip(), where))
     match = OFFSET.fullmatch(target)
@@ -110,13 +119,20 @@ def line(entry: Entry) -> str:
 def textual(entry: Entry) -> None:
     """UserError if the entry is binary."""
     if entry.binary:
-        raise UserError(f"{entry.where}: binary data where text is expected; give a table of the right kind")
+        raise UserError(
+            f"{entry.where}: binary data where text is expected; give a table of the right kind"
+        )
 
 
 def text_block(entry: Entry) -> Iterator[tuple[str, str]]:
-    """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty line that ends it (or the end)."""
+    """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty
+    line that ends it (or the end).
+    """
     if rest := line(entry).strip():
-        raise UserError(f"{entry.where}: {rest[:40]!r} after the key {entry.key!r}; the key of such an entry has a line of its own")
+        raise UserError(
+            f"{entry.where}: {rest[:40]!r} after the key {entry.key!r}; the key of such an entry"
+            " has a line of its own"
+        )
     while entry.stream.peek():
         where = entry.stream.place()
         text = entry.stream.readline()
@@ -126,7 +142,9 @@ def text_block(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def values(path, kind: str) -> Iterator[tuple[str, object, str]]:
-    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list), text or binary."""
+    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list), text
+    or binary.
+    """
     for item in entries(path):
         yield item.key, KINDS[kind](item), item.where
 
@@ -144,7 +162,9 @@ def symbols(path) -> dict[int, str]:
 
 
 def tokens(entry: Entry) -> str:
-    """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary archives."""
+    """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary
+    archives.
+    """
     return " ".join(line(entry).split())
 
 
@@ -168,7 +188,9 @@ def ints(entry: Entry) -> list[int]:
         return sized(entry, count).tolist()
     words = line(entry).split()
     if wrong := [word for word in words if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII)]:
-        raise UserError(f"{entry.where}: {wrong[0][:40]!r} is not an integer; give a table of integers")
+        raise UserError(
+            f"{entry.where}: {wrong[0][:40]!r} is not an integer; give a table of integers"
+        )
     return [int(word) for word in words]
 
 
@@ -176,7 +198,9 @@ def sized(entry: Entry, count: int) -> np.ndarray:
     """The next `count` integers of a binary entry, each behind a byte that says its size."""
     rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
     if (rows["size"] != 4).any():
-        raise UserError(f"{entry.where}: not a binary list of 32-bit integers; give a table of integers")
+        raise UserError(
+            f"{entry.where}: not a binary list of 32-bit integers; give a table of integers"
+        )
     return rows["value"]
 
 
@@ -184,7 +208,9 @@ KINDS: dict[str, Callable[[Entry], object]] = {"tokens": tokens, "float": real, 
 
 
 def packed_float(value: float, text: bool) -> bytes:
-    """The payload of a number; in binary a double, which Kaldi reads where it expects a float too."""
+    """The payload of a number; in binary a double, which Kaldi reads where it expects a float
+    too.
+    """
     return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
 
 
@@ -201,24 +227,38 @@ def packed_ints(numbers: Iterable[int], text: bool) -> bytes:
 class Writer:
     """A table being written, a context manager; `text` says whether payloads have to be text.
 
-    A file appears when the block ends well, else the old one stays; standard output and commands get each entry at once.
+    A file appears when the block ends well, else the old one stays; standard output and commands
+    get each entry at once.
     """
 
     def __init__(self, path):
         spec = specifier(path)
         options, place = (spec.options, spec.place) if spec else ({"t"}, path)
         self.text, self.offset = "t" in options, 0
-        self.place, comma, self.script = place.partition(",") if "scp" in options else (place, "", "")
+        self.place, comma, self.script = (
+            place.partition(",") if "scp" in options else (place, "", "")
+        )
         self.command = self.place[1:].strip() if spec and self.place.startswith("|") else None
-        if (spec.kind if spec else Path(path).suffix) in ("scp", ".scp") or ("scp" in options and not comma):
-            raise UserError(f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them")
-        if self.script and (self.place == "-" or Path(self.place).suffix in OPENERS or self.command is not None):
-            raise UserError(f"{path}: a script file can only point into a plain file; write ark,scp:FILE,{self.script}")
+        if (spec.kind if spec else Path(path).suffix) in ("scp", ".scp") or (
+            "scp" in options and not comma
+        ):
+            raise UserError(
+                f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them"
+            )
+        if self.script and (
+            self.place == "-" or Path(self.place).suffix in OPENERS or self.command is not None
+        ):
+            raise UserError(
+                f"{path}: a script file can only point into a plain file; write"
+                f" ark,scp:FILE,{self.script}"
+            )
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
             self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
-            self.out = stack.enter_context(atomic_text(self.place) if self.command is None else input_of(self.command))
+            self.out = stack.enter_context(
+                atomic_text(self.place) if self.command is None else input_of(self.command)
+            )
             self.stack = stack.pop_all()
         return self
 
@@ -226,7 +266,9 @@ class Writer:
         return self.stack.__exit__(*error)
 
     def write(self, key: str, payload: bytes) -> None:
-        """Write one entry: in binary the payload as it is (with `\\0B` where its kind has it), in text with a line's end."""
+        """Write one entry: in binary the payload as it is (with `\\0B` where its kind has it), in
+        text with a line's end.
+        """
         head = identifier(key, str(self.place)).encode() + b" "
         end = b"\n" if self.text and not payload.endswith(b"\n") else b""
         self.out.buffer.write(head + payload + end)

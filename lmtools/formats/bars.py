@@ -1,8 +1,10 @@
-"""What Moses and Marian N-best lists share: fields between `|||`, features `NAME= 1 2 NAME2= 3`, and lists numbered by their sentences.
+"""What Moses and Marian N-best lists share: fields between `|||`, features `NAME= 1 2 NAME2= 3`,
+and lists numbered by their sentences.
 
-A feature of one value keeps its name, the values of a longer one are named with an index: `LM0= -41.3 TM0= -6.7 -1.2` is LM0, TM0_0 and
-TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. The total is the score `am`, or `total` beside a feature of the name `am`.
-All lines have the same features; sparse ones, which differ from line to line, are refused.
+A feature of one value keeps its name, the values of a longer one are named with an index: `LM0=
+-41.3 TM0= -6.7 -1.2` is LM0, TM0_0 and TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. The total is
+the score `am`, or `total` beside a feature of the name `am`. All lines have the same features;
+sparse ones, which differ from line to line, are refused.
 """
 
 import re
@@ -13,7 +15,15 @@ from itertools import groupby
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import NUMBER, checked, component, components, first_time, identifier, number
+from lmtools.formats.checks import (
+    NUMBER,
+    checked,
+    component,
+    components,
+    first_time,
+    identifier,
+    number,
+)
 from lmtools.formats.units import spelled
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
@@ -23,14 +33,22 @@ INDEXED = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})", re.DOTALL)
 LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
 LONGEST_GAP = 10_000
 OPTIONS = {
-    "bpe": "subword marks in the texts: subword_nmt (`@@ `), sentencepiece (`▁`) or none (the default: the texts are words)",
-    "gaps": "sentence numbers that are left out, as of failed sentences: empty lists (the default), or skip",
+    "bpe": (
+        "subword marks in the texts: subword_nmt (`@@ `), sentencepiece (`▁`) or none (the default:"
+        " the texts are words)"
+    ),
+    "gaps": (
+        "sentence numbers that are left out, as of failed sentences: empty lists (the default), or"
+        " skip"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """The fields of one line: sentence, text, features and total verbatim (empty where there is none), the rest by name."""
+    """The fields of one line: sentence, text, features and total verbatim (empty where there is
+    none), the rest by name.
+    """
 
     utt: str
     text: str
@@ -40,7 +58,9 @@ class Row:
 
 
 def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) -> Iterator[NBest]:
-    """The lists in `path`, one by one; `arrange` makes a Row of a line's fields. UserError with the line of anything malformed."""
+    """The lists in `path`, one by one; `arrange` makes a Row of a line's fields. UserError with the
+    line of anything malformed.
+    """
     pieces.scheme(bpe, "bpe")
     if gaps not in ("empty", "skip"):
         raise UserError(f"gaps={gaps}: no such way; known are empty, skip")
@@ -53,7 +73,10 @@ def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) ->
         first_time(identifier(utt, where), seen, where)
         seen.add(utt)
         if utt in filled:
-            raise UserError(f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with the option gaps=skip")
+            raise UserError(
+                f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
+                " the option gaps=skip"
+            )
         for between in missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
@@ -68,14 +91,19 @@ def undecided(first: str) -> bool:
     return len(fields) == 4 and not fields[2] and bool(NUMBER.fullmatch(fields[3]))
 
 
-def rows(path, arrange: Callable[[list[str], str], Row], bpe: str) -> Iterator[tuple[int, str, Hypothesis]]:
+def rows(
+    path, arrange: Callable[[list[str], str], Row], bpe: str
+) -> Iterator[tuple[int, str, Hypothesis]]:
     """(line number, sentence, hypothesis) of every line that is not empty."""
     for count, line in read_lines(path):
         if line.strip():
             where = f"{path}:{count}"
             fields = [part.strip() for part in line.split(BAR)]
             if len(fields) < 2:
-                raise UserError(f"{where}: no `{BAR}` in the line; expected `sentence {BAR} text {BAR} features {BAR} total`")
+                raise UserError(
+                    f"{where}: no `{BAR}` in the line; expected `sentence {BAR} text {BAR} features"
+                    f" {BAR} total`"
+                )
             row = arrange(fields, where)
             yield count, row.utt, hypothesis(row, bpe, where)
 
@@ -100,34 +128,55 @@ def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     if last is None or not (COUNTED.fullmatch(last) and COUNTED.fullmatch(utt)):
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
-        raise UserError(f"{where}: sentence {utt} follows {last}; number them without such gaps, or read with the option gaps=skip")
+        raise UserError(
+            f"{where}: sentence {utt} follows {last}; number them without such gaps, or read with"
+            " the option gaps=skip"
+        )
     return map(str, range(int(last) + 1, int(utt)))
 
 
 def features(text: str, where: str) -> tuple[dict[str, float], str]:
-    """Scores by name of a features field, and its layout: `TM0=2` for a name, its sign and how many values follow."""
+    """Scores by name of a features field, and its layout: `TM0=2` for a name, its sign and how many
+    values follow.
+    """
     found: list[tuple[str, str, list[float]]] = []
     for token in text.split():
-        name, sign, value = token.rpartition("=") if "=" in token else (token[:-1], ":", "") if token.endswith(":") else ("", "", token)
+        name, sign, value = (
+            token.rpartition("=")
+            if "=" in token
+            else (token[:-1], ":", "")
+            if token.endswith(":")
+            else ("", "", token)
+        )
         if sign:
             found.append((component(name, where), sign, []))
         elif not found:
-            raise UserError(f"{where}: feature value {token!r} has no name before it; expected `NAME= value ...`")
+            raise UserError(
+                f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
+                " ...`"
+            )
         if value:
             found[-1][2].append(number(value, where, f"feature {found[-1][0]!r}"))
     scores: dict[str, float] = {}
     for name, sign, values in found:
         if not values:
-            raise UserError(f"{where}: feature {name!r} has no value; write one after it or drop the name")
+            raise UserError(
+                f"{where}: feature {name!r} has no value; write one after it or drop the name"
+            )
         for key, value in zip(keys(name, sign, len(values)), values, strict=True):
             if key in scores:
-                raise UserError(f"{where}: two feature values would be called {key!r}; rename the feature {name!r}")
+                raise UserError(
+                    f"{where}: two feature values would be called {key!r}; rename the feature"
+                    f" {name!r}"
+                )
             scores[key] = value
     return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in found)
 
 
 def keys(name: str, sign: str, count: int) -> list[str]:
-    """The names of a feature's values; an old-style name without a digit at its end takes the index directly (lm0)."""
+    """The names of a feature's values; an old-style name without a digit at its end takes the index
+    directly (lm0).
+    """
     if count == 1:
         return [name]
     joint = "" if sign == ":" and not name[-1].isdigit() else "_"
@@ -135,31 +184,48 @@ def keys(name: str, sign: str, count: int) -> list[str]:
 
 
 def default_layout(names: Iterable[str]) -> str:
-    """The layout of scores whose source is unknown: names X_0, X_1 .. are the values of one feature X, others have one value each."""
+    """The layout of scores whose source is unknown: names X_0, X_1 .. are the values of one feature
+    X, others have one value each.
+    """
     names = list(names)
     counts: dict[str, int] = {}
     for name in names:
         if match := INDEXED.fullmatch(name):
             counts[match[1]] = counts.get(match[1], 0) + 1
-    whole = {stem: count for stem, count in counts.items()
-             if count > 1 and stem not in names and all(f"{stem}_{index}" in names for index in range(count))}  # fmt: skip
-    stems = [match[1] if (match := INDEXED.fullmatch(name)) and match[1] in whole else name for name in names]
+    whole = {
+        stem: count
+        for stem, count in counts.items()
+        if count > 1
+        and stem not in names
+        and all(f"{stem}_{index}" in names for index in range(count))
+    }
+    stems = [
+        match[1] if (match := INDEXED.fullmatch(name)) and match[1] in whole else name
+        for name in names
+    ]
     return " ".join(f"{stem}={whole.get(stem, 1)}" for stem in dict.fromkeys(stems))
 
 
 def field_of(scores: Mapping[str, float], layout: str | None) -> str:
-    """The features field for all scores but the one of the total: in `layout` where that names exactly these, else in the default one."""
+    """The features field for all scores but the one of the total: in `layout` where that names
+    exactly these, else in the default one.
+    """
     named = {name: value for name, value in scores.items() if name != total_name(scores)}
     groups = grouped(layout or "")
     if sorted(key for _, _, group in groups for key in group) != sorted(named):
         groups = grouped(default_layout(named))
-    return " ".join(f"{name}{sign} {' '.join(spelled(named[key]) for key in group)}" for name, sign, group in groups)
+    return " ".join(
+        f"{name}{sign} {' '.join(spelled(named[key]) for key in group)}"
+        for name, sign, group in groups
+    )
 
 
 def grouped(layout: str) -> list[tuple[str, str, list[str]]]:
     """(name, sign, names of the scores) of every feature in a layout."""
     matches = [LAYOUT.fullmatch(part) for part in layout.split()]
-    return [(match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match]
+    return [
+        (match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match
+    ]
 
 
 def total_name(scores: Mapping[str, float]) -> str:
@@ -168,14 +234,22 @@ def total_name(scores: Mapping[str, float]) -> str:
 
 
 def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> None:
-    """Write lists; `fields` puts a Row's in order. An empty list has no line, which reading fills in between numbered ones."""
+    """Write lists; `fields` puts a Row's in order. An empty list has no line, which reading fills
+    in between numbered ones.
+    """
     with atomic_text(path) as out:
         for nbest in checked(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
-                raise UserError(f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop it")
+                raise UserError(
+                    f"{where}: has no hypothesis, and only numbered sentences may lack them here;"
+                    " drop it"
+                )
             for hyp in nbest.hyps:
-                out.write(f" {BAR} ".join(plain(part, where) for part in fields(row_of(nbest.utt, hyp))) + "\n")
+                out.write(
+                    f" {BAR} ".join(plain(part, where) for part in fields(row_of(nbest.utt, hyp)))
+                    + "\n"
+                )
             if str(path) == "-":
                 out.flush()
 
@@ -185,7 +259,13 @@ def row_of(utt: str, hyp: Hypothesis) -> Row:
     text = " ".join(hyp.text.split())
     total = hyp.scores.get(total_name(hyp.scores))
     pieced = pieces.kept(text, hyp.extra.get("pieces", text))
-    return Row(utt, pieced, field_of(hyp.scores, hyp.extra.get("layout")), "" if total is None else spelled(total), hyp.extra)
+    return Row(
+        utt,
+        pieced,
+        field_of(hyp.scores, hyp.extra.get("layout")),
+        "" if total is None else spelled(total),
+        hyp.extra,
+    )
 
 
 def plain(text: str, where: str) -> str:

@@ -1,4 +1,6 @@
-"""What every reader and writer refuses: ids that cannot be keys, scores that are no numbers, text that UTF-8 cannot hold."""
+"""What every reader and writer refuses: ids that cannot be keys, scores that are no numbers, text
+that UTF-8 cannot hold.
+"""
 
 import math
 import re
@@ -13,30 +15,47 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def identifier(utt: str, where: str) -> str:
-    """`utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark in front); UserError otherwise."""
+    """`utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark in
+    front); UserError otherwise.
+    """
     if not utt or any(c.isspace() for c in utt) or utt.startswith("\ufeff"):
-        raise UserError(f"{where}: utterance id {utt!a} is empty or holds white space or a byte-order mark; rename it")
+        raise UserError(
+            f"{where}: utterance id {utt!a} is empty or holds white space or a byte-order mark;"
+            " rename it"
+        )
     return encodable(utt, where)
 
 
 def file_name(name: str, where: str, what: str = "utterance id") -> str:
-    """`name` if it can be that of a file in a directory of lists; UserError for separators, control characters, hidden and long names."""
-    if re.search(r"[/\x00-\x1f\x7f-\x9f]", name) or name.startswith(".") or len(name.encode()) > 200:
+    """`name` if it can be that of a file in a directory of lists; UserError for separators, control
+    characters, hidden and long names.
+    """
+    if (
+        re.search(r"[/\x00-\x1f\x7f-\x9f]", name)
+        or name.startswith(".")
+        or len(name.encode()) > 200
+    ):
         raise UserError(f"{where}: {what} {name[:80]!a} cannot name a file; rename it")
     return identifier(name, where)
 
 
 def encodable(text: str, where: str) -> str:
-    """`text` if UTF-8 can hold it; UserError for half a surrogate pair, which JSON's escapes let through."""
+    """`text` if UTF-8 can hold it; UserError for half a surrogate pair, which JSON's escapes let
+    through.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{where}: {text!a} holds half a surrogate pair; write the file as UTF-8 again") from None
+        raise UserError(
+            f"{where}: {text!a} holds half a surrogate pair; write the file as UTF-8 again"
+        ) from None
     return text
 
 
 def number(text: str, where: str, what: str) -> float:
-    """The finite decimal number that `text` spells; UserError for anything else, NaN and infinity included."""
+    """The finite decimal number that `text` spells; UserError for anything else, NaN and infinity
+    included.
+    """
     value = float(text) if NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(value):
         raise UserError(f"{where}: {what} is {text!r}; expected a finite number")
@@ -50,7 +69,9 @@ def first_time(utt: str, seen: Collection[str], where: str) -> None:
 
 
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
-    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts; UserError for one that comes back."""
+    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts;
+    UserError for one that comes back.
+    """
     seen: set[str] = set()
     for utt, group in groupby(rows, key=lambda row: row[1]):
         lines = list(group)
@@ -60,17 +81,24 @@ def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
 
 
 def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:
-    """The names of the score components of `nbest`'s hypotheses; UserError where they differ, also from `names` (None: any)."""
+    """The names of the score components of `nbest`'s hypotheses; UserError where they differ, also
+    from `names` (None: any).
+    """
     for rank, hyp in enumerate(nbest.hyps, 1):
         found = frozenset(hyp.scores)
         if names is not None and found != names:
-            raise UserError(f"{where}: hypothesis {rank} has scores {listed(found)}, earlier ones {listed(names)}; give all the same")
+            raise UserError(
+                f"{where}: hypothesis {rank} has scores {listed(found)}, earlier ones"
+                f" {listed(names)}; give all the same"
+            )
         names = found
     return names
 
 
 def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
-    """`nbests` one by one on their way into `path`; UserError for one that a reader would refuse."""
+    """`nbests` one by one on their way into `path`; UserError for one that a reader would
+    refuse.
+    """
     seen: set[str] = set()
     names = None
     for nbest in nbests:
@@ -78,20 +106,27 @@ def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
         first_time(identifier(nbest.utt, where), seen, where)
         seen.add(nbest.utt)
         names = components(nbest, names, where)
-        encodable("".join((nbest.ref or "", *nbest.more_refs, *nbest.extra, *nbest.extra.values())), where)
+        encodable(
+            "".join((nbest.ref or "", *nbest.more_refs, *nbest.extra, *nbest.extra.values())), where
+        )
         for rank, hyp in enumerate(nbest.hyps, 1):
             encodable("".join((hyp.text, *hyp.extra, *hyp.extra.values())), where)
             for name, value in hyp.scores.items():
                 component(name, where)
                 if not math.isfinite(value):
-                    raise UserError(f"{where}: score {name!r} of hypothesis {rank} is {value}; expected a finite number")
+                    raise UserError(
+                        f"{where}: score {name!r} of hypothesis {rank} is {value}; expected a"
+                        " finite number"
+                    )
         yield nbest
 
 
 def component(name: str, where: str) -> str:
     """`name` if it can name a feature of the tuned weights."""
     if not name or "=" in name or any(c.isspace() for c in name):
-        raise UserError(f"{where}: score name {name!r} is empty or holds white space or '='; rename it")
+        raise UserError(
+            f"{where}: score name {name!r} is empty or holds white space or '='; rename it"
+        )
     return encodable(name, where)
 
 
@@ -101,18 +136,27 @@ def listed(names: Collection[str]) -> str:
 
 
 def one_score(hyp: Hypothesis, where: str) -> float | None:
-    """What a format with room for one score holds of `hyp`: the total of rescored lists, else `am`; None if there are no scores.
+    """What a format with room for one score holds of `hyp`: the total of rescored lists, else `am`;
+    None if there are no scores.
 
     UserError if it has other scores and no total.
     """
     if TOTAL not in hyp.scores and hyp.scores.keys() - {"am"}:
         names = listed(hyp.scores)
-        raise UserError(f"{where}: has the scores {names}, and this format holds one; `lmtools rescore` first, or keep the lists as jsonl")
+        raise UserError(
+            f"{where}: has the scores {names}, and this format holds one; `lmtools rescore` first,"
+            " or keep the lists as jsonl"
+        )
     return hyp.scores.get(TOTAL, hyp.scores.get("am"))
 
 
 def no_score(hyp: Hypothesis, where: str) -> None:
-    """UserError if a format without room for scores would lose those of `hyp`; of rescored lists the order says enough."""
+    """UserError if a format without room for scores would lose those of `hyp`; of rescored lists
+    the order says enough.
+    """
     if hyp.scores and TOTAL not in hyp.scores:
         names = listed(hyp.scores)
-        raise UserError(f"{where}: has the scores {names}, and this format holds none; `lmtools rescore` first, or keep the lists as jsonl")
+        raise UserError(
+            f"{where}: has the scores {names}, and this format holds none; `lmtools rescore` first,"
+            " or keep the lists as jsonl"
+        )

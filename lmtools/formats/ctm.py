@@ -1,8 +1,11 @@
-"""sclite's ctm: one word a line, `utt channel start duration word [confidence]`, seconds; one hypothesis an utterance.
+"""sclite's ctm: one word a line, `utt channel start duration word [confidence]`, seconds; one
+hypothesis an utterance.
 
-The columns besides the word are kept as the extra `times`, a line a word. A text without them, or with another number of words, is
-written with made-up times, a tenth of a second a word, which are not read back as times. An utterance without words is the comment
-`;; utt is empty`, which other readers skip. Alternations (`<ALT_BEGIN>`) are refused; other lines that start with `;;` are comments.
+The columns besides the word are kept as the extra `times`, a line a word. A text without them, or
+with another number of words, is written with made-up times, a tenth of a second a word, which are
+not read back as times. An utterance without words is the comment `;; utt is empty`, which other
+readers skip. Alternations (`<ALT_BEGIN>`) are refused; other lines that start with `;;` are
+comments.
 """
 
 import re
@@ -28,7 +31,9 @@ def read(path) -> Iterator[NBest]:
     for utt, lines in by_utterance(rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
-            raise UserError(f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A")
+            raise UserError(
+                f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A"
+            )
         times = [" ".join((*row[:3], *row[4:])) for row in columns]
         extra = {"times": "\n".join(times)} if times != made_up(len(times)) else {}
         yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
@@ -43,7 +48,10 @@ def rows(path) -> Iterator[tuple[str, str, list[str]]]:
         elif line.strip() and not line.startswith(";;"):
             utt, *columns = line.split()
             if len(columns) not in (4, 5) or columns[3].startswith("<ALT"):
-                raise UserError(f"{where}: expected `utt channel start duration word [confidence]`, no alternations; correct the line")
+                raise UserError(
+                    f"{where}: expected `utt channel start duration word [confidence]`, no"
+                    " alternations; correct the line"
+                )
             number(columns[1], where, "start")
             number(columns[2], where, "duration")
             yield where, identifier(utt, where), columns
@@ -60,10 +68,15 @@ def write(nbests: Iterable[NBest], path) -> None:
         for nbest in checked(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             if len(nbest.hyps) > 1:
-                raise UserError(f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the lists with --depth 1")
+                raise UserError(
+                    f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut"
+                    " the lists with --depth 1"
+                )
             if nbest.utt.startswith(";;"):
                 raise UserError(f"{where}: starts a comment in ctm; rename it")
-            out.writelines(f"{line}\n" for hyp in nbest.hyps for line in lines(nbest.utt, hyp, where))
+            out.writelines(
+                f"{line}\n" for hyp in nbest.hyps for line in lines(nbest.utt, hyp, where)
+            )
 
 
 def lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:

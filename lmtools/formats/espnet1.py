@@ -1,8 +1,10 @@
-"""ESPnet1's recognition results, data.json: `{"utts": {"zed1": {"output": [{"rec_text": "▁blue▁finch<eos>", "score": -7.4, ...}, ...]}}}`.
+"""ESPnet1's recognition results, data.json: `{"utts": {"zed1": {"output": [{"rec_text":
+"▁blue▁finch<eos>", "score": -7.4, ...}, ...]}}}`.
 
-One object of `output` is one hypothesis, the best first: `rec_text` (pieces joined, `▁` is a space, `<eos>` the end) gives the text,
-`score` the component `am` (a natural log, all parts of the search already weighted and added), `text` the reference. The whole
-objects are kept as extras, so that the file written again differs in nothing but what was changed: order, texts, scores, references.
+One object of `output` is one hypothesis, the best first: `rec_text` (pieces joined, `▁` is a space,
+`<eos>` the end) gives the text, `score` the component `am` (a natural log, all parts of the search
+already weighted and added), `text` the reference. The whole objects are kept as extras, so that the
+file written again differs in nothing but what was changed: order, texts, scores, references.
 """
 
 import json
@@ -25,9 +27,13 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, results of several speakers among them."""
+    """The lists of a file; UserError for what is not as the format says, results of several
+    speakers among them.
+    """
     names = None
-    for utt, tree in trees.member(trees.expect(trees.load(path), dict, str(path), "the file"), "utts", dict, str(path)).items():
+    for utt, tree in trees.member(
+        trees.expect(trees.load(path), dict, str(path), "the file"), "utts", dict, str(path)
+    ).items():
         where = f"{path}: utterance {utt!a}"
         nbest = utterance(identifier(utt, where), trees.expect(tree, dict, where, "it"), where)
         names = components(nbest, names, where)
@@ -38,19 +44,38 @@ def utterance(utt: str, tree: Mapping, where: str) -> NBest:
     """One list from its object."""
     outputs = trees.member(tree, "output", list, where)
     if any(isinstance(output, list) for output in outputs):
-        raise UserError(f"{where}: 'output' is a list of lists, one a speaker; write a file for each speaker")
-    hyps = [hypothesis(output, rank, f"{where}: hypothesis {rank}") for rank, output in enumerate(outputs, 1)]
-    ref = trees.expect(outputs[0]["text"], str, where, "'text'") if outputs and "text" in outputs[0] else None
-    return NBest(utt, tuple(hyps), ref, {"utt": trees.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {})
+        raise UserError(
+            f"{where}: 'output' is a list of lists, one a speaker; write a file for each speaker"
+        )
+    hyps = [
+        hypothesis(output, rank, f"{where}: hypothesis {rank}")
+        for rank, output in enumerate(outputs, 1)
+    ]
+    ref = (
+        trees.expect(outputs[0]["text"], str, where, "'text'")
+        if outputs and "text" in outputs[0]
+        else None
+    )
+    return NBest(
+        utt,
+        tuple(hyps),
+        ref,
+        {"utt": trees.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {},
+    )
 
 
 def hypothesis(output, rank: int, where: str) -> Hypothesis:
     """One hypothesis from its object of `output`."""
     text = plain(trees.member(trees.expect(output, dict, where, "it"), "rec_text", str, where))
-    scores = {"am": trees.expect(output["score"], float, where, "score")} if "score" in output else {}
+    scores = (
+        {"am": trees.expect(output["score"], float, where, "score")} if "score" in output else {}
+    )
     rest = {name: value for name, value in output.items() if name != "score"}
-    bare = {"name": f"target1[{rank}]", "rec_text": f"{text}<eos>", "text": output.get("text")}  # nothing that is not known already
-    return Hypothesis(text, scores, {} if rest.items() <= bare.items() else {"output": trees.as_text(rest)})
+    # nothing that is not known already
+    bare = {"name": f"target1[{rank}]", "rec_text": f"{text}<eos>", "text": output.get("text")}
+    return Hypothesis(
+        text, scores, {} if rest.items() <= bare.items() else {"output": trees.as_text(rest)}
+    )
 
 
 def plain(text: str) -> str:
@@ -59,7 +84,9 @@ def plain(text: str) -> str:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; `name` numbers the hypotheses, and pieces of texts that have changed are left out."""
+    """Write lists; `name` numbers the hypotheses, and pieces of texts that have changed are left
+    out.
+    """
     trees.write((row(nbest, path) for nbest in checked(nbests, path)), path, '{"utts": {', "}}")
 
 
@@ -82,7 +109,14 @@ def as_output(hyp: Hypothesis, rank: int, ref: str | None, where: str) -> dict:
     tree = kept(hyp.extra, "output")
     words = " ".join(hyp.text.split())
     if not isinstance(tree.get("rec_text"), str) or plain(tree["rec_text"]) != words:
-        tree = {name: value for name, value in tree.items() if not name.startswith("rec_")} | {"rec_text": words + "<eos>"}
+        tree = {name: value for name, value in tree.items() if not name.startswith("rec_")} | {
+            "rec_text": words + "<eos>"
+        }
     name = RANK.sub("", str(tree.get("name", "target1"))) + f"[{rank}]"
     score = one_score(hyp, where)
-    return {**tree, "name": name, **({} if score is None else {"score": score}), **({} if ref is None else {"text": ref})}
+    return {
+        **tree,
+        "name": name,
+        **({} if score is None else {"score": score}),
+        **({} if ref is None else {"text": ref}),
+    }

@@ -1,9 +1,11 @@
-"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score,token,token_int}`, one directory a rank, one file a field.
+"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score,token,token_int}`, one
+directory a rank, one file a field.
 
-`score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and added), a number or `tensor(-7.41)`
-with or without `device=`; it becomes the component `am`. A rank directory may lack utterances; a too-short utterance has the text
-" " and becomes an empty hypothesis. `token` and `token_int`, the recogniser's own units, are kept as extras, and so is the rank where
-ranks are missing before it: lists that keep their order are written with the same gaps.
+`score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and
+added), a number or `tensor(-7.41)` with or without `device=`; it becomes the component `am`. A rank
+directory may lack utterances; a too-short utterance has the text " " and becomes an empty
+hypothesis. `token` and `token_int`, the recogniser's own units, are kept as extras, and so is the
+rank where ranks are missing before it: lists that keep their order are written with the same gaps.
 """
 
 import contextlib
@@ -32,31 +34,45 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> list[NBest]:
-    """The N-best lists in decode directory `path` (or its logdir, or one output.J), utterances in the order of the jobs' best lists."""
+    """The N-best lists in decode directory `path` (or its logdir, or one output.J), utterances in
+    the order of the jobs' best lists.
+    """
     lists: dict[str, dict[int, Hypothesis]] = {}
     scored = None
     for folder, rank in parts(Path(path)):
         if scored not in (None, (folder / "score").exists()):
-            raise UserError(f"{folder}: some rank directories have a file `score` and some do not; decode again or remove them all")
+            raise UserError(
+                f"{folder}: some rank directories have a file `score` and some do not; decode again"
+                " or remove them all"
+            )
         scored = (folder / "score").exists()
         for utt, hyp in hypotheses(folder, scored):
             if rank in lists.setdefault(utt, {}):
-                raise UserError(f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them")
+                raise UserError(
+                    f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them"
+                )
             lists[utt][rank] = hyp
     if scored is None:
-        raise UserError(f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2 decode directory")
+        raise UserError(
+            f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
+            " decode directory"
+        )
     return [NBest(utt, tuple(ranked(ranks))) for utt, ranks in lists.items()]
 
 
 def ranked(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses in the order of their ranks, which become extras where they are not the places in the list."""
+    """Hypotheses in the order of their ranks, which become extras where they are not the places in
+    the list.
+    """
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
 
 
 def parts(path: Path) -> Iterator[tuple[Path, int]]:
-    """Pairs (rank directory, rank): those in `path` itself, or else those of all its jobs, job by job in numeric order."""
+    """Pairs (rank directory, rank): those in `path` itself, or else those of all its jobs, job by
+    job in numeric order.
+    """
     if ranks := numbered(path, RANK):
         yield from ranks
         return
@@ -65,9 +81,15 @@ def parts(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def numbered(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
-    """The subdirectories of `path` whose whole name matches, with their numbers, in numeric order."""
+    """The subdirectories of `path` whose whole name matches, with their numbers, in numeric
+    order.
+    """
     try:
-        inside = [(child, match) for child in path.iterdir() if (match := name.fullmatch(child.name)) and child.is_dir()]
+        inside = [
+            (child, match)
+            for child in path.iterdir()
+            if (match := name.fullmatch(child.name)) and child.is_dir()
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -80,9 +102,15 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
     texts = kaldi_text.read(folder / "text")
     scores = {}
     if scored:
-        scores = {utt: score(text, f"{folder}/score:{line}") for line, utt, text in kaldi_text.rows(folder / "score", text=False)}
+        scores = {
+            utt: score(text, f"{folder}/score:{line}")
+            for line, utt, text in kaldi_text.rows(folder / "score", text=False)
+        }
         for utt in texts.keys() ^ scores.keys():
-            raise UserError(f"{folder}: utterance {utt!r} is only in one of `text` and `score`; decode it again or drop it from both")
+            raise UserError(
+                f"{folder}: utterance {utt!r} is only in one of `text` and `score`; decode it again"
+                " or drop it from both"
+            )
     units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}
     for utt, text in texts.items():
         extra = {name: column[utt] for name, column in units.items() if utt in column}
@@ -96,9 +124,11 @@ def score(text: str, where: str) -> float:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write a decode directory with one rank directory a rank; the whole appears at once, in place of an earlier one.
+    """Write a decode directory with one rank directory a rank; the whole appears at once, in place
+    of an earlier one.
 
-    UserError if the lists have other scores than `am` and no total, or if `path` holds anything but rank directories.
+    UserError if the lists have other scores than `am` and no total, or if `path` holds anything but
+    rank directories.
     """
     nbests = list(checked(nbests, path))
     with replaced(Path(path)) as temporary:
@@ -111,18 +141,28 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def places(nbest: NBest) -> list[int]:
-    """The rank of each hypothesis: the one that was read if these are in order still, else the place in the list."""
+    """The rank of each hypothesis: the one that was read if these are in order still, else the
+    place in the list.
+    """
     found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
     ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
-    return list(range(1, len(ranks) + 1)) if 0 in ranks or any(a >= b for a, b in pairwise(ranks)) else ranks
+    return (
+        list(range(1, len(ranks) + 1))
+        if 0 in ranks or any(a >= b for a, b in pairwise(ranks))
+        else ranks
+    )
 
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
-    """The files of one rank directory from the hypotheses of its utterances; `path` is what messages name."""
+    """The files of one rank directory from the hypotheses of its utterances; `path` is what
+    messages name.
+    """
     scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
     kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
     if any(value is not None for value in scores.values()):
-        kaldi_text.write({utt: f"tensor({float(value)!r})" for utt, value in scores.items()}, folder / "score")
+        kaldi_text.write(
+            {utt: f"tensor({float(value)!r})" for utt, value in scores.items()}, folder / "score"
+        )
     for name in UNITS:
         if column := {utt: hyp.extra[name] for utt, hyp in hyps.items() if name in hyp.extra}:
             kaldi_text.write(column, folder / name)
@@ -131,7 +171,9 @@ def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """A temporary directory beside `path` that takes its place when the block ends well."""
-    if path.exists() and (not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())):
+    if path.exists() and (
+        not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())
+    ):
         raise UserError(f"{path}: holds other files than rank directories; choose another name")
     with new_directory(path) as new:
         yield new

@@ -1,10 +1,13 @@
-"""Logs of fairseq-generate and fairseq-interactive: lines `S-3 TAB source`, `T-3 TAB reference`, `H-3 TAB score TAB hypothesis`,
-`D-3 TAB score TAB detokenised`, `P-3 TAB token scores`, ids in any order, other lines between them. Several H of an id are its N-best list.
+"""Logs of fairseq-generate and fairseq-interactive: lines `S-3 TAB source`, `T-3 TAB reference`,
+`H-3 TAB score TAB hypothesis`, `D-3 TAB score TAB detokenised`, `P-3 TAB token scores`, ids in any
+order, other lines between them. Several H of an id are its N-best list.
 
-Scores have base 2, and H is divided by length ** lenpen, the end of sentence counted, unless the search was --unnormalized. What is read
-as `am` is the natural-log probability of the whole sentence: H times its length, or where that contradicts the sum of the P line (which
-has four decimals, but depends on no option of the search) that sum. Without a P line the length is that of H, which is too short if
-fairseq has removed subword marks in it. The text is D, or else H, with subword marks joined; T is `ref`, joined likewise.
+Scores have base 2, and H is divided by length ** lenpen, the end of sentence counted, unless the
+search was --unnormalized. What is read as `am` is the natural-log probability of the whole
+sentence: H times its length, or where that contradicts the sum of the P line (which has four
+decimals, but depends on no option of the search) that sum. Without a P line the length is that of
+H, which is too short if fairseq has removed subword marks in it. The text is D, or else H, with
+subword marks joined; T is `ref`, joined likewise.
 """
 
 import re
@@ -22,9 +25,14 @@ LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
 TABLESS = re.compile(r"[STHDP]-[0-9]+(?!\S)")
 ROUNDED = 0.5e-4  # what a token's score on a P line may be off
 OPTIONS = {
-    "lenpen": "the search's --lenpen, the power of the length that scores were divided by (default 1)",
+    "lenpen": (
+        "the search's --lenpen, the power of the length that scores were divided by (default 1)"
+    ),
     "normalised": "yes (the default), or no if the search was --unnormalized",
-    "bpe": "subword marks to join: subword_nmt (`@@ `), sentencepiece (`▁`) or none (default: those that the H lines show)",
+    "bpe": (
+        "subword marks to join: subword_nmt (`@@ `), sentencepiece (`▁`) or none (default: those"
+        " that the H lines show)"
+    ),
 }
 Lines = dict[str, list[tuple[int, str]]]  # the (line number, content) of one id, by kind
 
@@ -58,7 +66,10 @@ def sentences(path) -> dict[str, Lines]:
             utt = identifier(match[2], f"{path}:{line}")
             found.setdefault(utt, {}).setdefault(match[1], []).append((line, match[3]))
         elif TABLESS.match(text):
-            raise UserError(f"{path}:{line}: no tab after {text[:20].split()[0]!a}; copy the log without changing its tabs")
+            raise UserError(
+                f"{path}:{line}: no tab after {text[:20].split()[0]!a}; copy the log without"
+                " changing its tabs"
+            )
     return found
 
 
@@ -67,15 +78,25 @@ def nbest_of(utt: str, lines: Lines, power: float, marks: str, path) -> NBest:
     heads = lines.get("H", [])
     for kind in "ST":
         if len(lines.get(kind, ())) > 1:
-            raise UserError(f"{path}:{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself")
+            raise UserError(
+                f"{path}:{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself"
+            )
     for kind in "DPAI":
         if kind in lines and len(lines[kind]) != len(heads):
             count = f"{len(lines[kind])} lines {kind}-{utt} for {len(heads)} of H-{utt}"
-            raise UserError(f"{path}:{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a kind")
+            raise UserError(
+                f"{path}:{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a"
+                " kind"
+            )
     hyps = tuple(hypothesis(rank, lines, power, marks, path) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
     ref = None if target is None else pieces.joined(target, marks)
-    return NBest(utt, hyps, ref, {**({"S": source} if source else {}), **({} if ref == target else {"T": target})})
+    return NBest(
+        utt,
+        hyps,
+        ref,
+        {**({"S": source} if source else {}), **({} if ref == target else {"T": target})},
+    )
 
 
 def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypothesis:
@@ -88,7 +109,11 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypot
         shown = scored(lines["D"][rank][1], f"{path}:{lines['D'][rank][0]}")[1]
     words = pieces.joined(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
-    extra |= {kind: given for kind, given in (("H", text), ("D", shown)) if kind in lines and given != words}
+    extra |= {
+        kind: given
+        for kind, given in (("H", text), ("D", shown))
+        if kind in lines and given != words
+    }
     parts = tokens(lines["P"][rank][1], f"{path}:{lines['P'][rank][0]}") if "P" in lines else []
     am = scaled(value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score")
     if parts and abs(am / BASE2 - sum(parts)) > ROUNDED * len(parts) + 1e-6 * abs(sum(parts)):
@@ -111,14 +136,21 @@ def tokens(content: str, where: str) -> list[float]:
 
 
 def unit(length: int, power: float, where: str) -> float:
-    """What an H score is multiplied by: from base 2 to natural logs, from a mean to a sum over `length` tokens."""
+    """What an H score is multiplied by: from base 2 to natural logs, from a mean to a sum over
+    `length` tokens.
+    """
     if abs(power) > 20:
-        raise UserError(f"{where}: no search divides by the length to the power of {power}; give the search's --lenpen")
+        raise UserError(
+            f"{where}: no search divides by the length to the power of {power}; give the search's"
+            " --lenpen"
+        )
     return length**power * BASE2
 
 
 def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "yes") -> None:
-    """Write S, T, H, D and P lines; UserError for scores other than `am` unless there is a total, with which P lines are left out."""
+    """Write S, T, H, D and P lines; UserError for scores other than `am` unless there is a total,
+    with which P lines are left out.
+    """
     power = exponent(lenpen, normalised)
     with atomic_text(path) as out:
         for nbest in checked(nbests, path):
@@ -137,16 +169,23 @@ def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]
     if nbest.ref is not None:
         yield "T", flat(pieces.kept(nbest.ref, nbest.extra.get("T", nbest.ref)))
     given = [kind for kind in "PAI" if all(hyp.extra.get(kind) for hyp in nbest.hyps)]
-    kinds = [kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)]
+    kinds = [
+        kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)
+    ]
     for hyp in nbest.hyps:
         yield from lines_of(hyp, kinds, power, where)
 
 
-def lines_of(hyp: Hypothesis, kinds: Sequence[str], power: float, where: str) -> Iterator[tuple[str, str]]:
+def lines_of(
+    hyp: Hypothesis, kinds: Sequence[str], power: float, where: str
+) -> Iterator[tuple[str, str]]:
     """(kind, content) of a hypothesis's lines: H, D and `kinds`."""
     total = one_score(hyp, where)
     if total is None:
-        raise UserError(f"{where}: a hypothesis has no score, without which fairseq writes none; keep these lists as jsonl")
+        raise UserError(
+            f"{where}: a hypothesis has no score, without which fairseq writes none; keep these"
+            " lists as jsonl"
+        )
     head = hyp.extra.get("H", hyp.text)
     length = len(hyp.extra["P"].split()) if "P" in kinds else len(head.split()) + 1
     score = written(total, unit(length, power, where), where)

@@ -1,4 +1,6 @@
-"""What a format is: how it is described, recognised, read and written, and the `NAME:option=value` by which users name one."""
+"""What a format is: how it is described, recognised, read and written, and the `NAME:option=value`
+by which users name one.
+"""
 
 import inspect
 import os
@@ -27,7 +29,9 @@ INSIDE = {  # files of directories that are no lists, and what these are
 
 @dataclass(frozen=True)
 class Specifier:
-    """One of Kaldi's rspecifiers or wspecifiers taken apart: ark or scp, options, and the file, `-`, `command |` or `| command`."""
+    """One of Kaldi's rspecifiers or wspecifiers taken apart: ark or scp, options, and the file,
+    `-`, `command |` or `| command`.
+    """
 
     kind: str
     options: frozenset[str]
@@ -37,19 +41,28 @@ class Specifier:
 def specifier(path) -> Specifier | None:
     """What `path` says if the user typed it and it is a specifier, else None.
 
-    What the user types is a str. A Path is a name that was found: a file, whatever it looks like. So is a str that names what is there,
-    as the shell's `*` gives it. Nothing else than this function makes a Specifier, and nothing but a Specifier runs a command.
+    What the user types is a str. A Path is a name that was found: a file, whatever it looks like.
+    So is a str that names what is there, as the shell's `*` gives it. Nothing else than this
+    function makes a Specifier, and nothing but a Specifier runs a command.
     """
     match = SPECIFIER.match(path) if isinstance(path, str) else None
     if not match or os.path.lexists(path):
         return None
-    return Specifier(match[1], frozenset((match[2] or "").split(",")) - {""}, path[match.end() :].strip() or "-")
+    return Specifier(
+        match[1], frozenset((match[2] or "").split(",")) - {""}, path[match.end() :].strip() or "-"
+    )
 
 
 def children(path) -> list[Path]:
-    """What a directory holds, by name; pipes, sockets and devices, which no list is kept in and whose reading may never end, left out."""
+    """What a directory holds, by name; pipes, sockets and devices, which no list is kept in and
+    whose reading may never end, left out.
+    """
     try:
-        return sorted(child for child in Path(path).iterdir() if child.is_file() or child.is_dir() or not child.exists())
+        return sorted(
+            child
+            for child in Path(path).iterdir()
+            if child.is_file() or child.is_dir() or not child.exists()
+        )
     except OSError as error:
         raise cannot("read", path, error) from None
 
@@ -58,10 +71,11 @@ def children(path) -> list[Path]:
 class Format:
     """One format of N-best lists or of lattices.
 
-    `recognises(path, first line)` gets '' as the first line of a directory. `read(path, **options)` gives utterances, lazily where the
-    format permits it; `write(utterances, path, **options)` takes them one by one. `options` explains what either takes by name.
-    `lists` is False where a file holds one text an utterance, which may be a hypothesis or a reference. `tables`: whether a specifier
-    means this format where none is named.
+    `recognises(path, first line)` gets '' as the first line of a directory. `read(path, **options)`
+    gives utterances, lazily where the format permits it; `write(utterances, path, **options)` takes
+    them one by one. `options` explains what either takes by name. `lists` is False where a file
+    holds one text an utterance, which may be a hypothesis or a reference. `tables`: whether a
+    specifier means this format where none is named.
     """
 
     about: str
@@ -74,12 +88,18 @@ class Format:
 
 
 def of(module: ModuleType, about: str) -> Format:
-    """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write` take by name."""
-    return Format(about, module.recognises, module.read, module.write, getattr(module, "OPTIONS", EMPTY))
+    """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write`
+    take by name.
+    """
+    return Format(
+        about, module.recognises, module.read, module.write, getattr(module, "OPTIONS", EMPTY)
+    )
 
 
 def named(spec: str, formats: Mapping[str, Format]) -> Format:
-    """The format that `NAME` or `NAME:option=value,option=value` means, its options bound; UserError for unknown names."""
+    """The format that `NAME` or `NAME:option=value,option=value` means, its options bound;
+    UserError for unknown names.
+    """
     name, _, rest = spec.partition(":")
     if name not in formats:
         raise UserError(f"{spec}: no format is called {name!r}; known are {', '.join(formats)}")
@@ -88,7 +108,10 @@ def named(spec: str, formats: Mapping[str, Format]) -> Format:
     for option, value in options.items():
         if option not in form.options or not value:
             known = ", ".join(f"{key}=..." for key in form.options) or "none"
-            raise UserError(f"{spec}: format {name!r} takes no option {option!r} of this value; its options are: {known}")
+            raise UserError(
+                f"{spec}: format {name!r} takes no option {option!r} of this value; its options"
+                f" are: {known}"
+            )
     return replace(form, read=bound(form.read, options), write=bound(form.write, options))
 
 
@@ -99,9 +122,11 @@ def bound(function: Callable, options: Mapping[str, str]) -> Callable:
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
-    """The name of the format of the file or directory `path`, or `default` if none recognises it; UserError if that is None too.
+    """The name of the format of the file or directory `path`, or `default` if none recognises it;
+    UserError if that is None too.
 
-    UserError, which says what it is, for what can hold neither lists nor lattices: language models, wrongly named archives.
+    UserError, which says what it is, for what can hold neither lists nor lattices: language models,
+    wrongly named archives.
     """
     remedy = f"name its format: {', '.join(formats)}"
     if path == "-":
@@ -114,7 +139,10 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
         first = "" if Path(path).is_dir() or is_pipe(path) else first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
     if not names and not specifier(path) and (other := unlike_lists(path, default is None)):
-        raise UserError(f"{path}: is {other}; give a file or directory in one of the formats {', '.join(formats)}")
+        raise UserError(
+            f"{path}: is {other}; give a file or directory in one of the formats"
+            f" {', '.join(formats)}"
+        )
     if len(names) > 1 or not (names or default):
         raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
     return names[0] if names else default
@@ -126,10 +154,15 @@ def is_pipe(path) -> bool:
 
 
 def unlike_lists(path, empty: bool) -> str | None:
-    """What `path` is, if it is certainly no format's; `empty`: whether nothing at all is that, too."""
+    """What `path` is, if it is certainly no format's; `empty`: whether nothing at all is that,
+    too.
+    """
     if Path(path).is_dir():
         names = {child.name for child in children(path)}
-        return next((what for name, what in INSIDE.items() if name in names), None if names or not empty else "an empty directory")
+        return next(
+            (what for name, what in INSIDE.items() if name in names),
+            None if names or not empty else "an empty directory",
+        )
     if is_pipe(path):
         return None
     head = beginning(path)
@@ -138,12 +171,16 @@ def unlike_lists(path, empty: bool) -> str | None:
 
 
 def beginning(path, size: int = HEAD) -> bytes:
-    """The first `size` bytes of a file, decompressed; UserError for a damaged archive and one whose name does not say what it is."""
+    """The first `size` bytes of a file, decompressed; UserError for a damaged archive and one whose
+    name does not say what it is.
+    """
     try:
         with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
             head = stream.read(size)
     except DAMAGED as error:
-        raise not_as_named(path) or UserError(f"{path}:1: damaged archive ({error}); fetch or write it again") from None
+        raise not_as_named(path) or UserError(
+            f"{path}:1: damaged archive ({error}); fetch or write it again"
+        ) from None
     except OSError as error:
         raise not_as_named(path) or cannot("read", path, error) from None
     if Path(path).suffix not in OPENERS and (error := not_as_named(path)):
@@ -161,10 +198,14 @@ def about(formats: Mapping[str, Format]) -> str:
     lines = []
     for name, form in formats.items():
         lines.append(wrapped(f"  {name}: ", form.about))
-        lines += [wrapped(f"      :{option}=... ", meaning) for option, meaning in form.options.items()]
+        lines += [
+            wrapped(f"      :{option}=... ", meaning) for option, meaning in form.options.items()
+        ]
     return "\n".join(lines).replace("%", "%%")
 
 
 def wrapped(begin: str, text: str) -> str:
     """Lines of at most 100 characters, those after the first indented."""
-    return textwrap.fill(text, 100, initial_indent=begin, subsequent_indent=" " * (begin.index(begin.strip()) + 4))
+    return textwrap.fill(
+        text, 100, initial_indent=begin, subsequent_indent=" " * (begin.index(begin.strip()) + 4)
+    )

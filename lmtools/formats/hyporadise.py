@@ -1,9 +1,11 @@
-"""HyPoradise's lists: `[{"id": "a1", "input": [hypotheses, best first], "output": reference, "am_score": [one a hypothesis]}, ...]`.
+"""HyPoradise's lists: `[{"id": "a1", "input": [hypotheses, best first], "output": reference,
+"am_score": [one a hypothesis]}, ...]`.
 
-`am_score`, or else `score`, becomes the component `am`: in the published sets it is a logarithm, higher is better, and averaged over
-tokens, so that it can be compared within a list but grows no longer with the sentence. Sets without it are lists without scores.
-`id` may be missing: the number of the list from 1 takes its place. Whatever else an object holds is kept as extra, a list as
-long as `input` item by item.
+`am_score`, or else `score`, becomes the component `am`: in the published sets it is a logarithm,
+higher is better, and averaged over tokens, so that it can be compared within a list but grows no
+longer with the sentence. Sets without it are lists without scores. `id` may be missing: the number
+of the list from 1 takes its place. Whatever else an object holds is kept as extra, a list as long
+as `input` item by item.
 """
 
 import json
@@ -16,7 +18,12 @@ from lmtools.formats import trees
 from lmtools.formats.checks import checked, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
-OPTIONS = {"score": "the list of first-pass scores (am_score, else score); -NAME if they are costs, none to ignore them"}
+OPTIONS = {
+    "score": (
+        "the list of first-pass scores (am_score, else score); -NAME if they are costs, none to"
+        " ignore them"
+    )
+}
 OWN = ("id", "input", "output")
 
 
@@ -27,7 +34,9 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, score: str | None = None) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, and if only some lists have scores."""
+    """The lists of a file; UserError for what is not as the format says, and if only some lists
+    have scores.
+    """
     seen: set[str] = set()
     names = None
     for number, tree in enumerate(trees.expect(trees.load(path), list, str(path), "the file"), 1):
@@ -42,15 +51,27 @@ def read(path, score: str | None = None) -> Iterator[NBest]:
 def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBest:
     """One list from its object."""
     own = tree.get("id", number)
-    utt = identifier(str(own) if isinstance(own, int) else trees.expect(own, str, where, "'id'"), where)
-    texts = [trees.expect(text, str, where, "a hypothesis") for text in trees.member(tree, "input", list, where)]
-    column = (score or next((name for name in ("am_score", "score") if name in tree), "none")).removeprefix("-")
+    utt = identifier(
+        str(own) if isinstance(own, int) else trees.expect(own, str, where, "'id'"), where
+    )
+    texts = [
+        trees.expect(text, str, where, "a hypothesis")
+        for text in trees.member(tree, "input", list, where)
+    ]
+    column = (
+        score or next((name for name in ("am_score", "score") if name in tree), "none")
+    ).removeprefix("-")
     scores = numbers(tree, column, len(texts), where) if column != "none" else [{}] * len(texts)
     if score and score.startswith("-"):
         scores = [{"am": -row["am"]} for row in scores]
     rest = {name: value for name, value in tree.items() if name not in (*OWN, column)}
-    aligned = {name: value for name, value in rest.items() if texts and isinstance(value, list) and len(value) == len(texts)}
-    hyps = [Hypothesis(text, row, trees.extras({name: value[rank] for name, value in aligned.items()}, (), where))
+    aligned = {
+        name: value
+        for name, value in rest.items()
+        if texts and isinstance(value, list) and len(value) == len(texts)
+    }
+    hyps = [Hypothesis(text, row, trees.extras({name: value[rank] for name,
+    value in aligned.items()}, (), where))
             for rank, (text, row) in enumerate(zip(texts, scores, strict=True))]  # fmt: skip
     ref = trees.member(tree, "output", str, where) if tree.get("output") is not None else None
     return NBest(utt, tuple(hyps), ref, trees.extras(rest, aligned, where))
@@ -60,13 +81,26 @@ def numbers(tree: Mapping, column: str, length: int, where: str) -> list[dict[st
     """The score of each hypothesis."""
     values = trees.member(tree, column, list, where)
     if len(values) != length:
-        raise UserError(f"{where}: {len(values)} scores in {column!r} for {length} hypotheses; give one a hypothesis")
+        raise UserError(
+            f"{where}: {len(values)} scores in {column!r} for {length} hypotheses; give one a"
+            " hypothesis"
+        )
     return [{"am": trees.expect(value, float, where, column)} for value in values]
 
 
 def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
-    """Write lists; the scores are called `score`. UserError for lists with several scores that were not rescored."""
-    trees.write((json.dumps(as_tree(nbest, score, path), ensure_ascii=False) for nbest in checked(nbests, path)), path, "[", "]")
+    """Write lists; the scores are called `score`. UserError for lists with several scores that were
+    not rescored.
+    """
+    trees.write(
+        (
+            json.dumps(as_tree(nbest, score, path), ensure_ascii=False)
+            for nbest in checked(nbests, path)
+        ),
+        path,
+        "[",
+        "]",
+    )
 
 
 def as_tree(nbest: NBest, score: str, path) -> dict:
@@ -77,9 +111,16 @@ def as_tree(nbest: NBest, score: str, path) -> dict:
     sign = -1 if score.startswith("-") else 1
     return {
         **{name: trees.value_of(text) for name, text in nbest.extra.items()},
-        **{name: [trees.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps] for name in names},
+        **{
+            name: [trees.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps]
+            for name in names
+        },
         "id": nbest.utt,
         "input": [hyp.text for hyp in nbest.hyps],
         **({} if nbest.ref is None else {"output": nbest.ref}),
-        **({score.removeprefix("-"): [sign * value for value in values]} if None not in values and values and score != "none" else {}),
+        **(
+            {score.removeprefix("-"): [sign * value for value in values]}
+            if None not in values and values and score != "none"
+            else {}
+        ),
     }

@@ -1,8 +1,10 @@
-"""icefall's recogs files: `ID:<TAB>ref=['BLUE', 'FINCH']` and `ID:<TAB>hyp=['BLUE', 'FINS']`, words as Python lists (or bare text).
+"""icefall's recogs files: `ID:<TAB>ref=['BLUE', 'FINCH']` and `ID:<TAB>hyp=['BLUE', 'FINS']`, words
+as Python lists (or bare text).
 
-Several `hyp` lines of one ID are its list, best first; `ref` may stand once or be repeated before each, the same every time. The ID is
-kept as it is, with the number that lhotse's cuts end in (`zed1-0`). Lines `timestamp_...=` are kept as extras: of the hypothesis before
-them, `timestamp_ref` of the utterance. The files hold no scores.
+Several `hyp` lines of one ID are its list, best first; `ref` may stand once or be repeated before
+each, the same every time. The ID is kept as it is, with the number that lhotse's cuts end in
+(`zed1-0`). Lines `timestamp_...=` are kept as extras: of the hypothesis before them,
+`timestamp_ref` of the utterance. The files hold no scores.
 """
 
 import ast
@@ -26,7 +28,9 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file, each as soon as the next one starts; UserError with the line of anything else."""
+    """The lists of a file, each as soon as the next one starts; UserError with the line of anything
+    else.
+    """
     for utt, lines in by_utterance(rows(path)):
         yield gathered(utt, lines)
 
@@ -38,7 +42,10 @@ def rows(path) -> Iterator[tuple[str, str, str, str]]:
             where = f"{path}:{number}"
             match = LINE.fullmatch(line)
             if not match:
-                raise UserError(f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct the line")
+                raise UserError(
+                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct the"
+                    " line"
+                )
             yield where, identifier(match[1], where), match[2], match[3]
 
 
@@ -68,16 +75,23 @@ def words(value: str, where: str) -> str:
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         found = None
     if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-        raise UserError(f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker a file)")
+        raise UserError(
+            f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
+            " a file)"
+        )
     return encodable(" ".join(" ".join(found).split()), where)
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists, each at once on standard output; UserError for scores, unless they were rescored and their order says enough."""
+    """Write lists, each at once on standard output; UserError for scores, unless they were rescored
+    and their order says enough.
+    """
     with atomic_text(path) as out:
         for nbest in checked(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
-            lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(nbest.extra)
+            lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(
+                nbest.extra
+            )
             for hyp in nbest.hyps:
                 no_score(hyp, where)
                 lines += [f"hyp={hyp.text.split()}", *stamps(hyp.extra)]
@@ -88,4 +102,8 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 def stamps(extra) -> list[str]:
     """The lines of the time stamps among extras."""
-    return [f"{name}={value}" for name, value in extra.items() if STAMP.fullmatch(name) and "\n" not in value]
+    return [
+        f"{name}={value}"
+        for name, value in extra.items()
+        if STAMP.fullmatch(name) and "\n" not in value
+    ]

@@ -1,10 +1,11 @@
 """nbest.jsonl, which every other format converts to and from.
 
-One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12.3}}]}`, hypotheses
-best first. `ref` may be absent or null (unknown; an empty reference is ""), and so may `scores`; a list of texts is of several
-references. Scores are natural logarithms, higher is better, and every hypothesis of a file has the same components. Utterance and
-hypotheses may have an `extra`, an object of texts: what another format held besides, kept so that it can be written back. Lines of
-white space only are skipped.
+One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores":
+{"am": -12.3}}]}`, hypotheses best first. `ref` may be absent or null (unknown; an empty reference
+is ""), and so may `scores`; a list of texts is of several references. Scores are natural
+logarithms, higher is better, and every hypothesis of a file has the same components. Utterance and
+hypotheses may have an `extra`, an object of texts: what another format held besides, kept so that
+it can be written back. Lines of white space only are skipped.
 """
 
 import json
@@ -17,19 +18,28 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import checked, component, components, encodable, first_time, identifier
 from lmtools.types import EMPTY, Hypothesis, NBest
 
-UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"), "hyps": (list, "a list of hypotheses"),
+UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
+"hyps": (list, "a list of hypotheses"),
              "extra": (dict, "an object of texts")}  # fmt: skip
-HYPOTHESIS = {"text": (str, "a text"), "scores": (dict, "an object of numbers"), "extra": (dict, "an object of texts")}
+HYPOTHESIS = {
+    "text": (str, "a text"),
+    "scores": (dict, "an object of numbers"),
+    "extra": (dict, "an object of texts"),
+}
 OPTIONAL = {"ref", "scores", "extra"}
 
 
 def recognises(path: Path, first: str) -> bool:
     """Whether the name, or else the first line, is that of an nbest.jsonl."""
-    return ".jsonl" in path.suffixes or (first.startswith("{") and '"utt"' in first and '"hyps"' in first)
+    return ".jsonl" in path.suffixes or (
+        first.startswith("{") and '"utt"' in first and '"hyps"' in first
+    )
 
 
 def read(path) -> Iterator[NBest]:
-    """The N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of anything that is not as the format says."""
+    """The N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of anything
+    that is not as the format says.
+    """
     seen: set[str] = set()
     names = None
     for number, line in read_lines(path):
@@ -43,7 +53,9 @@ def read(path) -> Iterator[NBest]:
 
 
 def parse(line: str, where: str):
-    """The JSON value in `line`; repeated keys are refused, which Python's reader would let through."""
+    """The JSON value in `line`; repeated keys are refused, which Python's reader would let
+    through.
+    """
     try:
         return json.loads(line, object_pairs_hook=unique)
     except RecursionError:
@@ -65,17 +77,25 @@ def utterance(tree, where: str) -> NBest:
     fields(tree, UTTERANCE, where, "the line")
     refs = tree.get("ref")
     if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
-        raise UserError(f"{where}: 'ref' is {clipped(refs)}; expected a text, or a list of texts where there are several")
+        raise UserError(
+            f"{where}: 'ref' is {clipped(refs)}; expected a text, or a list of texts where there"
+            " are several"
+        )
     ref, *more = refs if isinstance(refs, list) else [refs]
     encodable("".join((ref or "", *more)), where)
-    hyps = tuple(hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1))
+    hyps = tuple(
+        hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1)
+    )
     return NBest(identifier(tree["utt"], where), hyps, ref, extras(tree, where), tuple(more))
 
 
 def hypothesis(tree, where: str) -> Hypothesis:
     """One hypothesis from its parsed object."""
     fields(tree, HYPOTHESIS, where, "it")
-    scores = {component(name, where): score(value, where, name) for name, value in tree.get("scores", EMPTY).items()}
+    scores = {
+        component(name, where): score(value, where, name)
+        for name, value in tree.get("scores", EMPTY).items()
+    }
     return Hypothesis(encodable(tree["text"], where), scores, extras(tree, where))
 
 
@@ -91,12 +111,17 @@ def extras(tree, where: str) -> Mapping[str, str]:
 def fields(tree, known: dict, where: str, what: str) -> None:
     """UserError unless `tree` is an object with the `known` keys and types."""
     if not isinstance(tree, dict):
-        raise UserError(f"{where}: {what} is {clipped(tree)}; expected an object with {', '.join(known)}")
+        raise UserError(
+            f"{where}: {what} is {clipped(tree)}; expected an object with {', '.join(known)}"
+        )
     for name in sorted(known.keys() - OPTIONAL - tree.keys()):
         raise UserError(f"{where}: key {name!r} is missing; add it")
     for name, value in tree.items():
         if name not in known:
-            raise UserError(f"{where}: unknown key {clipped(name)}; known are {', '.join(known)}: rename it or drop it")
+            raise UserError(
+                f"{where}: unknown key {clipped(name)}; known are {', '.join(known)}: rename it or"
+                " drop it"
+            )
         kind, expected = known[name]
         if not isinstance(value, kind):
             raise UserError(f"{where}: {name!r} is {clipped(value)}; expected {expected}")
@@ -105,7 +130,13 @@ def fields(tree, known: dict, where: str, what: str) -> None:
 def score(value, where: str, name: str) -> float:
     """`value` as a finite float."""
     try:
-        result = math.nan if isinstance(value, bool) else float(value) if isinstance(value, int | float) else math.nan
+        result = (
+            math.nan
+            if isinstance(value, bool)
+            else float(value)
+            if isinstance(value, int | float)
+            else math.nan
+        )
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
@@ -120,7 +151,9 @@ def clipped(value, limit: int = 40) -> str:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write N-best lists that `read` reads back equal; UserError, and nothing written, if it would refuse them."""
+    """Write N-best lists that `read` reads back equal; UserError, and nothing written, if it would
+    refuse them.
+    """
     with atomic_text(path) as out:
         for nbest in checked(nbests, path):
             out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")
@@ -128,8 +161,17 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 def as_tree(nbest: NBest) -> dict:
     """The object that one line holds; keys without a value are left out."""
-    hyps = [filled({"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)) for h in nbest.hyps]
-    ref = {} if nbest.ref is None else {"ref": [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref}
+    hyps = [
+        filled(
+            {"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)
+        )
+        for h in nbest.hyps
+    ]
+    ref = (
+        {}
+        if nbest.ref is None
+        else {"ref": [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref}
+    )
     return filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
 
 

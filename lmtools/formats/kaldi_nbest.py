@@ -1,13 +1,18 @@
-"""Kaldi's N-best archives: `archives.JOB/{words_text,words,lmwt.nolm,lmwt.lmonly,lmwt.withlm,acwt,ali}`, one entry a hypothesis `utt-n`.
+"""Kaldi's N-best archives:
+`archives.JOB/{words_text,words,lmwt.nolm,lmwt.lmonly,lmwt.withlm,acwt,ali}`, one entry a hypothesis
+`utt-n`.
 
-Archives hold costs, which become scores by changing the sign: `am` = -acwt, `graph` = -lmwt.nolm (the graph without the LM),
-`lm` = -lmwt.lmonly, or nolm - withlm where lmonly is missing (-withlm, graph included, where nolm is missing too). Any other file
-`lmwt.NAME` is the component NAME, as the scripts for neural LMs leave it; components besides am, graph and lm, a rescored list's
-total among them, are written in this way. Hypotheses are joined by key, not by line. Numbers n may have gaps; lists come in their
-order and, unless it changes, keep them. Files may be text or binary, NAME, NAME.gz, NAME.ark or NAME.scp; `ali` and the word ids are
-kept as extras. Text comes from words_text, or from words and a words.txt.
+Archives hold costs, which become scores by changing the sign: `am` = -acwt, `graph` = -lmwt.nolm
+(the graph without the LM), `lm` = -lmwt.lmonly, or nolm - withlm where lmonly is missing (-withlm,
+graph included, where nolm is missing too). Any other file `lmwt.NAME` is the component NAME, as the
+scripts for neural LMs leave it; components besides am, graph and lm, a rescored list's total among
+them, are written in this way. Hypotheses are joined by key, not by line. Numbers n may have gaps;
+lists come in their order and, unless it changes, keep them. Files may be text or binary, NAME,
+NAME.gz, NAME.ark or NAME.scp; `ali` and the word ids are kept as extras. Text comes from
+words_text, or from words and a words.txt.
 
-A single archive of texts (`ark:-`, `ark,t:FILE`, a file called words_text) is lists without scores, read and written one by one.
+A single archive of texts (`ark:-`, `ark,t:FILE`, a file called words_text) is lists without scores,
+read and written one by one.
 """
 
 import re
@@ -23,7 +28,11 @@ from lmtools.formats.checks import checked, first_time, no_score
 from lmtools.formats.form import children, specifier
 from lmtools.types import Hypothesis, NBest
 
-OPTIONS = {"words": "words.txt with the words' ids (read: in place of words_text; write: for the file words)"}
+OPTIONS = {
+    "words": (
+        "words.txt with the words' ids (read: in place of words_text; write: for the file words)"
+    )
+}
 JOB = re.compile(r"archives\.([0-9]+)")
 FILE = re.compile(r"(.*?)(\.ark)?(\.gz|\.xz|\.bz2|\.scp)?", re.DOTALL)
 COSTS = {"acwt": "am", "lmwt.nolm": "graph", "lmwt.lmonly": "lm"}
@@ -34,24 +43,39 @@ NUMBER = re.compile("[0-9]{1,9}", re.ASCII)
 def recognises(path: Path, first: str) -> bool:
     """Whether `path` is such a directory, or a file called words_text."""
     if path.is_dir():
-        return any(inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys()) for inside in map(contents, folders(path)))
+        return any(
+            inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys())
+            for inside in map(contents, folders(path))
+        )
     return is_list(path)
 
 
 def is_list(path) -> bool:
     """Whether `path` names one archive of texts."""
-    return path == "-" or specifier(path) is not None or FILE.fullmatch(Path(path).name)[1] == "words_text"
+    return (
+        path == "-"
+        or specifier(path) is not None
+        or FILE.fullmatch(Path(path).name)[1] == "words_text"
+    )
 
 
 def folders(path: Path) -> list[Path]:
     """The directories of the jobs in numeric order, or `path` itself if it has none."""
-    jobs = [(int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name)) and child.is_dir()]
+    jobs = [
+        (int(match[1]), child)
+        for child in children(path)
+        if (match := JOB.fullmatch(child.name)) and child.is_dir()
+    ]
     return [child for _, child in sorted(jobs)] or [path]
 
 
 def contents(folder: Path) -> dict[str, Path]:
-    """The archives in a directory by their names without endings; a plain file comes before others of its name."""
-    files = [(child.suffix in (".scp", ".ark"), child) for child in children(folder) if child.is_file()]
+    """The archives in a directory by their names without endings; a plain file comes before others
+    of its name.
+    """
+    files = [
+        (child.suffix in (".scp", ".ark"), child) for child in children(folder) if child.is_file()
+    ]
     return {FILE.fullmatch(child.name)[1]: child for _, child in sorted(files, reverse=True)}
 
 
@@ -68,23 +92,37 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """(utterance, hypotheses, where) of an archive of texts, as soon as the next utterance starts."""
-    rows = ((*split(key, where), Hypothesis(text), where) for key, text, where in archives.values(path, "tokens"))
+    """(utterance, hypotheses, where) of an archive of texts, as soon as the next utterance
+    starts.
+    """
+    rows = (
+        (*split(key, where), Hypothesis(text), where)
+        for key, text, where in archives.values(path, "tokens")
+    )
     for utt, group in groupby(rows, key=lambda row: row[0]):
         items = list(group)
-        yield utt, ordered(((n, hyp) for _, n, hyp, _ in items), f"{items[0][3]}: utterance {utt!r}"), items[0][3]
+        yield (
+            utt,
+            ordered(((n, hyp) for _, n, hyp, _ in items), f"{items[0][3]}: utterance {utt!r}"),
+            items[0][3],
+        )
 
 
 def split(key: str, where: str) -> tuple[str, int]:
     """(utterance, n) of `utt-n`."""
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
-        raise UserError(f"{where}: key {key!r} does not end in -n, the number of the hypothesis; write `utt-1`, `utt-2` ...")
+        raise UserError(
+            f"{where}: key {key!r} does not end in -n, the number of the hypothesis; write `utt-1`,"
+            " `utt-2` ..."
+        )
     return utt, int(n)
 
 
 def ordered(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
-    """The hypotheses in the order of their numbers, which become an extra where they are not the ranks."""
+    """The hypotheses in the order of their numbers, which become an extra where they are not the
+    ranks.
+    """
     hyps = sorted(numbered, key=lambda pair: pair[0])
     if twice := [n for (n, _), (after, _) in pairwise(hyps) if n == after]:
         raise UserError(f"{where}: number {twice[0]} occurs twice; keep one of them")
@@ -105,12 +143,17 @@ def scored(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis
             if different := texts.keys() ^ column.keys():
                 key = min(different)
                 which = "lacks" if key in texts else "has, but not the texts,"
-                raise UserError(f"{folder}: the file of {name!r} {which} the key {key!r}; write the archives again")
+                raise UserError(
+                    f"{folder}: the file of {name!r} {which} the key {key!r}; write the archives"
+                    " again"
+                )
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
             utt, n = split(key, source)
             extra = {name: column[key] for name, column in extras.items() if key in column}
-            lists.setdefault(utt, []).append((n, Hypothesis(text, {name: column[key] for name, column in scores.items()}, extra)))
+            lists.setdefault(utt, []).append(
+                (n, Hypothesis(text, {name: column[key] for name, column in scores.items()}, extra))
+            )
         for utt, numbered in lists.items():
             yield utt, ordered(numbered, f"{source}: utterance {utt!r}"), source
 
@@ -125,15 +168,26 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
     if "words_text" in files:
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
-        raise UserError(f"{folder}: no words_text and no words in it; give a directory of Kaldi's N-best archives")
+        raise UserError(
+            f"{folder}: no words_text and no words in it; give a directory of Kaldi's N-best"
+            " archives"
+        )
     if words is None:
-        raise UserError(f"{files['words']}: holds ids; name the table of their words, --from kaldi-nbest:words=words.txt")
+        raise UserError(
+            f"{files['words']}: holds ids; name the table of their words, --from"
+            " kaldi-nbest:words=words.txt"
+        )
     names, where = archives.symbols(words), str(files["words"])
     ids = column_of(files["words"], "ints")
     for key, numbers in ids.items():
         if unknown := [number for number in numbers if number and number not in names]:
-            raise UserError(f"{where}: key {key!r} has the word {unknown[0]}, which {words} lacks; give the words.txt of this decoding")
-    return {key: " ".join(names[number] for number in numbers if number) for key, numbers in ids.items()}, where
+            raise UserError(
+                f"{where}: key {key!r} has the word {unknown[0]}, which {words} lacks; give the"
+                " words.txt of this decoding"
+            )
+    return {
+        key: " ".join(names[number] for number in numbers if number) for key, numbers in ids.items()
+    }, where
 
 
 def column_of(path: Path, kind: str) -> dict[str, object]:
@@ -154,21 +208,37 @@ def integers(path: Path) -> dict[str, str]:
 
 def components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
     """Scores by component and key."""
-    costs = {name: column_of(file, "float") for name, file in files.items()
-             if name == "acwt" or (name.startswith("lmwt.") and (name != "lmwt.withlm" or "lmwt.lmonly" not in files))}  # fmt: skip
+    costs = {
+        name: column_of(file, "float")
+        for name, file in files.items()
+        if name == "acwt"
+        or (name.startswith("lmwt.") and (name != "lmwt.withlm" or "lmwt.lmonly" not in files))
+    }
     if (total := costs.pop("lmwt.withlm", None)) is not None:
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))
         if missing := total.keys() - graph.keys():
-            raise UserError(f"{folder}: lmwt.nolm lacks the key {min(missing)!r} of lmwt.withlm; write the archives again")
+            raise UserError(
+                f"{folder}: lmwt.nolm lacks the key {min(missing)!r} of lmwt.withlm; write the"
+                " archives again"
+            )
         costs["lmwt.lmonly"] = {key: value - graph[key] for key, value in total.items()}
-    order = sorted(costs, key=lambda name: (list(COSTS).index(name) if name in COSTS else len(COSTS), name))
-    return {COSTS.get(name, name.removeprefix("lmwt.")): {key: -value for key, value in costs[name].items()} for name in order}
+    order = sorted(
+        costs, key=lambda name: (list(COSTS).index(name) if name in COSTS else len(COSTS), name)
+    )
+    return {
+        COSTS.get(name, name.removeprefix("lmwt.")): {
+            key: -value for key, value in costs[name].items()
+        }
+        for name in order
+    }
 
 
 def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
-    """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts, each list as soon as it comes.
+    """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
+    each list as soon as it comes.
 
-    Lists without hypotheses have no place in archives and vanish. UserError for scores that an archive of texts cannot hold.
+    Lists without hypotheses have no place in archives and vanish. UserError for scores that an
+    archive of texts cannot hold.
     """
     if is_list(path):
         with archives.Writer(path) as out:
@@ -181,7 +251,9 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
         files: dict[str, archives.Writer] = {}
 
         def out(name: str) -> archives.Writer:
-            return files.get(name) or files.setdefault(name, stack.enter_context(archives.Writer(temporary / name)))
+            return files.get(name) or files.setdefault(
+                name, stack.enter_context(archives.Writer(temporary / name))
+            )
 
         out("words_text")
         for nbest in nbests:
@@ -203,14 +275,23 @@ def packed_text(hyp: Hypothesis) -> bytes:
 
 def keyed(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
     """Pairs (`utt-n`, hypothesis): n as it was read if these are in order still, else the rank."""
-    numbers = [int(n) if NUMBER.fullmatch(n := hyp.extra.get("n", str(rank))) else 0 for rank, hyp in enumerate(nbest.hyps, 1)]
+    numbers = [
+        int(n) if NUMBER.fullmatch(n := hyp.extra.get("n", str(rank))) else 0
+        for rank, hyp in enumerate(nbest.hyps, 1)
+    ]
     if any(a >= b for a, b in pairwise(numbers)):
         numbers = range(1, len(nbest.hyps) + 1)
     for n, hyp in zip(numbers, nbest.hyps, strict=True):
         yield f"{nbest.utt}-{n}", hyp
 
 
-def write_hypothesis(key: str, hyp: Hypothesis, out: Callable[[str], archives.Writer], ids: Mapping[str, int], where: str) -> None:
+def write_hypothesis(
+    key: str,
+    hyp: Hypothesis,
+    out: Callable[[str], archives.Writer],
+    ids: Mapping[str, int],
+    where: str,
+) -> None:
     """One hypothesis into the files of its text, scores and extras."""
     out("words_text").write(key, packed_text(hyp))
     for name, value in hyp.scores.items():
@@ -228,7 +309,10 @@ def write_hypothesis(key: str, hyp: Hypothesis, out: Callable[[str], archives.Wr
 def numbered(text: str, ids: Mapping[str, int], where: str) -> str:
     """The ids of a text's words."""
     if unknown := [word for word in text.split() if word not in ids]:
-        raise UserError(f"{where}: the word {unknown[0]!r} is not in the table of words; give another words.txt, or none")
+        raise UserError(
+            f"{where}: the word {unknown[0]!r} is not in the table of words; give another"
+            " words.txt, or none"
+        )
     return " ".join(str(ids[word]) for word in text.split())
 
 
@@ -238,6 +322,13 @@ def cost_file(name: str, where: str) -> str:
     if name in files:
         return files[name]
     file = f"lmwt.{name}"
-    if file in (*COSTS, "lmwt.withlm") or FILE.fullmatch(file)[1] != file or re.search("[/\0]", name) or len(name) > 60:
-        raise UserError(f"{where}: a component {name[:60]!r} has no place in Kaldi's archives; rename it")
+    if (
+        file in (*COSTS, "lmwt.withlm")
+        or FILE.fullmatch(file)[1] != file
+        or re.search("[/\0]", name)
+        or len(name) > 60
+    ):
+        raise UserError(
+            f"{where}: a component {name[:60]!r} has no place in Kaldi's archives; rename it"
+        )
     return file

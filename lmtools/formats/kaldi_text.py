@@ -9,16 +9,20 @@ from lmtools.text.blocks import read_text
 
 
 def rows(path, text: bool = True) -> Iterator[tuple[int, str, str]]:
-    """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a line without id or a repeated id.
+    """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a
+    line without id or a repeated id.
 
-    The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no `text` may be anything.
+    The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
+    `text` may be anything.
     """
     seen: set[str] = set()
     for number, line in read_text(path, nul=True) if text else read_lines(path):
         utt, _, rest = line.replace("\t", " ", 1).partition(" ")
         where = f"{path}:{number}"
         if not utt:
-            raise UserError(f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`")
+            raise UserError(
+                f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`"
+            )
         first_time(identifier(utt, where), seen, where)
         seen.add(utt)
         yield number, utt, " ".join(rest.split())
@@ -30,7 +34,9 @@ def read(path) -> dict[str, str]:
 
 
 def write(texts: Mapping[str, str], path) -> None:
-    """Write `texts`; words are joined by single spaces, so that no white space inside a text can start a line."""
+    """Write `texts`; words are joined by single spaces, so that no white space inside a text can
+    start a line.
+    """
     write_rows(texts.items(), path)
 
 

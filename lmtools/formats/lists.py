@@ -1,4 +1,6 @@
-"""What one does to N-best lists between reading and writing: attach references, cut, merge repeated texts."""
+"""What one does to N-best lists between reading and writing: attach references, cut, merge repeated
+texts.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -8,27 +10,43 @@ from lmtools.types import NBest
 
 
 def attach(nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path) -> list[NBest]:
-    """`nbests` with the references of `refs`, joined by utterance id; UserError if either side has an id that the other lacks."""
+    """`nbests` with the references of `refs`, joined by utterance id; UserError if either side has
+    an id that the other lacks.
+    """
     lists = {nbest.utt for nbest in nbests}
     problems = []
     if missing := [nbest.utt for nbest in nbests if nbest.utt not in refs]:
-        problems.append(f"{len(missing)} of {len(nbests)} utterances in {nbest_path} have no reference (first {missing[0]!r})")
+        problems.append(
+            f"{len(missing)} of {len(nbests)} utterances in {nbest_path} have no reference (first"
+            f" {missing[0]!r})"
+        )
     if unknown := [utt for utt in refs if utt not in lists]:
-        problems.append(f"{len(unknown)} of {len(refs)} references have no list (first {unknown[0]!r})")
+        problems.append(
+            f"{len(unknown)} of {len(refs)} references have no list (first {unknown[0]!r})"
+        )
     if problems:
         raise UserError(f"{ref_path}: {', '.join(problems)}; make the ids the same on both sides")
     return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
 
 
-def attach_lines(nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path) -> list[NBest]:
-    """`nbests` with the references of `texts`, by path, in their order: several for each list where there are several files.
+def attach_lines(
+    nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path
+) -> list[NBest]:
+    """`nbests` with the references of `texts`, by path, in their order: several for each list where
+    there are several files.
 
     UserError unless each has as many as there are lists.
     """
     for path, refs in texts.items():
         if len(nbests) != len(refs):
-            raise UserError(f"{path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line a list, in their order")
-    return [replace(nbest, ref=ref, more_refs=tuple(more)) for nbest, ref, *more in zip(nbests, *texts.values(), strict=True)]
+            raise UserError(
+                f"{path}: {len(refs)} lines for {len(nbests)} lists in {nbest_path}; give one line"
+                " a list, in their order"
+            )
+    return [
+        replace(nbest, ref=ref, more_refs=tuple(more))
+        for nbest, ref, *more in zip(nbests, *texts.values(), strict=True)
+    ]
 
 
 def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
@@ -38,19 +56,30 @@ def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
 
 def rewritten(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
     """Lists with `change` applied to the hypotheses; references stay."""
-    return [replace(nbest, hyps=tuple(replace(hyp, text=change(hyp.text)) for hyp in nbest.hyps)) for nbest in nbests]
+    return [
+        replace(nbest, hyps=tuple(replace(hyp, text=change(hyp.text)) for hyp in nbest.hyps))
+        for nbest in nbests
+    ]
 
 
 def rewritten_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
     """Lists with `change` applied to the references that are there; hypotheses stay."""
     return [
-        nbest if nbest.ref is None else replace(nbest, ref=change(nbest.ref), more_refs=tuple(map(change, nbest.more_refs)))
+        (
+            nbest
+            if nbest.ref is None
+            else replace(
+                nbest, ref=change(nbest.ref), more_refs=tuple(map(change, nbest.more_refs))
+            )
+        )
         for nbest in nbests
     ]
 
 
 def capitalised(text: str) -> str:
-    """`text` with its first letter in upper case, unless a digit comes before: what truecasing took from the head of a sentence."""
+    """`text` with its first letter in upper case, unless a digit comes before: what truecasing took
+    from the head of a sentence.
+    """
     first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
     return text[:first] + text[first : first + 1].upper() + text[first + 1 :]
 

@@ -1,7 +1,9 @@
-"""Marian N-best lists: `0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7`, before the features an alignment and `WordScores= ...`.
+"""Marian N-best lists: `0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7`, before the features an
+alignment and `WordScores= ...`.
 
-F0, F1 .. are the models' log-probabilities (natural), the total their weighted sum, length-normalised if --normalize was given; it is
-read as it stands. Names of scores, and what becomes of sentences without a line: see `bars`.
+F0, F1 .. are the models' log-probabilities (natural), the total their weighted sum,
+length-normalised if --normalize was given; it is read as it stands. Names of scores, and what
+becomes of sentences without a line: see `bars`.
 """
 
 import re
@@ -19,9 +21,13 @@ WORDS = "WordScores="
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the last field of the first line is a number and the one before it starts with F0 or so, or whose it is cannot be said."""
+    """Whether the last field of the first line is a number and the one before it starts with F0 or
+    so, or whose it is cannot be said.
+    """
     fields = [part.strip() for part in first.split(bars.BAR)]
-    return bars.undecided(first) or (len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1])))
+    return bars.undecided(first) or (
+        len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1]))
+    )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
@@ -33,16 +39,31 @@ def arranged(fields: list[str], where: str) -> bars.Row:
     """The row of a line's fields, of which the last two are features and total."""
     extra = {}
     for part in fields[2:-2]:
-        name, value = ("WordScores", part.removeprefix(WORDS).strip()) if part.startswith(WORDS) else ("alignment", part)
+        name, value = (
+            ("WordScores", part.removeprefix(WORDS).strip())
+            if part.startswith(WORDS)
+            else ("alignment", part)
+        )
         if name in extra:
-            raise UserError(f"{where}: two of {len(fields)} fields are {name}; expected text, alignment, WordScores, features, total")
+            raise UserError(
+                f"{where}: two of {len(fields)} fields are {name}; expected text, alignment,"
+                " WordScores, features, total"
+            )
         extra[name] = value
     features, total = fields[-2:] if len(fields) > 3 else (*fields[2:], "", "")[:2]
-    return bars.Row(fields[0], fields[1], features, total, {name: value for name, value in extra.items() if value})
+    return bars.Row(
+        fields[0],
+        fields[1],
+        features,
+        total,
+        {name: value for name, value in extra.items() if value},
+    )
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; scores of any name become features, the one called `total`, or else `am`, the total."""
+    """Write lists; scores of any name become features, the one called `total`, or else `am`, the
+    total.
+    """
     bars.write(nbests, path, ordered)
 
 

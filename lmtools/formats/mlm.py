@@ -1,7 +1,9 @@
-"""The files of mlm-scoring: `{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "ref": "blue finch"}, ...}`.
+"""The files of mlm-scoring: `{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "ref": "blue
+finch"}, ...}`.
 
-Hypotheses are ordered by their numbers. Its am.json has first-pass scores, natural logs, and references; its lm.json the same with
-the LM's scores and without references. What else an utterance or a hypothesis holds is kept as extra.
+Hypotheses are ordered by their numbers. Its am.json has first-pass scores, natural logs, and
+references; its lm.json the same with the LM's scores and without references. What else an utterance
+or a hypothesis holds is kept as extra.
 """
 
 import json
@@ -30,7 +32,9 @@ def read(path, name: str = "am") -> Iterator[NBest]:
     for utt, tree in trees.expect(trees.load(path), dict, str(path), "the file").items():
         where = f"{path}: utterance {utt!a}"
         identifier(utt, where)
-        nbest = utterance(utt, trees.expect(tree, dict, where, "it"), component(name, str(path)), where)
+        nbest = utterance(
+            utt, trees.expect(tree, dict, where, "it"), component(name, str(path)), where
+        )
         names = components(nbest, names, where)
         yield nbest
 
@@ -45,7 +49,13 @@ def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
         place = f"{where}: {key}"
         hyp = trees.expect(tree[key], dict, place, "it")
         scores = {name: trees.expect(hyp["score"], float, place, "score")} if "score" in hyp else {}
-        hyps.append(Hypothesis(trees.member(hyp, "text", str, place), scores, trees.extras(hyp, ("score", "text"), place)))
+        hyps.append(
+            Hypothesis(
+                trees.member(hyp, "text", str, place),
+                scores,
+                trees.extras(hyp, ("score", "text"), place),
+            )
+        )
     ref = trees.member(tree, "ref", str, where) if tree.get("ref") is not None else None
     return NBest(utt, tuple(hyps), ref, trees.extras(tree, ("ref", *numbered), where))
 
@@ -59,9 +69,16 @@ def row(nbest: NBest, name: str, path) -> str:
     """The entry of one list."""
     hyps = {}
     for rank, hyp in enumerate(nbest.hyps, 1):
-        value = hyp.scores[name] if name != "am" and name in hyp.scores else one_score(hyp, f"{path}: utterance {nbest.utt!r}")
+        value = (
+            hyp.scores[name]
+            if name != "am" and name in hyp.scores
+            else one_score(hyp, f"{path}: utterance {nbest.utt!r}")
+        )
         own = {"text": hyp.text} if value is None else {"score": value, "text": hyp.text}
-        hyps[f"hyp_{rank}"] = {**{extra: trees.value_of(text) for extra, text in hyp.extra.items()}, **own}
+        hyps[f"hyp_{rank}"] = {
+            **{extra: trees.value_of(text) for extra, text in hyp.extra.items()},
+            **own,
+        }
     rest = {extra: trees.value_of(text) for extra, text in nbest.extra.items()}
     tree = {**rest, **hyps, **({} if nbest.ref is None else {"ref": nbest.ref})}
     return f"{json.dumps(nbest.utt, ensure_ascii=False)}: {json.dumps(tree, ensure_ascii=False)}"

@@ -1,7 +1,9 @@
-"""Moses N-best lists: `0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 ||| -14.6`, then any further fields (word alignments).
+"""Moses N-best lists: `0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 ||| -14.6`, then any
+further fields (word alignments).
 
-Old files have `0||| ` and `lm: -41.3 -40.4`. Names of scores, and what becomes of sentences without a line: see `bars`. Scores are
-as the decoder writes them: natural logarithms where they are logarithms, not yet multiplied by their weights, while the total is.
+Old files have `0||| ` and `lm: -41.3 -40.4`. Names of scores, and what becomes of sentences without
+a line: see `bars`. Scores are as the decoder writes them: natural logarithms where they are
+logarithms, not yet multiplied by their weights, while the total is.
 """
 
 import re
@@ -13,13 +15,18 @@ from lmtools.formats.bars import OPTIONS as OPTIONS
 from lmtools.formats.checks import NUMBER
 from lmtools.types import NBest
 
-FEATURES = re.compile(r"(?!F\d+=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)  # F0, F1 .. are what Marian calls its models
+# F0, F1 .. are what Marian calls its models
+FEATURES = re.compile(r"(?!F\d+=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the third field of the first line is features, none of Marian's, and the fourth a number, or whose it is cannot be said."""
+    """Whether the third field of the first line is features, none of Marian's, and the fourth a
+    number, or whose it is cannot be said.
+    """
     fields = [part.strip() for part in first.split(bars.BAR)]
-    return bars.undecided(first) or (len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3])))
+    return bars.undecided(first) or (
+        len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3]))
+    )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
@@ -30,15 +37,25 @@ def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
 def arranged(fields: list[str], where: str) -> bars.Row:
     """The row of a line's fields; what follows the total is the extra `alignment`."""
     rest = fields[4:]
-    return bars.Row(*fields[:4], extra={"alignment": f" {bars.BAR} ".join(rest)} if any(rest) else {})
+    return bars.Row(
+        *fields[:4], extra={"alignment": f" {bars.BAR} ".join(rest)} if any(rest) else {}
+    )
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; scores of any name become features, the one called `total`, or else `am`, the total."""
+    """Write lists; scores of any name become features, the one called `total`, or else `am`, the
+    total.
+    """
     bars.write(nbests, path, ordered)
 
 
 def ordered(row: bars.Row) -> list[str]:
     """The fields of a line."""
     alignment = row.extra.get("alignment", "")
-    return [row.utt, row.text, row.features, row.total, *(alignment.split(bars.BAR) if alignment else ())]
+    return [
+        row.utt,
+        row.text,
+        row.features,
+        row.total,
+        *(alignment.split(bars.BAR) if alignment else ()),
+    ]

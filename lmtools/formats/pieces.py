@@ -1,4 +1,6 @@
-"""Subword marks in other programs' output, joined to words: subword-nmt's `blue fin@@ ch`, SentencePiece's `▁blue ▁fin ch`."""
+"""Subword marks in other programs' output, joined to words: subword-nmt's `blue fin@@ ch`,
+SentencePiece's `▁blue ▁fin ch`.
+"""
 
 from collections.abc import Iterable
 
@@ -8,22 +10,32 @@ MARKS = ("subword_nmt", "sentencepiece", "none")
 
 
 def scheme(name: str, spec: str) -> str:
-    """`name` if it is one of MARKS; UserError otherwise, `spec` being the option as users write it."""
+    """`name` if it is one of MARKS; UserError otherwise, `spec` being the option as users write
+    it.
+    """
     if name not in MARKS:
         raise UserError(f"{spec}={name}: no such subword marks; known are {', '.join(MARKS)}")
     return name
 
 
 def guessed(texts: Iterable[str]) -> str:
-    """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of every text that has words."""
+    """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of every text that
+    has words.
+    """
     texts = [text for text in texts if text.strip()]
     if any(word.endswith("@@") for text in texts for word in text.split()):
         return "subword_nmt"
-    return "sentencepiece" if texts and all(text.lstrip().startswith("▁") for text in texts) else "none"
+    return (
+        "sentencepiece"
+        if texts and all(text.lstrip().startswith("▁") for text in texts)
+        else "none"
+    )
 
 
 def joined(text: str, marks: str) -> str:
-    """The words of `text`, single spaces between them, its pieces joined as `marks` says; text without such marks stays."""
+    """The words of `text`, single spaces between them, its pieces joined as `marks` says; text
+    without such marks stays.
+    """
     words = " ".join(text.split())
     if marks == "subword_nmt":
         return f"{words} ".replace("@@ ", "").rstrip()
@@ -33,5 +45,7 @@ def joined(text: str, marks: str) -> str:
 
 
 def kept(text: str, found: str) -> str:
-    """`found`, the pieces or the spelling that a reader saw, if joining them in some way gives `text`; else `text`, edited since."""
+    """`found`, the pieces or the spelling that a reader saw, if joining them in some way gives
+    `text`; else `text`, edited since.
+    """
     return found if any(joined(found, marks) == text for marks in MARKS) else text

@@ -1,4 +1,6 @@
-"""Texts of N-best lists and lattices rewritten: words dropped, all normalised; what a format keeps of the old words must not contradict."""
+"""Texts of N-best lists and lattices rewritten: words dropped, all normalised; what a format keeps
+of the old words must not contradict.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -8,7 +10,8 @@ from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.types import Hypothesis, Lattice, NBest
 
-# Extras that say something of each word or token of a text, verbatim, so that they are about the words which stood there
+# Extras that say something of each word or token of a text, verbatim, so that they are about the
+# words which stood there
 OF_TOKENS = re.compile(r"words|nwords|token|token_int|alignment|WordScores|timestamp\w*|[AHIP]")
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
 
@@ -18,7 +21,9 @@ def read_words(path) -> frozenset[str]:
     words = set()
     for number, line in read_lines(path):
         if len(line.split()) > 1:
-            raise UserError(f"{path}:{number}: {len(line.split())} words on a line; write one a line")
+            raise UserError(
+                f"{path}:{number}: {len(line.split())} words on a line; write one a line"
+            )
         words.update(line.split())
     if not words:
         raise UserError(f"{path}:1: no words; write those to drop, one a line")
@@ -26,7 +31,9 @@ def read_words(path) -> frozenset[str]:
 
 
 def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NBest], int]:
-    """Lists whose hypotheses and references lack `words`, and how many words that were; texts without them stay as they are."""
+    """Lists whose hypotheses and references lack `words`, and how many words that were; texts
+    without them stay as they are.
+    """
     dropped = 0
 
     def kept(text: str) -> list[bool]:
@@ -40,14 +47,21 @@ def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NB
         if all(keep):
             return hyp
         rows = hyp.extra.get(TIMES, "").split("\n")
-        times = {TIMES: "\n".join(chosen(rows, keep))} if len(rows) == len(keep) and any(keep) else {}
+        times = (
+            {TIMES: "\n".join(chosen(rows, keep))} if len(rows) == len(keep) and any(keep) else {}
+        )
         others = {name: value for name, value in hyp.extra.items() if name != TIMES}
-        return without_stale(replace(hyp, text=" ".join(chosen(hyp.text.split(), keep)), extra={**others, **times}))
+        return without_stale(
+            replace(hyp, text=" ".join(chosen(hyp.text.split(), keep)), extra={**others, **times})
+        )
 
     def reference(text: str) -> str:
         return text if all(keep := kept(text)) else " ".join(chosen(text.split(), keep))
 
-    return [with_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference) for nbest in nbests], dropped
+    return [
+        with_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference)
+        for nbest in nbests
+    ], dropped
 
 
 def chosen(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
@@ -58,7 +72,10 @@ def chosen(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
 def without_stale(hyp: Hypothesis) -> Hypothesis:
     """The hypothesis, its text changed, without what its format kept of the tokens it had."""
     fits = hyp.extra.get(TIMES, "").count("\n") + 1 == len(hyp.text.split())
-    return replace(hyp, extra={name: value for name, value in still(hyp.extra).items() if fits or name != TIMES})
+    return replace(
+        hyp,
+        extra={name: value for name, value in still(hyp.extra).items() if fits or name != TIMES},
+    )
 
 
 def still(extra: Mapping[str, str]) -> Mapping[str, str]:
@@ -68,12 +85,23 @@ def still(extra: Mapping[str, str]) -> Mapping[str, str]:
 
 def with_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
     """The list with `change` applied to its references, if it has any."""
-    ref, more = None if nbest.ref is None else change(nbest.ref), tuple(map(change, nbest.more_refs))
-    return nbest if (ref, more) == (nbest.ref, nbest.more_refs) else replace(nbest, ref=ref, more_refs=more, extra=still(nbest.extra))
+    ref, more = (
+        None if nbest.ref is None else change(nbest.ref),
+        tuple(map(change, nbest.more_refs)),
+    )
+    return (
+        nbest
+        if (ref, more) == (nbest.ref, nbest.more_refs)
+        else replace(nbest, ref=ref, more_refs=more, extra=still(nbest.extra))
+    )
 
 
-def normalise(nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None) -> list[NBest]:
-    """Lists with the one normaliser applied to hypotheses, the other to references (None: they stay)."""
+def normalise(
+    nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None
+) -> list[NBest]:
+    """Lists with the one normaliser applied to hypotheses, the other to references (None: they
+    stay).
+    """
 
     def written(hyp: Hypothesis) -> Hypothesis:
         text = hyps(hyp.text)
@@ -84,10 +112,16 @@ def normalise(nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callabl
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:
-    """The lattice with `change` applied to its words; an arc whose word it empties is epsilon. UserError where it makes a word two."""
+    """The lattice with `change` applied to its words; an arc whose word it empties is epsilon.
+    UserError where it makes a word two.
+    """
     made = {word: change(word).split() for word in set(lattice.words) - {None}}
     if split := sorted(word for word, parts in made.items() if len(parts) > 1):
         remedy = "an arc holds one word; take lists with lmtools lattice nbest, and convert those"
-        raise UserError(f"lattice {lattice.utt!r}: {split[0]!r} becomes {' '.join(made[split[0]])!r}; {remedy}")
-    words = tuple(None if word is None or not made[word] else made[word][0] for word in lattice.words)
+        raise UserError(
+            f"lattice {lattice.utt!r}: {split[0]!r} becomes {' '.join(made[split[0]])!r}; {remedy}"
+        )
+    words = tuple(
+        None if word is None or not made[word] else made[word][0] for word in lattice.words
+    )
     return lattice if words == lattice.words else replace(lattice, words=words)

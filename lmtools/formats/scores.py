@@ -1,7 +1,9 @@
-"""ScoreTable files: a header `# lmtools-scores {signature}`, then `utt#rank TAB log-probability TAB tokens`, ranks from 1.
+"""ScoreTable files: a header `# lmtools-scores {signature}`, then `utt#rank TAB log-probability TAB
+tokens`, ranks from 1.
 
-Log-probabilities are natural, higher is better, the end of sentence counted. The id may hold '#': the last one ends it. Each line ends in a
-TAB and a check, so that a row vouches for itself and for the text that it was made of: see `vouch`. Files without any check are read too.
+Log-probabilities are natural, higher is better, the end of sentence counted. The id may hold '#':
+the last one ends it. Each line ends in a TAB and a check, so that a row vouches for itself and for
+the text that it was made of: see `vouch`. Files without any check are read too.
 """
 
 import contextlib
@@ -23,8 +25,12 @@ REMEDY = "score these very lists again"
 
 
 def vouch(row: str, text: str = "") -> str:
-    """What ends a line: 12 hexadecimal digits of the SHA-256 of the line before it, a TAB, and the single-spaced text of its hypothesis."""
-    return hashlib.sha256(f"{row}\t{' '.join(text.split())}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    """What ends a line: 12 hexadecimal digits of the SHA-256 of the line before it, a TAB, and the
+    single-spaced text of its hypothesis.
+    """
+    return hashlib.sha256(
+        f"{row}\t{' '.join(text.split())}".encode("utf-8", "surrogatepass")
+    ).hexdigest()[:12]
 
 
 def spelled(utt: str, rank: int, value: float, count: int) -> str:
@@ -33,7 +39,9 @@ def spelled(utt: str, rank: int, value: float, count: int) -> str:
 
 
 def read(path) -> ScoreTable:
-    """The table in `path`; UserError with the line of a row that is malformed, out of rank order, not finite, or seen to be damaged."""
+    """The table in `path`; UserError with the line of a row that is malformed, out of rank order,
+    not finite, or seen to be damaged.
+    """
     lines = read_lines(path)
     first = next(lines, (1, ""))[1]
     signature, checked = header(path, first), has_check(first)
@@ -43,7 +51,10 @@ def read(path) -> ScoreTable:
     for line, utt, rank, value, count, check in rows(path, lines, checked):
         expected = len(log_prob.setdefault(utt, [])) + 1
         if rank != expected:
-            raise UserError(f"{path}:{line}: utterance {utt!r} has rank {rank} where {expected} is due; score the lists again")
+            raise UserError(
+                f"{path}:{line}: utterance {utt!r} has rank {rank} where {expected} is due; score"
+                " the lists again"
+            )
         log_prob[utt].append(value)
         tokens.setdefault(utt, []).append(count)
         if checked:
@@ -62,53 +73,90 @@ def has_check(line: str) -> bool:
 
 
 def header(path, line: str) -> Mapping[str, str]:
-    """The signature in the first line; UserError if there is none or the line's check is another's."""
+    """The signature in the first line; UserError if there is none or the line's check is
+    another's.
+    """
     told, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
     if check is not None and check != vouch(told):
-        raise UserError(f"{path}:1: the header is damaged: it does not fit its check; score the lists again")
+        raise UserError(
+            f"{path}:1: the header is damaged: it does not fit its check; score the lists again"
+        )
     try:
         signature = json.loads(told.removeprefix(HEADER)) if told.startswith(HEADER) else None
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
-        raise UserError(f"{path}:1: no header; score files start with `{HEADER}{{...}}`, as `lmtools score` writes them")
+        raise UserError(
+            f"{path}:1: no header; score files start with `{HEADER}{{...}}`, as `lmtools score`"
+            " writes them"
+        )
     return signature
 
 
-def rows(path, lines: Iterator[tuple[int, str]], checked: bool) -> Iterator[tuple[int, str, int, float, int, str | None]]:
-    """(line number, utterance, rank, log-probability, tokens, check) of every row; UserError unless all have checks or, as told, none."""
+def rows(
+    path, lines: Iterator[tuple[int, str]], checked: bool
+) -> Iterator[tuple[int, str, int, float, int, str | None]]:
+    """(line number, utterance, rank, log-probability, tokens, check) of every row; UserError unless
+    all have checks or, as told, none.
+    """
     for line, row in lines:
         match = ROW.fullmatch(row)
         if not match:
-            raise UserError(f"{path}:{line}: expected `utt#rank TAB log-probability TAB tokens TAB check`; score the lists again")
+            raise UserError(
+                f"{path}:{line}: expected `utt#rank TAB log-probability TAB tokens TAB check`;"
+                " score the lists again"
+            )
         if checked != (match[5] is not None):
-            which = "no check, and the header has one" if checked else "a check, and the header has none"
-            raise UserError(f"{path}:{line}: the row has {which}: the file is damaged or put together; score the lists again")
+            which = (
+                "no check, and the header has one"
+                if checked
+                else "a check, and the header has none"
+            )
+            raise UserError(
+                f"{path}:{line}: the row has {which}: the file is damaged or put together; score"
+                " the lists again"
+            )
         value = number(match[3], f"{path}:{line}", "log-probability")
-        if checked and not row.startswith(spelled(match[1], int(match[2]), value, int(match[4])) + "\t"):
-            raise UserError(f"{path}:{line}: the row is damaged: its numbers are not as they are written; score the lists again")
+        if checked and not row.startswith(
+            spelled(match[1], int(match[2]), value, int(match[4])) + "\t"
+        ):
+            raise UserError(
+                f"{path}:{line}: the row is damaged: its numbers are not as they are written; score"
+                " the lists again"
+            )
         yield line, match[1], int(match[2]), value, int(match[4]), match[5]
 
 
 def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
-    """Write the scores in `table` of `nbests` so that `read` gives back the same floats; UserError for one that is not finite."""
+    """Write the scores in `table` of `nbests` so that `read` gives back the same floats; UserError
+    for one that is not finite.
+    """
     with writing(path, table.signature) as add:
         for nbest in nbests:
             add(nbest, table.log_prob.get(nbest.utt, ()), table.tokens.get(nbest.utt, ()))
 
 
 @contextlib.contextmanager
-def writing(path, signature: Mapping[str, str]) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """A function that writes the scores and tokens of one list to `path`, at once where that is standard output."""
+def writing(
+    path, signature: Mapping[str, str]
+) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
+    """A function that writes the scores and tokens of one list to `path`, at once where that is
+    standard output.
+    """
     with atomic_text(path) as out:
         first = HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True)
         out.write(f"{first}\t{vouch(first)}\n")
 
         def add(nbest, values, counts):
             identifier(nbest.utt, str(path))
-            for rank, (hyp, value, count) in enumerate(zip(nbest.hyps, values, counts, strict=True), 1):
+            for rank, (hyp, value, count) in enumerate(
+                zip(nbest.hyps, values, counts, strict=True), 1
+            ):
                 if not np.isfinite(value):
-                    raise UserError(f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the model gave no number")
+                    raise UserError(
+                        f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
+                        " model gave no number"
+                    )
                 row = spelled(nbest.utt, rank, value, count)
                 out.write(f"{row}\t{vouch(row, hyp.text)}\n")
             if str(path) == "-":
@@ -118,7 +166,9 @@ def writing(path, signature: Mapping[str, str]) -> Iterator[Callable[[NBest, Seq
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
-    """The log-probabilities of `nbests`' hypotheses, one array (hypotheses,) a list, joined by utterance and rank; checked."""
+    """The log-probabilities of `nbests`' hypotheses, one array (hypotheses,) a list, joined by
+    utterance and rank; checked.
+    """
     check(table, nbests, path, source)
     nothing = np.zeros(0)
     return [table.log_prob.get(nbest.utt, nothing) for nbest in nbests]
@@ -127,35 +177,62 @@ def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np
 def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
     """UserError unless `table`, read from `path`, was made of exactly `nbests`, read from `source`.
 
-    It names both and the first utterance that the table lacks, has too much, has in another length, or with another text at some rank.
+    It names both and the first utterance that the table lacks, has too much, has in another length,
+    or with another text at some rank.
     """
     lengths = {nbest.utt: len(nbest.hyps) for nbest in nbests}
     missing = [utt for utt, length in lengths.items() if length and utt not in table.log_prob]
     extra = [utt for utt in table.log_prob if utt not in lengths]
-    other = [utt for utt, values in table.log_prob.items() if utt in lengths and len(values) != lengths[utt]]
+    other = [
+        utt
+        for utt, values in table.log_prob.items()
+        if utt in lengths and len(values) != lengths[utt]
+    ]
     if missing:
-        raise UserError(f"{path}: no scores for {len(missing)} of {len(lengths)} utterances of {source}, first {missing[0]!r}; {REMEDY}")
+        raise UserError(
+            f"{path}: no scores for {len(missing)} of {len(lengths)} utterances of {source}, first"
+            f" {missing[0]!r}; {REMEDY}"
+        )
     if extra:
-        raise UserError(f"{path}: scores for {len(extra)} utterances that {source} does not have, first {extra[0]!r}; {REMEDY}")
+        raise UserError(
+            f"{path}: scores for {len(extra)} utterances that {source} does not have, first"
+            f" {extra[0]!r}; {REMEDY}"
+        )
     if other:
         utt = other[0]
-        found = f"{len(table.log_prob[utt])} scores for the {lengths[utt]} hypotheses of {utt!r} in {source}"
+        found = (
+            f"{len(table.log_prob[utt])} scores for the {lengths[utt]} hypotheses of {utt!r} in"
+            f" {source}"
+        )
         raise UserError(f"{path}: {found} ({len(other)} such lists); {REMEDY}")
     if table.checks is not None:
         wrong = [(nbest, ranks) for nbest in nbests if (ranks := strangers(table, nbest))]
         if wrong:
-            raise UserError(stranger(table, wrong, f"{path}: the score of {{}} is not of that hypothesis in {source}"))
+            raise UserError(
+                stranger(
+                    table, wrong, f"{path}: the score of {{}} is not of that hypothesis in {source}"
+                )
+            )
 
 
 def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
     """The ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
-    rows = zip(*(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)), nbest.hyps, strict=True)
-    checked = ((vouch(spelled(nbest.utt, rank, value, count), hyp.text), told) for rank, (value, count, told, hyp) in enumerate(rows, 1))
+    rows = zip(
+        *(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)),
+        nbest.hyps,
+        strict=True,
+    )
+    checked = (
+        (vouch(spelled(nbest.utt, rank, value, count), hyp.text), told)
+        for rank, (value, count, told, hyp) in enumerate(rows, 1)
+    )
     return [rank for rank, (due, told) in enumerate(checked, 1) if due != told]
 
 
 def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], about: str) -> str:
-    """The message on rows that are not of the lists: the first, how many there are, and what may have happened."""
+    """The message on rows that are not of the lists: the first, how many there are, and what may
+    have happened.
+    """
     nbest, ranks = wrong[0]
     count = sum(len(ranks) for _, ranks in wrong)
     total = sum(map(len, table.log_prob.values()))
@@ -169,7 +246,9 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
 
 
 def shuffled(table: ScoreTable, nbest: NBest) -> bool:
-    """Whether the rows of an utterance vouch for the texts of its hypotheses in another order than the list's."""
+    """Whether the rows of an utterance vouch for the texts of its hypotheses in another order than
+    the list's.
+    """
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
     for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):

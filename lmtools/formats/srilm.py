@@ -1,16 +1,22 @@
-"""SRILM's N-best lists: one file an utterance (its name, without .gz and .score, is the id), or a directory of such files.
+"""SRILM's N-best lists: one file an utterance (its name, without .gz and .score, is the id), or a
+directory of such files.
 
-- headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language model, number of words, words: `am` and
-  `lm`. The number is kept as the extra `nwords` where it is not that of the words, as in lists with noises, which SRILM does not count.
+- headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language
+model, number of words, words: `am` and
+  `lm`. The number is kept as the extra `nwords` where it is not that of the words, as in lists with
+  noises, which SRILM does not count.
 - `NBestList1.0` (version 1): `(-71234) blue finch`, one total in bytelogs: `am`.
-- `NBestList2.0` (version 2): `(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) ...`. `am` and `lm` are the words' sums of a: and g:; the
-  total is kept as the extra `score`, and the line with its times, phones and states as `words`. Phones and states are the tokens
-  whose times lie within the preceding word's.
+- `NBestList2.0` (version 2): `(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) ...`. `am` and `lm`
+are the words' sums of a: and g:; the
+  total is kept as the extra `score`, and the line with its times, phones and states as `words`.
+  Phones and states are the tokens whose times lie within the preceding word's.
 
-The pause `-pau-` is no word for SRILM, which leaves it out of its counts, language models and errors; so it is left out of the text, and
-the line with its pauses is the extra `spoken`. Noises ([laughter] and the like) differ from recogniser to recogniser: they stay.
+The pause `-pau-` is no word for SRILM, which leaves it out of its counts, language models and
+errors; so it is left out of the text, and the line with its pauses is the extra `spoken`. Noises
+([laughter] and the like) differ from recogniser to recogniser: they stay.
 
-A bytelog is a logarithm to base 1.0001, divided by 1024 and rounded (SRILM's manual page nbest-format): 1024/10000.5 of a natural one.
+A bytelog is a logarithm to base 1.0001, divided by 1024 and rounded (SRILM's manual page
+nbest-format): 1024/10000.5 of a natural one.
 """
 
 import re
@@ -34,21 +40,31 @@ MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the file, or the first one in the directory, starts with a header or with two scores and the right number of words."""
+    """Whether the file, or the first one in the directory, starts with a header or with two scores
+    and the right number of words.
+    """
     if path.is_dir():
         files = inside(path)
         first = first_line(files[0]) if files else ""
     parts = first.split()
-    headerless = len(parts) > 2 and all(map(NUMBER.fullmatch, parts[:2])) and counted(parts[2], parts[3:], parts)
+    headerless = (
+        len(parts) > 2
+        and all(map(NUMBER.fullmatch, parts[:2]))
+        and counted(parts[2], parts[3:], parts)
+    )
     return headerless or first.strip() in HEADERS
 
 
 def counted(count: str, words: list[str], line: list[str]) -> bool:
-    """Whether SRILM writes `count` before `words`: all of them, or without pauses and some noises; 0 if it read no score of an LM."""
+    """Whether SRILM writes `count` before `words`: all of them, or without pauses and some noises;
+    0 if it read no score of an LM.
+    """
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", count):
         return False
     least = sum(not NOISE.fullmatch(word) for word in words)
-    return least <= int(count) <= len(words) or (line[0].startswith("-") and line[1:3] == ["0", "0"])
+    return least <= int(count) <= len(words) or (
+        line[0].startswith("-") and line[1:3] == ["0", "0"]
+    )
 
 
 def inside(path: Path) -> list[Path]:
@@ -63,12 +79,17 @@ def read(path) -> Iterator[NBest]:
         return
     files = inside(Path(path))
     if not files:
-        raise UserError(f"{path}: no files in the directory; give one with an N-best list an utterance")
+        raise UserError(
+            f"{path}: no files in the directory; give one with an N-best list an utterance"
+        )
     seen: dict[str, Path] = {}
     for file in files:
         nbest = one(file)
         if nbest.utt in seen:
-            raise UserError(f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of them")
+            raise UserError(
+                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
+                " them"
+            )
         seen[nbest.utt] = file
         yield nbest
 
@@ -81,7 +102,9 @@ def one(path) -> NBest:
         where = f"{path}:{count}"
         if line in HEADERS:
             if hyps or version != "0":
-                raise UserError(f"{where}: a second header; give each utterance's list its own file")
+                raise UserError(
+                    f"{where}: a second header; give each utterance's list its own file"
+                )
             version = HEADERS[line]
         elif version == "2":
             hyps.append(detailed(line, where))
@@ -91,8 +114,15 @@ def one(path) -> NBest:
         else:
             hyps.append(headerless(line, where))
         if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
-            raise UserError(f"{where}: a line without `(score)` after lines that have it, or the other way round; keep one format")
-    return NBest(identifier(utterance_of(Path(path)), str(path)), tuple(hyps), extra=EMPTY if version == "0" else {"version": version})
+            raise UserError(
+                f"{where}: a line without `(score)` after lines that have it, or the other way"
+                " round; keep one format"
+            )
+    return NBest(
+        identifier(utterance_of(Path(path)), str(path)),
+        tuple(hyps),
+        extra=EMPTY if version == "0" else {"version": version},
+    )
 
 
 def file_of(utt: str, path) -> str:
@@ -110,12 +140,22 @@ def headerless(line: str, where: str) -> Hypothesis:
     """A line of base-10 scores and the number of words."""
     parts = line.split()
     if len(parts) < 3:
-        raise UserError(f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2 ...`")
-    scores = {name: scaled(part, BASE10, where, f"the {name} score") for name, part in zip(("am", "lm"), parts, strict=False)}
+        raise UserError(
+            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2"
+            " ...`"
+        )
+    scores = {
+        name: scaled(part, BASE10, where, f"the {name} score")
+        for name, part in zip(("am", "lm"), parts, strict=False)
+    }
     if not re.fullmatch(r"[0-9]{1,9}", parts[2]):
-        raise UserError(f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words")
+        raise UserError(
+            f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words"
+        )
     text, extra = without_pauses(parts[3:])
-    return Hypothesis(text, scores, extra if int(parts[2]) == len(text.split()) else {"nwords": parts[2], **extra})
+    return Hypothesis(
+        text, scores, extra if int(parts[2]) == len(text.split()) else {"nwords": parts[2], **extra}
+    )
 
 
 def without_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
@@ -150,12 +190,24 @@ def detailed(line: str, where: str) -> Hypothesis:
     """A line of a total in bytelogs and words with times and scores."""
     score, rest = total(line, where)
     scaled(score, BYTELOG, where, "the score")
-    if len(rest) % TOKEN or any(rest[start + place] != mark for start in range(0, len(rest), TOKEN) for place, mark in MARKS.items()):
-        raise UserError(f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header NBestList1.0 to lists without times")
+    if len(rest) % TOKEN or any(
+        rest[start + place] != mark
+        for start in range(0, len(rest), TOKEN)
+        for place, mark in MARKS.items()
+    ):
+        raise UserError(
+            f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header"
+            " NBestList1.0 to lists without times"
+        )
     found = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
-    sums = {name: sum(number(token[place], where, what) for token in found)
-            for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))}  # fmt: skip
-    scores = {name: scaled(repr(value), BYTELOG, where, f"the sum of the {name} scores") for name, value in sums.items()}
+    sums = {
+        name: sum(number(token[place], where, what) for token in found)
+        for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))
+    }
+    scores = {
+        name: scaled(repr(value), BYTELOG, where, f"the sum of the {name} scores")
+        for name, value in sums.items()
+    }
     text, _ = without_pauses([token[0] for token in found])
     return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
@@ -172,9 +224,11 @@ def words(tokens: list[list[str]], where: str) -> list[list[str]]:
 
 
 def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
-    """Write one list to the file `path` if its name says the utterance or is `-`, else a directory with UTT.gz for every list.
+    """Write one list to the file `path` if its name says the utterance or is `-`, else a directory
+    with UTT.gz for every list.
 
-    Bytelogs are rounded to whole numbers, which are 0.1 of a natural logarithm. UserError for scores that the version cannot hold.
+    Bytelogs are rounded to whole numbers, which are 0.1 of a natural logarithm. UserError for
+    scores that the version cannot hold.
     """
     if version not in (None, "0", "1", "2"):
         raise UserError(f"version={version}: SRILM has the versions 0 (headerless), 1 and 2")
@@ -185,7 +239,10 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
         write_one(first, path, version, path)
         return
     if str(path) == "-":
-        raise UserError(f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a directory")
+        raise UserError(
+            f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
+            " directory"
+        )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for some in ((first, second), nbests) for nbest in some if nbest):
             write_one(nbest, temporary / file_of(nbest.utt, path), version, path)
@@ -198,23 +255,32 @@ def write_one(nbest: NBest, file, version: str | None, path) -> None:
         for header in (header for header, known in HEADERS.items() if known == version):
             out.write(header + "\n")
         for hyp in nbest.hyps:
-            out.write(WRITERS.get(version, as_headerless)(hyp, f"{path}: utterance {nbest.utt!r}") + "\n")
+            out.write(
+                WRITERS.get(version, as_headerless)(hyp, f"{path}: utterance {nbest.utt!r}") + "\n"
+            )
 
 
 def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
-    """The scores `am` and `lm`, 0 where there is none, or the total and 0; UserError if there are others and no total."""
+    """The scores `am` and `lm`, 0 where there is none, or the total and 0; UserError if there are
+    others and no total.
+    """
     if TOTAL in hyp.scores:
         return hyp.scores[TOTAL], 0.0
     if others := hyp.scores.keys() - {"am", "lm"}:
         names = listed(others)
-        raise UserError(f"{where}: has the scores {names}, and SRILM's hold am and lm; `lmtools rescore` first, or keep the lists as jsonl")
+        raise UserError(
+            f"{where}: has the scores {names}, and SRILM's hold am and lm; `lmtools rescore` first,"
+            " or keep the lists as jsonl"
+        )
     return hyp.scores.get("am", 0.0), hyp.scores.get("lm", 0.0)
 
 
 def as_headerless(hyp: Hypothesis, where: str) -> str:
     """A line of version 0."""
     scores = [spelled(value, BASE10) for value in two_scores(hyp, where)]
-    return " ".join([*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *with_pauses(hyp)])
+    return " ".join(
+        [*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *with_pauses(hyp)]
+    )
 
 
 def as_composite(hyp: Hypothesis, where: str) -> str:
@@ -225,9 +291,16 @@ def as_composite(hyp: Hypothesis, where: str) -> str:
 def as_detailed(hyp: Hypothesis, where: str) -> str:
     """A line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
-    found = words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where) if len(tokens) % TOKEN == 0 else []
+    found = (
+        words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
+        if len(tokens) % TOKEN == 0
+        else []
+    )
     if without_pauses([token[0] for token in found])[0].split() != hyp.text.split():
-        raise UserError(f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write version=0 or version=1")
+        raise UserError(
+            f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write"
+            " version=0 or version=1"
+        )
     total = str(round(sum(two_scores(hyp, where)) / BYTELOG))
     score = total if TOTAL in hyp.scores else hyp.extra.get("score", total)
     return " ".join([f"({score})", *tokens])

@@ -1,7 +1,8 @@
 """Byte streams of files, pipes and shell commands that know the line and byte they stand at.
 
-`opened` opens files and nothing else, whatever their names. Commands are run by `output` and `input_of`, which are for what the user
-typed, and for lines of script files only within `commands_allowed`.
+`opened` opens files and nothing else, whatever their names. Commands are run by `output` and
+`input_of`, which are for what the user typed, and for lines of script files only within
+`commands_allowed`.
 """
 
 import contextlib
@@ -22,7 +23,9 @@ BLOCK = 1 << 24  # bytes that a broken length may claim at a time
 
 
 class Stream:
-    """The bytes of a file, pipe or command with the place where reading stands: `number` is the line, `offset` the byte."""
+    """The bytes of a file, pipe or command with the place where reading stands: `number` is the
+    line, `offset` the byte.
+    """
 
     def __init__(self, raw, name: str, start: int = 0):
         self.raw, self.name, self.start, self.base = raw, name, start, start
@@ -44,7 +47,9 @@ class Stream:
         try:
             block = self.raw.read1(min(max(size, 1 << 16), BLOCK))
         except DAMAGED as error:
-            raise UserError(f"{self.name}: damaged archive ({error}); fetch or write it again") from None
+            raise UserError(
+                f"{self.name}: damaged archive ({error}); fetch or write it again"
+            ) from None
         except OSError as error:
             raise cannot("read", self.name, error) from None
         self.buffer, self.base, self.head = self.buffer[self.head :] + block, self.offset, 0
@@ -66,7 +71,9 @@ class Stream:
             if size < least:
                 raise too_long(where, self.most, "an entry")
         if size > 0:
-            raise UserError(f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again")
+            raise UserError(
+                f"{self.name}: byte {self.offset}: ends inside an entry; write or fetch it again"
+            )
         return b"".join(pieces)
 
     def readline(self) -> str:
@@ -100,13 +107,20 @@ class Stream:
     def key(self) -> str | None:
         """The next key, with one space or tab after it read too; None at the end."""
         before = self.skip_blanks()
-        while (end := KEY.match(self.buffer, self.head).end()) == len(self.buffer) and end - self.head < LONGEST_KEY and self.more():
+        while (
+            (end := KEY.match(self.buffer, self.head).end()) == len(self.buffer)
+            and end - self.head < LONGEST_KEY
+            and self.more()
+        ):
             pass
         key = self.buffer[self.head : end]
         if not key:
             return None
         if before not in (b"", b"\n") or len(key) >= LONGEST_KEY:
-            raise UserError(f"{self.place()}: no key at the start of the line; write `key value`, or give a Kaldi archive")
+            raise UserError(
+                f"{self.place()}: no key at the start of the line; write `key value`, or give a"
+                " Kaldi archive"
+            )
         self.head = end
         if self.peek() in (b" ", b"\t"):
             self.head += 1
@@ -117,7 +131,9 @@ class Stream:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            error = UserError(f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind")
+            error = UserError(
+                f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind"
+            )
             raise not_as_named(self.name) or error from None
 
 
@@ -157,7 +173,10 @@ def commands_allowed() -> Iterator[None]:
 def permitted(command: str, where: str) -> str:
     """A command that data asks for; UserError unless the user allowed such commands."""
     if not ALLOWING:
-        raise UserError(f"{where}: wants to run the command {command[:80]!a}; add --allow-commands if you trust whoever wrote the file")
+        raise UserError(
+            f"{where}: wants to run the command {command[:80]!a}; add --allow-commands if you trust"
+            " whoever wrote the file"
+        )
     return command
 
 
@@ -189,7 +208,10 @@ def started(command: str, **options) -> subprocess.Popen:
 def finished(command: str, status: int) -> None:
     """UserError if a command failed."""
     if status:
-        raise UserError(f"{command}: the command failed with status {status}; run it by itself and see what it says")
+        raise UserError(
+            f"{command}: the command failed with status {status}; run it by itself and see what it"
+            " says"
+        )
 
 
 @contextlib.contextmanager

@@ -1,9 +1,11 @@
-"""Outputs of several systems pooled into one list an utterance: plain files with one hypothesis a line, the same utterances in each.
+"""Outputs of several systems pooled into one list an utterance: plain files with one hypothesis a
+line, the same utterances in each.
 
-The path is several files with commas between them, or a directory of nothing but them. Utterance ids are line numbers from 1, or, with
-ids=kaldi, the first word of each line. Every system gives one hypothesis, in the order of the files, repeated texts included; its name,
-that of the file, is the extra `system`, and a score `system:NAME` for each system is 1 for its own hypotheses and 0 for others',
-so that tuning can trust systems differently.
+The path is several files with commas between them, or a directory of nothing but them. Utterance
+ids are line numbers from 1, or, with ids=kaldi, the first word of each line. Every system gives one
+hypothesis, in the order of the files, repeated texts included; its name, that of the file, is the
+extra `system`, and a score `system:NAME` for each system is 1 for its own hypotheses and 0 for
+others', so that tuning can trust systems differently.
 """
 
 import contextlib
@@ -18,7 +20,12 @@ from lmtools.formats.checks import checked, component, file_name
 from lmtools.formats.form import children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-OPTIONS = {"ids": "lines (the default: utterances are numbered from 1), or kaldi (the first word of each line is the utterance id)"}
+OPTIONS = {
+    "ids": (
+        "lines (the default: utterances are numbered from 1), or kaldi (the first word of each line"
+        " is the utterance id)"
+    )
+}
 PREFIX = "system:"
 
 
@@ -37,7 +44,9 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
     indicators = [{f"{PREFIX}{other}": float(other == name) for other in names} for name in names]
     for utt, texts in pool(files):
         hyps = zip(texts, indicators, names, strict=True)
-        yield NBest(utt, tuple(Hypothesis(text, scores, {"system": name}) for text, scores, name in hyps))
+        yield NBest(
+            utt, tuple(Hypothesis(text, scores, {"system": name}) for text, scores, name in hyps)
+        )
 
 
 def files_of(path) -> list[Path]:
@@ -47,18 +56,25 @@ def files_of(path) -> list[Path]:
     else:
         files = [Path(part) for part in str(path).split(",") if part]
     if not files:
-        raise UserError(f"{path}: no files; give the systems' outputs, `a.txt,b.txt` or a directory of them")
+        raise UserError(
+            f"{path}: no files; give the systems' outputs, `a.txt,b.txt` or a directory of them"
+        )
     return files
 
 
 def named(files: Sequence[Path]) -> list[str]:
-    """A name for each file: its own without suffixes of compression and text, or with its directory where that is not enough."""
+    """A name for each file: its own without suffixes of compression and text, or with its directory
+    where that is not enough.
+    """
     short = [stem(file.name) for file in files]
     names = short if len(set(short)) == len(short) else [stem(str(file)) for file in files]
     for file, name in zip(files, names, strict=True):
         component(name, str(file))
         if names.count(name) > 1:
-            raise UserError(f"{file}: two systems are called {name!r}; give each output once, under its own name")
+            raise UserError(
+                f"{file}: two systems are called {name!r}; give each output once, under its own"
+                " name"
+            )
     return names
 
 
@@ -72,8 +88,14 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     """(number, texts) of every line."""
     for number, lines in enumerate(zip_longest(*[read_lines(file) for file in files]), 1):
         if None in lines:
-            short, long = files[lines.index(None)], next(file for file, line in zip(files, lines, strict=True) if line)
-            raise UserError(f"{short}:{number}: the file ends where {long} goes on; give outputs for the same utterances")
+            short, long = (
+                files[lines.index(None)],
+                next(file for file, line in zip(files, lines, strict=True) if line),
+            )
+            raise UserError(
+                f"{short}:{number}: the file ends where {long} goes on; give outputs for the same"
+                " utterances"
+            )
         yield str(number), [" ".join(text.split()) for _, text in lines]
 
 
@@ -83,50 +105,72 @@ def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     for file, table in zip(files, tables, strict=True):
         for utt in table.keys() ^ tables[0].keys():
             lacking = file if utt in tables[0] else files[0]
-            raise UserError(f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id")
+            raise UserError(
+                f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id"
+            )
     for utt in tables[0]:
         yield utt, [table[utt] for table in tables]
 
 
 def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
-    """Write one file a system, NAME.txt in the directory `path` or those that commas name; each list needs a hypothesis of each system."""
+    """Write one file a system, NAME.txt in the directory `path` or those that commas name; each
+    list needs a hypothesis of each system.
+    """
     if ids not in ("lines", "kaldi"):
         raise UserError(f"ids={ids}: neither lines nor kaldi")
     nbests = checked(nbests, path)
     first = next(nbests, None)
     names = [hyp.extra.get("system", "") for hyp in first.hyps] if first else []
     if not names or not all(names) or len(set(names)) < len(names):
-        raise UserError(f"{path}: the first list lacks hypotheses with the extra `system`, each another; keep these lists as jsonl")
+        raise UserError(
+            f"{path}: the first list lacks hypotheses with the extra `system`, each another; keep"
+            " these lists as jsonl"
+        )
     with targets(names, path) as places, contextlib.ExitStack() as stack:
         streams = [stack.enter_context(atomic_text(place)) for place in places]
         for number, nbest in enumerate((nbest for some in ((first,), nbests) for nbest in some), 1):
             where = f"{path}: utterance {nbest.utt!r}"
             if ids == "lines" and nbest.utt != str(number):
-                raise UserError(f"{where}: is not called by its line number, {number}; write with ids=kaldi")
+                raise UserError(
+                    f"{where}: is not called by its line number, {number}; write with ids=kaldi"
+                )
             for stream, text in zip(streams, texts(nbest, names, where), strict=True):
-                stream.write(" ".join([nbest.utt, *text.split()] if ids == "kaldi" else text.split()) + "\n")
+                stream.write(
+                    " ".join([nbest.utt, *text.split()] if ids == "kaldi" else text.split()) + "\n"
+                )
 
 
 def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
     """The texts of one list in the order of the systems' names."""
     found = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
     if sorted(found) != sorted(names) or len(nbest.hyps) != len(names):
-        raise UserError(f"{where}: has not one hypothesis of each system ({', '.join(names)}); keep these lists as jsonl")
+        raise UserError(
+            f"{where}: has not one hypothesis of each system ({', '.join(names)}); keep these lists"
+            " as jsonl"
+        )
     for hyp in nbest.hyps:
         others = [name for name in hyp.scores if not name.startswith(PREFIX)]
         if others and TOTAL not in hyp.scores:
             listed = ", ".join(sorted(others))
-            raise UserError(f"{where}: has the scores {listed}, for which plain text has no place; keep these lists as jsonl")
+            raise UserError(
+                f"{where}: has the scores {listed}, for which plain text has no place; keep these"
+                " lists as jsonl"
+            )
     return [found[name].text for name in names]
 
 
 @contextlib.contextmanager
 def targets(names: Sequence[str], path) -> Iterator[list[Path]]:
-    """Where to write each system: the files that `path` names, or temporary ones that become the directory `path` in the end."""
+    """Where to write each system: the files that `path` names, or temporary ones that become the
+    directory `path` in the end.
+    """
     places = [Path(part) for part in str(path).split(",") if part]
     if len(places) > 1:
         if len(places) != len(names):
-            raise UserError(f"{path}: {len(places)} files for {len(names)} systems; name one a system, or a directory")
+            raise UserError(
+                f"{path}: {len(places)} files for {len(names)} systems; name one a system, or a"
+                " directory"
+            )
         yield places
         return
     for name in names:

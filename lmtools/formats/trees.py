@@ -1,4 +1,6 @@
-"""Formats that are one JSON value: strict reading, what is expected where, and extras that keep any value as JSON text."""
+"""Formats that are one JSON value: strict reading, what is expected where, and extras that keep any
+value as JSON text.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,7 +16,9 @@ KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 
 
 def load(path):
-    """The JSON value in `path` (.gz, .xz, `-`); repeated keys are refused, which Python's reader would let through."""
+    """The JSON value in `path` (.gz, .xz, `-`); repeated keys are refused, which Python's reader
+    would let through.
+    """
     data = read_bytes(path)
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
@@ -22,7 +26,10 @@ def load(path):
         line = data.count(b"\n", 0, error.start) + 1
         raise not_utf8(path, f"{path}:{line}") from None
     except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file again") from None
+        raise UserError(
+            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
+            " again"
+        ) from None
     except RecursionError:
         raise UserError(f"{path}: nested too deeply; write the file again") from None
     except ValueError as error:
@@ -30,14 +37,18 @@ def load(path):
 
 
 def head(path: Path, first: str) -> str:
-    """The beginning of a JSON file, in which a format's names have to occur: its first line, or more where that is short."""
+    """The beginning of a JSON file, in which a format's names have to occur: its first line, or
+    more where that is short.
+    """
     if not first.lstrip().startswith(("{", "[")) or len(first) > HEAD // 2:
         return first
     return beginning(path).decode("utf-8-sig", "replace").lstrip()
 
 
 def expect(value, kind: type, where: str, what: str):
-    """`value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold and numbers that are not finite."""
+    """`value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold and
+    numbers that are not finite.
+    """
     if kind is float:
         return score(value, where, what)
     if not isinstance(value, kind):
@@ -55,7 +66,9 @@ def member(tree: Mapping, name: str, kind: type, where: str):
 def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:
     """What an object holds besides its `own` keys, each value as JSON text."""
     own = set(own)
-    return {encodable(name, where): as_text(value) for name, value in tree.items() if name not in own}
+    return {
+        encodable(name, where): as_text(value) for name, value in tree.items() if name not in own
+    }
 
 
 def as_text(value) -> str:

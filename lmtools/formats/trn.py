@@ -1,7 +1,9 @@
-"""sclite's trn: one utterance a line, its id in parentheses at the end, `blue finch sings (spk1_zed1)`.
+"""sclite's trn: one utterance a line, its id in parentheses at the end, `blue finch sings
+(spk1_zed1)`.
 
-Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null word `@` are markup that sclite
-scores in its own way, and are refused. Lines that start with `;;` are comments.
+Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null
+word `@` are markup that sclite scores in its own way, and are refused. Lines that start with `;;`
+are comments.
 """
 
 import re
@@ -13,17 +15,22 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 
 LINE = re.compile(r"(.*?)\(([^()\s]+)\)\s*")
-# What sclite takes for more than letters: braces, a word in parentheses, the null word, a final star, `word;tag`, a backslash.
+# What sclite takes for more than letters: braces, a word in parentheses, the null word, a final
+# star, `word;tag`, a backslash.
 MARKUP = re.compile(r".*[{}].*|\(.*\)|@|.+\*|.*[;\\].*")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is that of a trn file; a Kaldi text may end in parentheses too, so the content cannot tell."""
+    """Whether the name is that of a trn file; a Kaldi text may end in parentheses too, so the
+    content cannot tell.
+    """
     return ".trn" in path.suffixes
 
 
 def read(path) -> dict[str, str]:
-    """Text by utterance id, in the file's order; UserError with the line of what is no plain trn."""
+    """Text by utterance id, in the file's order; UserError with the line of what is no plain
+    trn.
+    """
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):
@@ -31,7 +38,9 @@ def read(path) -> dict[str, str]:
         where = f"{path}:{number}"
         match = LINE.fullmatch(line)
         if not match:
-            raise UserError(f"{where}: no utterance id at the end of the line; write `w1 w2 ... (utt)`")
+            raise UserError(
+                f"{where}: no utterance id at the end of the line; write `w1 w2 ... (utt)`"
+            )
         first_time(identifier(match[2], where), texts, where)
         texts[match[2]] = " ".join(plain(match[1], where))
     return texts

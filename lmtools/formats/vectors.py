@@ -11,13 +11,25 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, atomic_path, cannot
 
-# What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says that it is encrypted).
-NO_VECTORS = (ValueError, KeyError, TypeError, AttributeError, RuntimeError, MemoryError, struct.error, zipfile.BadZipFile)
+# What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says
+# that it is encrypted).
+NO_VECTORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+)
 
 
 @dataclass(frozen=True)
 class SentenceVectors:
-    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the signature of what made them."""
+    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the signature of what made
+    them.
+    """
 
     texts: Sequence[str]
     vectors: np.ndarray
@@ -26,9 +38,15 @@ class SentenceVectors:
 
 
 def write(made: SentenceVectors, path) -> None:
-    """Arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers` (layers,), and `signature`, JSON."""
+    """Arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
+    (layers,), and `signature`, JSON.
+    """
     vectors = made.vectors[:, 0] if len(made.layers) == 1 else made.vectors
-    arrays = {"vectors": vectors, "texts": np.array(made.texts, dtype=np.str_), "layers": np.array(made.layers, dtype=np.int64)}
+    arrays = {
+        "vectors": vectors,
+        "texts": np.array(made.texts, dtype=np.str_),
+        "layers": np.array(made.layers, dtype=np.int64),
+    }
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
         np.savez(stream, **arrays, signature=np.array(json.dumps(dict(made.signature))))
 
@@ -43,8 +61,13 @@ def read(path) -> SentenceVectors:
         raise cannot("read", path, error) from None
     except (*NO_VECTORS, *DAMAGED) as error:
         cause = " ".join(str(error).split())[:100]
-        raise UserError(f"{path}: no sentence vectors ({cause}); write them with lmtools embed --pool mean") from None
+        raise UserError(
+            f"{path}: no sentence vectors ({cause}); write them with lmtools embed --pool mean"
+        ) from None
     vectors = vectors[:, None] if vectors.ndim == 2 else vectors
     if vectors.ndim != 3 or vectors.shape[:2] != (len(texts), len(layers)):
-        raise UserError(f"{path}: {vectors.shape} vectors of {len(texts)} texts and {len(layers)} layers; write it again")
+        raise UserError(
+            f"{path}: {vectors.shape} vectors of {len(texts)} texts and {len(layers)} layers; write"
+            " it again"
+        )
     return SentenceVectors(texts, vectors, layers, signature)

@@ -1,32 +1,42 @@
-"""One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python, dumped in a few lines:
+"""One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python, dumped
+in a few lines:
 
-    [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31, "tokens": [428, 3962, 1274]}, ...]}, ...]
+    [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31,
+    "tokens": [428, 3962, 1274]}, ...]}, ...]
 
 Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` and at most one of
     sum_logprob  the natural-log probability of the whole output, taken as it is
-    avg_logprob  as openai-whisper and faster-whisper report it: that sum divided by the number of `tokens` + 1 (the end, not listed)
-    score        as CTranslate2 (`scores`) and Hugging Face (`sequences_scores`) report it: the sum divided by the number of `tokens` to
-                 the power `length_penalty` (a number beside it, 1 if missing); Hugging Face counts the end among the tokens
-`tokens` is the list of tokens or their number. With it the division is undone and the component `am` is the sum; without it `am` is the
-average as it stands, which compares hypotheses of different length by another rule. What else there is is kept as extra.
-Lists are written with `sum_logprob`.
+    avg_logprob  as openai-whisper and faster-whisper report it: that sum divided by the number of
+    `tokens` + 1 (the end, not listed)
+    score        as CTranslate2 (`scores`) and Hugging Face (`sequences_scores`) report it: the sum
+    divided by the number of `tokens` to
+                 the power `length_penalty` (a number beside it, 1 if missing); Hugging Face counts
+                 the end among the tokens
+`tokens` is the list of tokens or their number. With it the division is undone and the component
+`am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
+length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
 
 openai-whisper returns one hypothesis a decoding; several temperatures give a list:
 
-    runs = [whisper.decode(model, mel, whisper.DecodingOptions(temperature=t)) for t in (0, 0.2, 0.4, 0.6, 0.8)]
-    hyps = [{"text": r.text, "avg_logprob": r.avg_logprob, "tokens": r.tokens} for r in runs]
+    runs = [whisper.decode(model, mel, whisper.DecodingOptions(temperature=t)) for t in (0, 0.2,
+    0.4, 0.6, 0.8)] hyps = [{"text": r.text, "avg_logprob": r.avg_logprob, "tokens": r.tokens} for r
+    in runs]
 
-CTranslate2 (`model` is a ctranslate2.models.Whisper, or the `.model` of a faster_whisper.WhisperModel):
+CTranslate2 (`model` is a ctranslate2.models.Whisper, or the `.model` of a
+faster_whisper.WhisperModel):
 
     [r] = model.generate(features, [prompt], beam_size=10, num_hypotheses=10, return_scores=True)
-    hyps = [{"text": tokenizer.decode(ids), "score": s, "tokens": ids} for ids, s in zip(r.sequences_ids, r.scores)]
+    hyps = [{"text": tokenizer.decode(ids), "score": s, "tokens": ids} for ids, s in
+    zip(r.sequences_ids, r.scores)]
 
-Hugging Face (any encoder-decoder model; `beam_indices` says how many tokens each search added, the end among them):
+Hugging Face (any encoder-decoder model; `beam_indices` says how many tokens each search added, the
+end among them):
 
-    out = model.generate(**inputs, num_beams=10, num_return_sequences=10, return_dict_in_generate=True, output_scores=True)
-    counts = (out.beam_indices >= 0).sum(-1).tolist()
-    texts = processor.batch_decode(out.sequences, skip_special_tokens=True)
-    hyps = [{"text": t, "score": s, "tokens": n} for t, s, n in zip(texts, out.sequences_scores.tolist(), counts)]
+    out = model.generate(**inputs, num_beams=10, num_return_sequences=10,
+    return_dict_in_generate=True, output_scores=True) counts = (out.beam_indices >=
+    0).sum(-1).tolist() texts = processor.batch_decode(out.sequences, skip_special_tokens=True) hyps
+    = [{"text": t, "score": s, "tokens": n} for t, s, n in zip(texts, out.sequences_scores.tolist(),
+    counts)]
 
 then for all of them
 
@@ -53,24 +63,41 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, or where hypotheses are scored in different ways."""
+    """The lists of a file; UserError for what is not as the format says, or where hypotheses are
+    scored in different ways.
+    """
     seen: set[str] = set()
     names = kind = None
     for number, tree in enumerate(trees.expect(trees.load(path), list, str(path), "the file"), 1):
         where = f"{path}: list {number}"
-        utt = identifier(trees.member(trees.expect(tree, dict, where, "it"), "utt", str, where), where)
+        utt = identifier(
+            trees.member(trees.expect(tree, dict, where, "it"), "utt", str, where), where
+        )
         first_time(utt, seen, where)
         seen.add(utt)
         where = f"{path}: utterance {utt!r}"
         hyps = trees.member(tree, "hypotheses", list, where)
         for rank, hyp in enumerate(hyps, 1):
-            found = way(trees.expect(hyp, dict, f"{where}: hypothesis {rank}", "it"), f"{where}: hypothesis {rank}")
+            found = way(
+                trees.expect(hyp, dict, f"{where}: hypothesis {rank}", "it"),
+                f"{where}: hypothesis {rank}",
+            )
             if kind not in (None, found):
-                raise UserError(f"{where}: hypothesis {rank} has {' and '.join(found)}, earlier ones {' and '.join(kind)}; dump all alike")
+                raise UserError(
+                    f"{where}: hypothesis {rank} has {' and '.join(found)}, earlier ones"
+                    f" {' and '.join(kind)}; dump all alike"
+                )
             kind = found
         ref = trees.member(tree, "ref", str, where) if tree.get("ref") is not None else None
         extra = trees.extras(tree, ("utt", "ref", "hypotheses"), where)
-        nbest = NBest(utt, tuple(hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(hyps, 1)), ref, extra)
+        nbest = NBest(
+            utt,
+            tuple(
+                hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(hyps, 1)
+            ),
+            ref,
+            extra,
+        )
         names = components(nbest, names, where)
         yield nbest
 
@@ -93,7 +120,11 @@ def hypothesis(tree: Mapping, where: str) -> Hypothesis:
         return Hypothesis(text, {}, trees.extras(tree, own, where))
     value = trees.expect(tree[kind], float, where, kind)
     if "tokens" in tree:
-        value *= divisor(kind, length(tree["tokens"], where), trees.expect(tree.get("length_penalty", 1), float, where, "length_penalty"))
+        value *= divisor(
+            kind,
+            length(tree["tokens"], where),
+            trees.expect(tree.get("length_penalty", 1), float, where, "length_penalty"),
+        )
     if not math.isfinite(value):
         raise UserError(f"{where}: its {kind} times its tokens is {value}; correct them")
     return Hypothesis(text, {"am": value}, trees.extras(tree, own, where))
@@ -101,8 +132,14 @@ def hypothesis(tree: Mapping, where: str) -> Hypothesis:
 
 def length(tokens, where: str) -> int:
     """The number of tokens."""
-    if isinstance(tokens, bool) or not isinstance(tokens, list | int) or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31):
-        raise UserError(f"{where}: 'tokens' is {trees.clipped(tokens)}; expected a list or a number")
+    if (
+        isinstance(tokens, bool)
+        or not isinstance(tokens, list | int)
+        or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
+    ):
+        raise UserError(
+            f"{where}: 'tokens' is {trees.clipped(tokens)}; expected a list or a number"
+        )
     return len(tokens) if isinstance(tokens, list) else tokens
 
 
@@ -115,7 +152,12 @@ def divisor(kind: str, tokens: int, penalty: float) -> float:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, the score of each hypothesis (the total of rescored lists) as `sum_logprob`."""
-    trees.write((json.dumps(as_tree(nbest, path), ensure_ascii=False) for nbest in checked(nbests, path)), path, "[", "]")
+    trees.write(
+        (json.dumps(as_tree(nbest, path), ensure_ascii=False) for nbest in checked(nbests, path)),
+        path,
+        "[",
+        "]",
+    )
 
 
 def as_tree(nbest: NBest, path) -> dict:
@@ -123,9 +165,18 @@ def as_tree(nbest: NBest, path) -> dict:
     hyps = []
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")
-        rest = {name: trees.value_of(text) for name, text in hyp.extra.items() if name not in (*KINDS, "length_penalty")}
+        rest = {
+            name: trees.value_of(text)
+            for name, text in hyp.extra.items()
+            if name not in (*KINDS, "length_penalty")
+        }
         if "tokens" in rest and not isinstance(rest["tokens"], list | int):
             del rest["tokens"]  # another format's
         hyps.append({**rest, "text": hyp.text, **({} if value is None else {"sum_logprob": value})})
     rest = {name: trees.value_of(text) for name, text in nbest.extra.items()}
-    return {**rest, "utt": nbest.utt, **({} if nbest.ref is None else {"ref": nbest.ref}), "hypotheses": hyps}
+    return {
+        **rest,
+        "utt": nbest.utt,
+        **({} if nbest.ref is None else {"ref": nbest.ref}),
+        "hypotheses": hyps,
+    }

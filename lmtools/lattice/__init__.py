@@ -1,1 +1,3 @@
-"""Algorithms on Lattice: validity, order, best paths, posteriors, pruning, epsilons, determinisation, oracle, density."""
+"""Algorithms on Lattice: validity, order, best paths, posteriors, pruning, epsilons,
+determinisation, oracle, density.
+"""

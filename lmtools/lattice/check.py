@@ -14,7 +14,9 @@ IMPOSSIBLE = "impossible score"
 
 @dataclass(frozen=True)
 class Problem:
-    """A kind of thing wrong, how often, and the first case: an `error` stops the algorithms, a `hint` may be as it should."""
+    """A kind of thing wrong, how often, and the first case: an `error` stops the algorithms, a
+    `hint` may be as it should.
+    """
 
     kind: str
     count: int
@@ -26,17 +28,23 @@ class Problem:
 
 
 def problems(lattice: Lattice) -> list[Problem]:
-    """Everything wrong with a lattice, the worst first; the search for cycles and dead states waits until the ends of arcs exist.
+    """Everything wrong with a lattice, the worst first; the search for cycles and dead states waits
+    until the ends of arcs exist.
 
-    Errors: no states, no start, a state that does not exist, no final state, repeated finals, no path, self loops, cycles, NaN and
-    +inf scores, empty words and words with white space. Hints: -inf scores (impossible arcs), unreachable states, dead states (no way
-    to the end), times that run backwards along an arc.
+    Errors: no states, no start, a state that does not exist, no final state, repeated finals, no
+    path, self loops, cycles, NaN and +inf scores, empty words and words with white space. Hints:
+    -inf scores (impossible arcs), unreachable states, dead states (no way to the end), times that
+    run backwards along an arc.
     """
     shape = [problem for problem in ends(lattice) if problem.count]
     broken = any(problem.kind in ("no states", "no start", "no such state") for problem in shape)
     rest = [] if broken else [*ways(lattice), *loops(lattice)]
     return sorted(
-        [problem for problem in [*shape, *rest, *values(lattice), *labels(lattice)] if problem.count],
+        [
+            problem
+            for problem in [*shape, *rest, *values(lattice), *labels(lattice)]
+            if problem.count
+        ],
         key=lambda problem: problem.severity != ERROR,
     )
 
@@ -44,38 +52,72 @@ def problems(lattice: Lattice) -> list[Problem]:
 def ends(lattice: Lattice) -> Iterator[Problem]:
     """Problems of the start, the finals and the states that arcs name."""
     yield Problem("no states", int(lattice.states < 1), "the whole lattice")
-    yield Problem("no start", int(not 0 <= lattice.start < lattice.states), f"state {lattice.start} of {lattice.states}")
+    yield Problem(
+        "no start",
+        int(not 0 <= lattice.start < lattice.states),
+        f"state {lattice.start} of {lattice.states}",
+    )
     yield Problem("no final state", int(not len(lattice.finals)), "the whole lattice")
     missing = ~existing(lattice)
     yield marked("no such state", missing, lambda arc: about_arc(lattice, arc))
-    yield marked("no such state", ~inside(lattice, lattice.finals), lambda final: f"final state {lattice.finals[final]}")
-    yield marked("repeated final state", repeated(lattice.finals), lambda final: f"state {lattice.finals[final]}")
+    yield marked(
+        "no such state",
+        ~inside(lattice, lattice.finals),
+        lambda final: f"final state {lattice.finals[final]}",
+    )
+    yield marked(
+        "repeated final state",
+        repeated(lattice.finals),
+        lambda final: f"state {lattice.finals[final]}",
+    )
 
 
 def ways(lattice: Lattice) -> Iterator[Problem]:
     """Problems of states that are on no path."""
     found, living = reachable(lattice), alive(lattice)
     if len(lattice.finals):
-        yield Problem("no path", int(not living[lattice.start]), f"from state {lattice.start} to a final state")
+        yield Problem(
+            "no path",
+            int(not living[lattice.start]),
+            f"from state {lattice.start} to a final state",
+        )
     yield marked("unreachable state", ~found, lambda state: f"state {state}", HINT)
     yield marked("dead state", found & ~living, lambda state: f"state {state}", HINT)
 
 
 def loops(lattice: Lattice) -> Iterator[Problem]:
-    """Problems of arcs that lead back: self loops, and longer cycles by the arcs that close them."""
+    """Problems of arcs that lead back: self loops, and longer cycles by the arcs that close
+    them.
+    """
     looping = lattice.source == lattice.target
     yield marked("self loop", looping, lambda arc: about_arc(lattice, arc))
-    yield marked("cycle", closing(lattice) & ~looping, lambda arc: f"closed by {about_arc(lattice, arc)}")
+    yield marked(
+        "cycle", closing(lattice) & ~looping, lambda arc: f"closed by {about_arc(lattice, arc)}"
+    )
 
 
 def values(lattice: Lattice) -> Iterator[Problem]:
     """Problems of scores and times."""
-    kinds = [("NaN score", np.isnan, ERROR), ("infinite score", np.isposinf, ERROR), (IMPOSSIBLE, np.isneginf, HINT)]
+    kinds = [
+        ("NaN score", np.isnan, ERROR),
+        ("infinite score", np.isposinf, ERROR),
+        (IMPOSSIBLE, np.isneginf, HINT),
+    ]
     for kind, test, severity in kinds:
         for name, column in lattice.scores.items():
-            yield marked(kind, test(column), lambda arc, name=name: f"{name} of {about_arc(lattice, arc)}", severity)
+            yield marked(
+                kind,
+                test(column),
+                lambda arc, name=name: f"{name} of {about_arc(lattice, arc)}",
+                severity,
+            )
         for name, column in lattice.final_scores.items():
-            yield marked(kind, test(column), lambda final, name=name: f"{name} of final state {lattice.finals[final]}", severity)
+            yield marked(
+                kind,
+                test(column),
+                lambda final, name=name: f"{name} of final state {lattice.finals[final]}",
+                severity,
+            )
     if lattice.times is not None:
         known = existing(lattice)
         back = np.zeros(len(known), dtype=bool)
@@ -86,9 +128,17 @@ def values(lattice: Lattice) -> Iterator[Problem]:
 def labels(lattice: Lattice) -> Iterator[Problem]:
     """Problems of words."""
     split = [None if word is None else word.split() for word in lattice.words]
-    yield marked("empty word", np.array([parts == [] for parts in split], dtype=bool), lambda arc: about_arc(lattice, arc))
-    spaced = [bool(parts) and parts != [word] for parts, word in zip(split, lattice.words, strict=True)]
-    yield marked("white space in a word", np.array(spaced, dtype=bool), lambda arc: about_arc(lattice, arc))
+    yield marked(
+        "empty word",
+        np.array([parts == [] for parts in split], dtype=bool),
+        lambda arc: about_arc(lattice, arc),
+    )
+    spaced = [
+        bool(parts) and parts != [word] for parts, word in zip(split, lattice.words, strict=True)
+    ]
+    yield marked(
+        "white space in a word", np.array(spaced, dtype=bool), lambda arc: about_arc(lattice, arc)
+    )
 
 
 def marked(kind: str, where: np.ndarray, example, severity: str = ERROR) -> Problem:
@@ -121,9 +171,11 @@ def repeated(values: np.ndarray) -> np.ndarray:
 
 
 def closing(lattice: Lattice) -> np.ndarray:
-    """The arcs (A,) bool that lead back onto the way by which a depth-first search found them; without them there is no cycle.
+    """The arcs (A,) bool that lead back onto the way by which a depth-first search found them;
+    without them there is no cycle.
 
-    The search begins at the start, then at every state not met so far: what can be reached still can be without these arcs.
+    The search begins at the start, then at every state not met so far: what can be reached still
+    can be without these arcs.
     """
     arcs_of, target = leaving(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)
@@ -149,11 +201,13 @@ def closing(lattice: Lattice) -> np.ndarray:
 
 
 def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
-    """The nearest lattice without problems but times, trimmed, and what was done to get there, a phrase each.
+    """The nearest lattice without problems but times, trimmed, and what was done to get there, a
+    phrase each.
 
-    Arcs and finals go that name states that do not exist or have NaN or infinite scores, repeated finals but the first, and the arcs
-    that close cycles; a word of white space becomes an epsilon, white space within a word "_". Without a path, it becomes the lattice
-    of the empty sentence with scores 0.
+    Arcs and finals go that name states that do not exist or have NaN or infinite scores, repeated
+    finals but the first, and the arcs that close cycles; a word of white space becomes an epsilon,
+    white space within a word "_". Without a path, it becomes the lattice of the empty sentence with
+    scores 0.
     """
     if lattice.states < 1 or not 0 <= lattice.start < lattice.states:
         return empty_sentence(lattice), ["no start: made it the empty sentence"]
@@ -164,10 +218,21 @@ def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
         ("arc", finite(lattice.scores, len(lattice.words)), "with impossible scores"),
         ("final state", inside(lattice, lattice.finals), "that does not exist"),
         ("final state", ~repeated(lattice.finals), "given twice"),
-        ("final state", finite(lattice.final_scores, len(lattice.finals)), "with impossible scores"),
+        (
+            "final state",
+            finite(lattice.final_scores, len(lattice.finals)),
+            "with impossible scores",
+        ),
     ]
-    keep = {kind: np.all([good for of, good, _ in drops if of == kind], axis=0) for kind in ("arc", "final state")}
-    done += [f"dropped {plural(np.sum(~good), kind)} {reason}" for kind, good, reason in drops if not good.all()]
+    keep = {
+        kind: np.all([good for of, good, _ in drops if of == kind], axis=0)
+        for kind in ("arc", "final state")
+    }
+    done += [
+        f"dropped {plural(np.sum(~good), kind)} {reason}"
+        for kind, good, reason in drops
+        if not good.all()
+    ]
     lattice = lattice.take(np.flatnonzero(keep["arc"]), np.flatnonzero(keep["final state"]))
     if not len(lattice.finals) or not alive(lattice)[lattice.start]:
         return empty_sentence(lattice), [*done, "no path: made it the empty sentence"]
@@ -184,14 +249,18 @@ def repaired(lattice: Lattice) -> tuple[Lattice, list[str]]:
 
 def relabelled(lattice: Lattice, done: list[str]) -> Lattice:
     """The lattice with words that are one word each."""
-    words = tuple(None if word is None else "_".join(word.split()) or None for word in lattice.words)
+    words = tuple(
+        None if word is None else "_".join(word.split()) or None for word in lattice.words
+    )
     if changed := sum(a != b for a, b in zip(words, lattice.words, strict=True)):
         done.append(f"took white space out of {plural(changed, 'word')}")
     return lattice.take(np.arange(len(words)), np.arange(len(lattice.finals)), words=words)
 
 
 def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
-    """The trimmed lattice without the arcs that close cycles; the start must have a way to the end."""
+    """The trimmed lattice without the arcs that close cycles; the start must have a way to the
+    end.
+    """
     back = closing(lattice)
     if back.any():
         done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")
@@ -199,18 +268,26 @@ def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
     after = trim(before)
     if after.states < before.states or len(after.words) < len(before.words):
         states, arcs = before.states - after.states, len(before.words) - len(after.words)
-        done.append(f"dropped {plural(states, 'state')} and {plural(arcs, 'arc')} that are on no path")
+        done.append(
+            f"dropped {plural(states, 'state')} and {plural(arcs, 'arc')} that are on no path"
+        )
     return after
 
 
 def empty_sentence(lattice: Lattice) -> Lattice:
     """The lattice of one state that is start and end, with the same score names."""
-    return Lattice.of(lattice.utt, 1, 0, [], [Final(0, dict.fromkeys(lattice.scores, 0.0))], header=lattice.header)
+    return Lattice.of(
+        lattice.utt, 1, 0, [], [Final(0, dict.fromkeys(lattice.scores, 0.0))], header=lattice.header
+    )
 
 
 def finite(scores, count: int) -> np.ndarray:
     """Which rows have finite scores only, (count,) bool."""
-    return np.all([np.isfinite(column) for column in scores.values()], axis=0) if scores else np.ones(count, dtype=bool)
+    return (
+        np.all([np.isfinite(column) for column in scores.values()], axis=0)
+        if scores
+        else np.ones(count, dtype=bool)
+    )
 
 
 def plural(count: int, noun: str) -> str:

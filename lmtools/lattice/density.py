@@ -15,9 +15,10 @@ from lmtools.types import Lattice
 class Statistics:
     """The size of one lattice, or the sum over several (`lattices` of them).
 
-    `connected` are the states on a path; `word_arcs` the arcs that have a word; `vocabulary` the distinct words; `seconds` the
-    duration and `timed_arcs` the arcs of the lattices that have one; `words` the length that densities are relative to (of the
-    reference or the best path) and `counted_arcs` the arcs of the lattices that have one; `paths` is the log10 of the number of
+    `connected` are the states on a path; `word_arcs` the arcs that have a word; `vocabulary` the
+    distinct words; `seconds` the duration and `timed_arcs` the arcs of the lattices that have one;
+    `words` the length that densities are relative to (of the reference or the best path) and
+    `counted_arcs` the arcs of the lattices that have one; `paths` is the log10 of the number of
     paths, -inf for none, summed over lattices.
     """
 
@@ -41,12 +42,17 @@ class Statistics:
 
     @property
     def arcs_a_word(self) -> float | None:
-        """Arcs with a word for each word of the reference or best path; None where there is none."""
+        """Arcs with a word for each word of the reference or best path; None where there is
+        none.
+        """
         return self.counted_arcs / self.words if self.words else None
 
 
-def statistics(lattice: Lattice, weights: Mapping[str, float] | None = None, ref: Sequence[str] | None = None) -> Statistics:
-    """The size of a lattice; densities are relative to the words of `ref`, or of the best path under `weights`, or to nothing.
+def statistics(
+    lattice: Lattice, weights: Mapping[str, float] | None = None, ref: Sequence[str] | None = None
+) -> Statistics:
+    """The size of a lattice; densities are relative to the words of `ref`, or of the best path
+    under `weights`, or to nothing.
 
     UserError where there is a cycle, or no possible path for `weights`.
     """
@@ -72,25 +78,35 @@ def statistics(lattice: Lattice, weights: Mapping[str, float] | None = None, ref
 def together(parts: Iterable[Statistics]) -> Statistics:
     """The statistics of a set of lattices: sums, and the union of the words."""
     parts = list(parts)
-    added = {name: sum(getattr(part, name) for part in parts) for name in Statistics.__dataclass_fields__ if name != "vocabulary"}
+    added = {
+        name: sum(getattr(part, name) for part in parts)
+        for name in Statistics.__dataclass_fields__
+        if name != "vocabulary"
+    }
     return Statistics(vocabulary=frozenset().union(*(part.vocabulary for part in parts)), **added)
 
 
 def duration(lattice: Lattice) -> float:
-    """The seconds between the first and the last known time of the states on paths; 0 where none is known."""
+    """The seconds between the first and the last known time of the states on paths; 0 where none is
+    known.
+    """
     times = np.array([]) if lattice.times is None else lattice.times[connected(lattice)]
     times = times[np.isfinite(times)]
     return float(times.max() - times.min()) if len(times) else 0.0
 
 
 def paths(lattice: Lattice) -> int:
-    """How many paths there are, exactly, the impossible ones included; UserError where there is a cycle."""
+    """How many paths there are, exactly, the impossible ones included; UserError where there is a
+    cycle.
+    """
     ways = [0] * lattice.states
     ways[lattice.start] = 1
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
     order = np.argsort(rank[lattice.source], kind="stable")
-    for source, target in zip(lattice.source[order].tolist(), lattice.target[order].tolist(), strict=True):
+    for source, target in zip(
+        lattice.source[order].tolist(), lattice.target[order].tolist(), strict=True
+    ):
         ways[target] += ways[source]
     return sum(ways[state] for state in lattice.finals.tolist())
 

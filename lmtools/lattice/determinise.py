@@ -27,12 +27,14 @@ class Step:
 
 
 def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 100_000) -> Lattice:
-    """The lattice with each word sequence once, with the named scores of its best path under `weights`; trimmed.
+    """The lattice with each word sequence once, with the named scores of its best path under
+    `weights`; trimmed.
 
-    No epsilons, and no two arcs of a state with the same word. Which part of a path's scores stands on which arc is arbitrary, their
-    sum is not; extras are dropped, for an arc here stands for several there; a state's time is that of the best way to it. There
-    can be exponentially many states: over `states` of them a UserError says so and advises pruning. A UserError too where there is a
-    cycle or no possible path.
+    No epsilons, and no two arcs of a state with the same word. Which part of a path's scores stands
+    on which arc is arbitrary, their sum is not; extras are dropped, for an arc here stands for
+    several there; a state's time is that of the best way to it. There can be exponentially many
+    states: over `states` of them a UserError says so and advises pruning. A UserError too where
+    there is a cycle or no possible path.
     """
     lattice = trim(lattice)
     builder = Builder(lattice, weights)
@@ -47,23 +49,32 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 10
             scores, rest = split(reached)
             steps.append(Step(done, builder.number(rest), word, scores))
         if len(builder.sets) > states:
-            raise UserError(f"{lattice.utt}: more than {states} states when determinised; prune it first, or allow more")
+            raise UserError(
+                f"{lattice.utt}: more than {states} states when determinised; prune it first, or"
+                " allow more"
+            )
         done += 1
     return built(lattice, builder.times(), steps, ends)
 
 
 def split(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
-    """The scores of the best way into a set, to be paid at once, and what the others differ from it.
+    """The scores of the best way into a set, to be paid at once, and what the others differ from
+    it.
 
-    A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states until the end.
+    A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states
+    until the end.
     """
     best = max(reached.values(), key=lambda scores: scores[0])
     paid = tuple(score if score > -np.inf else 0.0 for score in best)
-    return paid, {state: tuple(map(float.__sub__, scores, paid)) for state, scores in reached.items()}
+    return paid, {
+        state: tuple(map(float.__sub__, scores, paid)) for state, scores in reached.items()
+    }
 
 
 class Builder:
-    """The sets of states met so far, each with what its ways still have to pay, and the way on from each."""
+    """The sets of states met so far, each with what its ways still have to pay, and the way on from
+    each.
+    """
 
     def __init__(self, lattice: Lattice, weights: Mapping[str, float]):
         arcs, finals = total(lattice, weights)
@@ -72,22 +83,33 @@ class Builder:
         if self.rest[lattice.start] == -np.inf:
             raise no_path(lattice)
         self.closures, self.stops = Closures(lattice, arcs), Stops(lattice, finals)
-        self.arcs = rows_of({"": arcs, **{f".{name}": column for name, column in lattice.scores.items()}}, len(arcs))
-        self.finals = rows_of({"": finals, **{f".{name}": column for name, column in lattice.final_scores.items()}}, len(finals))
+        self.arcs = rows_of(
+            {"": arcs, **{f".{name}": column for name, column in lattice.scores.items()}}, len(arcs)
+        )
+        self.finals = rows_of(
+            {"": finals, **{f".{name}": column for name, column in lattice.final_scores.items()}},
+            len(finals),
+        )
         self.sets: list[dict[int, Scores]] = []
         self.numbers: dict[tuple, int] = {}
         self.number({lattice.start: (0.0,) * (1 + len(lattice.scores))})
 
     def number(self, states: dict[int, Scores]) -> int:
         """The number of a set, a new one if there is none that has the same scores to pay."""
-        key = tuple((state, *(round(score, DIGITS) for score in states[state])) for state in sorted(states))
+        key = tuple(
+            (state, *(round(score, DIGITS) for score in states[state])) for state in sorted(states)
+        )
         if key not in self.numbers:
             self.numbers[key] = len(self.sets)
             self.sets.append(states)
         return self.numbers[key]
 
-    def after(self, states: dict[int, Scores]) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
-        """For each next word the best scores into each state, and the best scores of ending here, if a state can."""
+    def after(
+        self, states: dict[int, Scores]
+    ) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
+        """For each next word the best scores into each state, and the best scores of ending here,
+        if a state can.
+        """
         followers: dict[str, dict[int, Scores]] = {}
         ends = []
         for state, paid in states.items():
@@ -97,14 +119,23 @@ class Builder:
                 for arc in self.closures.words_of[here]:
                     self.enter(followers, arc, scores)
             if stop := self.stops.best(reach):
-                ends.append(self.added(paid, *(self.arcs[arc] for arc in unrolled(stop.chain)), self.finals[stop.final]))
+                ends.append(
+                    self.added(
+                        paid,
+                        *(self.arcs[arc] for arc in unrolled(stop.chain)),
+                        self.finals[stop.final],
+                    )
+                )
         return followers, max(ends, key=lambda scores: scores[0], default=None)
 
     def enter(self, followers: dict[str, dict[int, Scores]], arc: int, scores: Scores) -> None:
         """Note a way over `arc` from where `scores` are paid, if it is possible and the best."""
         target = self.closures.target[arc]
         if self.rest[target] > -np.inf:
-            reached, there = followers.setdefault(self.lattice.words[arc], {}), self.added(scores, self.arcs[arc])
+            reached, there = (
+                followers.setdefault(self.lattice.words[arc], {}),
+                self.added(scores, self.arcs[arc]),
+            )
             if target not in reached or there[0] > reached[target][0]:
                 reached[target] = there
 
@@ -117,10 +148,14 @@ class Builder:
         """The time of each set's best state."""
         if self.lattice.times is None:
             return None
-        return self.lattice.times[[max(states, key=lambda state: states[state][0]) for states in self.sets]]
+        return self.lattice.times[
+            [max(states, key=lambda state: states[state][0]) for states in self.sets]
+        ]
 
 
-def built(lattice: Lattice, times: np.ndarray | None, steps: list[Step], ends: dict[int, Scores]) -> Lattice:
+def built(
+    lattice: Lattice, times: np.ndarray | None, steps: list[Step], ends: dict[int, Scores]
+) -> Lattice:
     """The trimmed lattice of these steps and ends; the first set is the start."""
     width = 1 + len(lattice.scores)
     columns = np.array([step.scores for step in steps]).reshape(len(steps), width)

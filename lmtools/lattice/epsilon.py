@@ -14,7 +14,9 @@ Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
 
 
 def unrolled(chain: Chain) -> list[int]:
-    """The arcs of a chain in order; where an element is itself a chain, its arcs stand in its place."""
+    """The arcs of a chain in order; where an element is itself a chain, its arcs stand in its
+    place.
+    """
     arcs, open_ = [], [chain]
     while open_:
         item = open_.pop()
@@ -26,10 +28,11 @@ def unrolled(chain: Chain) -> list[int]:
 
 
 class Closures:
-    """For each state, the states that epsilon arcs lead to with the best way there; computed when asked for.
+    """For each state, the states that epsilon arcs lead to with the best way there; computed when
+    asked for.
 
-    `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a word. Impossible arcs are left out
-    of both.
+    `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a
+    word. Impossible arcs are left out of both.
     """
 
     def __init__(self, lattice: Lattice, scores: np.ndarray):
@@ -44,7 +47,9 @@ class Closures:
             self.epsilons_of.append([arc for arc in possible if lattice.words[arc] is None])
 
     def of(self, state: int) -> list[tuple[int, float, Chain]]:
-        """Triples (reached state, score, chain of arcs), the state itself first, then in topological order."""
+        """Triples (reached state, score, chain of arcs), the state itself first, then in
+        topological order.
+        """
         if not self.epsilons_of[state]:
             return [(state, 0.0, None)]
         found, best, open_ = [], {state: (0.0, None)}, [(self.rank[state], state)]
@@ -79,24 +84,33 @@ class Stops:
 
     def best(self, reach: list[tuple[int, float, Chain]]) -> Stop | None:
         """The best end among `reach`, as Closures.of gives it; None if there is none."""
-        stops = [Stop(score + self.score[state][0], chain, self.score[state][1]) for state, score, chain in reach if state in self.score]
+        stops = [
+            Stop(score + self.score[state][0], chain, self.score[state][1])
+            for state, score, chain in reach
+            if state in self.score
+        ]
         return max(stops, key=lambda stop: stop.score, default=None)
 
 
 def remove_epsilon(lattice: Lattice, weights: Mapping[str, float]) -> Lattice:
-    """An equivalent lattice, trimmed, in which every arc has a word: the epsilons before a word are added to its arc.
+    """An equivalent lattice, trimmed, in which every arc has a word: the epsilons before a word are
+    added to its arc.
 
-    All named scores are kept along paths; where several ways of epsilons lead to the same arc or final state, the best under
-    `weights` stays (so it is equivalent for the best path of every word sequence, not for posteriors). Epsilons before the end go into
-    the final scores. Impossible epsilons are dropped. Extras are those of the word's arc and of the final state. UserError where
-    there is a cycle or no possible path. A state gets a copy of each arc within its reach: (epsilon ways) x (arcs) at worst.
+    All named scores are kept along paths; where several ways of epsilons lead to the same arc or
+    final state, the best under `weights` stays (so it is equivalent for the best path of every word
+    sequence, not for posteriors). Epsilons before the end go into the final scores. Impossible
+    epsilons are dropped. Extras are those of the word's arc and of the final state. UserError where
+    there is a cycle or no possible path. A state gets a copy of each arc within its reach: (epsilon
+    ways) x (arcs) at worst.
     """
     lattice = trim(lattice)
     scores, finals = total(lattice, weights)
     closures = Closures(lattice, scores)
     stops = Stops(lattice, finals)
     arcs, ends = [], []  # (state, arc or final, chain of epsilons before it)
-    for state in sorted({lattice.start, *(closures.target[arc] for arcs_of in closures.words_of for arc in arcs_of)}):
+    for state in sorted(
+        {lattice.start, *(closures.target[arc] for arcs_of in closures.words_of for arc in arcs_of)}
+    ):
         reach = closures.of(state)
         arcs += [(state, arc, chain) for here, _, chain in reach for arc in closures.words_of[here]]
         if stop := stops.best(reach):
@@ -104,16 +118,35 @@ def remove_epsilon(lattice: Lattice, weights: Mapping[str, float]) -> Lattice:
     return trim(joined(lattice, arcs, ends))
 
 
-def joined(lattice: Lattice, arcs: list[tuple[int, int, Chain]], ends: list[tuple[int, int, Chain]]) -> Lattice:
-    """The lattice of these arcs and finals, each (state, arc or final that it stands for, chain whose scores it takes over)."""
-    states, rows, chains = (list(column) for column in zip(*arcs, strict=True)) if arcs else ([], [], [])
-    final_states, final_rows, final_chains = (list(column) for column in zip(*ends, strict=True)) if ends else ([], [], [])
-    taken = lattice.take(rows, final_rows, source=np.array(states, dtype=np.int64), finals=np.array(final_states, dtype=np.int64))
+def joined(
+    lattice: Lattice, arcs: list[tuple[int, int, Chain]], ends: list[tuple[int, int, Chain]]
+) -> Lattice:
+    """The lattice of these arcs and finals, each (state, arc or final that it stands for, chain
+    whose scores it takes over).
+    """
+    states, rows, chains = (
+        (list(column) for column in zip(*arcs, strict=True)) if arcs else ([], [], [])
+    )
+    final_states, final_rows, final_chains = (
+        (list(column) for column in zip(*ends, strict=True)) if ends else ([], [], [])
+    )
+    taken = lattice.take(
+        rows,
+        final_rows,
+        source=np.array(states, dtype=np.int64),
+        finals=np.array(final_states, dtype=np.int64),
+    )
     return taken.take(
         np.arange(len(rows)),
         np.arange(len(final_rows)),
-        scores={name: column + added(lattice.scores[name], chains) for name, column in taken.scores.items()},
-        final_scores={name: column + added(lattice.scores[name], final_chains) for name, column in taken.final_scores.items()},
+        scores={
+            name: column + added(lattice.scores[name], chains)
+            for name, column in taken.scores.items()
+        },
+        final_scores={
+            name: column + added(lattice.scores[name], final_chains)
+            for name, column in taken.final_scores.items()
+        },
     )
 
 

@@ -1,4 +1,6 @@
-"""Rescoring of lattices by left-to-right language models: states are split by history until every arc has one score."""
+"""Rescoring of lattices by left-to-right language models: states are split by history until every
+arc has one score.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,19 +19,23 @@ from lmtools.types import EMPTY, Lattice
 
 STATES = 200_000
 ARCS = 16  # as many go with each state of the budget
-GRAPH, OLD = "graph", "lm"  # Kaldi's graph score without the language model, and the language model's
+# Kaldi's graph score without the language model, and the language model's
+GRAPH, OLD = "graph", "lm"
 
 
 class Prefixes(Protocol):
     """A left-to-right LM over the word prefixes of one utterance.
 
-    Nodes are numbers from 0 below 2^31; prefixes with equal nodes have equal futures. `start` is the node of the empty prefix.
+    Nodes are numbers from 0 below 2^31; prefixes with equal nodes have equal futures. `start` is
+    the node of the empty prefix.
     """
 
     start: int
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """(N,) natural-log p(word | prefix) and (N,) int64 nodes of the longer prefixes, for N pairs (node, word) in one batch."""
+        """(N,) natural-log p(word | prefix) and (N,) int64 nodes of the longer prefixes, for N
+        pairs (node, word) in one batch.
+        """
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """(N,) natural-log p(end of sentence | prefix)."""
@@ -49,71 +55,106 @@ class TooLarge(Exception):
 
 
 def expand(
-    lattice: Lattice, lms: Mapping[str, Prefixes], weights: Mapping[str, float], *, order: Mapping[str, int | None] = EMPTY,
-    beam: float = math.inf, tokens: int | None = None, states: int = STATES, old: Prefixes | None = None,
+    lattice: Lattice, lms: Mapping[str, Prefixes], weights: Mapping[str, float], *,
+    order: Mapping[str, int | None] = EMPTY,
+    beam: float = math.inf, tokens: int | None = None, states: int = STATES,
+    old: Prefixes | None = None,
 ) -> tuple[Lattice, list[str]]:  # fmt: skip
-    """The lattice with one more score a language model, on arcs and (end of sentence) on finals, and messages for the user.
+    """The lattice with one more score a language model, on arcs and (end of sentence) on finals,
+    and messages for the user.
 
-    States are split by what the models need of the words before; a path keeps its words, scores and extras. `order`: where it is
-    None, histories stay apart as long as the model tells them apart, and a path's scores are those of its words; n merges histories
-    that share their last n - 1 words, and what follows is scored after the one of best total (the n-gram approximation). Totals are
-    sums from the start by `weights`, which may name the new scores and `words`; a model without weight does not count. `beam` and
-    `tokens` drop a state's histories that are worse than its best by more, or beyond so many. Arcs without a word keep the history.
+    States are split by what the models need of the words before; a path keeps its words, scores and
+    extras. `order`: where it is None, histories stay apart as long as the model tells them apart,
+    and a path's scores are those of its words; n merges histories that share their last n - 1
+    words, and what follows is scored after the one of best total (the n-gram approximation). Totals
+    are sums from the start by `weights`, which may name the new scores and `words`; a model without
+    weight does not count. `beam` and `tokens` drop a state's histories that are worse than its best
+    by more, or beyond so many. Arcs without a word keep the history.
 
-    `old` is the model whose score is in `graph`, where Kaldi has both as one cost: it becomes `lm`, and `graph` is left with the rest.
+    `old` is the model whose score is in `graph`, where Kaldi has both as one cost: it becomes `lm`,
+    and `graph` is left with the rest.
 
-    Memory: at most `states` states and 16 times as many arcs, 100 bytes an arc and 40 more a model; 24 bytes for each distinct
-    pair of a history and a word a model; what the models keep. A lattice that needs more is pruned to half its arcs, a quarter ...,
-    and a message says so. UserError for a score's name that is taken, a cycle, or no path.
+    Memory: at most `states` states and 16 times as many arcs, 100 bytes an arc and 40 more a model;
+    24 bytes for each distinct pair of a history and a word a model; what the models keep. A lattice
+    that needs more is pruned to half its arcs, a quarter ..., and a message says so. UserError for
+    a score's name that is taken, a cycle, or no path.
     """
     if old is not None:  # totals of the parted scores, in terms of the sum and of the old model
         weights = {**weights, OLD: weights.get(OLD, 0.0) - weights.get(GRAPH, 0.0)}
     lms = lms if old is None else {**lms, OLD: old}
     refuse_taken(lattice, lms)
-    tracks, own = Tracks(lms, weights, order), {name: weight for name, weight in weights.items() if name not in lms}
+    tracks, own = (
+        Tracks(lms, weights, order),
+        {name: weight for name, weight in weights.items() if name not in lms},
+    )
     smaller, messages, arcs = lattice, [], len(lattice.words)
     while True:
         try:
-            expanded = Expansion(smaller, tracks, own, beam, tokens, max(states, smaller.states)).result()
+            expanded = Expansion(
+                smaller, tracks, own, beam, tokens, max(states, smaller.states)
+            ).result()
             return expanded if old is None else parted(expanded), messages
         except TooLarge:  # a single path always fits
             arcs //= 2
             smaller = prune(lattice, own, arcs=arcs)
             need = f"splits into more than {states} states and {ARCS * states} arcs"
-            messages = [f"{lattice.utt}: {need}; pruned from {len(lattice.words)} to {len(smaller.words)} arcs before"]
+            messages = [
+                f"{lattice.utt}: {need}; pruned from {len(lattice.words)} to {len(smaller.words)}"
+                " arcs before"
+            ]
 
 
 def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
     """UserError where a new score would hide one of the lattice."""
     if taken := [name for name in lms if name in lattice.scores]:
-        raise UserError(f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model another name")
+        raise UserError(
+            f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model"
+            " another name"
+        )
 
 
 def parted(lattice: Lattice) -> Lattice:
     """The lattice with `lm` taken out of `graph` (0 where there was none)."""
     rows = [(lattice.scores, len(lattice.words)), (lattice.final_scores, len(lattice.finals))]
-    arcs, finals = ({**columns, GRAPH: columns.get(GRAPH, np.zeros(size)) - columns[OLD]} for columns, size in rows)
+    arcs, finals = (
+        {**columns, GRAPH: columns.get(GRAPH, np.zeros(size)) - columns[OLD]}
+        for columns, size in rows
+    )
     return replace(lattice, scores=arcs, final_scores=finals)
 
 
 class Tracks:
-    """What is known of a history: for each model its node, and for each that merges histories the number of the last words.
+    """What is known of a history: for each model its node, and for each that merges histories the
+    number of the last words.
 
-    `memos` answer for these numbers, the models' first; `keys` are the places of those that keep histories apart.
+    `memos` answer for these numbers, the models' first; `keys` are the places of those that keep
+    histories apart.
     """
 
-    def __init__(self, lms: Mapping[str, Prefixes], weights: Mapping[str, float], order: Mapping[str, int | None]):
+    def __init__(
+        self,
+        lms: Mapping[str, Prefixes],
+        weights: Mapping[str, float],
+        order: Mapping[str, int | None],
+    ):
         self.names, self.weights = tuple(lms), [weights.get(name, 0.0) for name in lms]
         self.vocabulary = Interned()
         lengths = [order.get(name) for name in lms]
-        models = [*lms.values(), *(Suffixes(length - 1) for length in lengths if length is not None)]
+        models = [
+            *lms.values(),
+            *(Suffixes(length - 1) for length in lengths if length is not None),
+        ]
         self.memos = [Memo(model, self.vocabulary.things) for model in models]
         merging = iter(range(len(lms), len(models)))
-        self.keys = [place if length is None else next(merging) for place, length in enumerate(lengths)]
+        self.keys = [
+            place if length is None else next(merging) for place, length in enumerate(lengths)
+        ]
 
     def ids(self, words: Sequence[str | None]) -> np.ndarray:
         """The numbers (A,) of words, -1 for none."""
-        return np.array([-1 if word is None else self.vocabulary(word) for word in words], dtype=np.int64)
+        return np.array(
+            [-1 if word is None else self.vocabulary(word) for word in words], dtype=np.int64
+        )
 
 
 class Columns:
@@ -127,23 +168,44 @@ class Columns:
         size = self.size + len(values[0])
         for place, (column, new) in enumerate(zip(self.room, values, strict=True)):
             if size > len(column):
-                column = self.room[place] = np.concatenate([column, np.empty(size, dtype=new.dtype)])
+                column = self.room[place] = np.concatenate(
+                    [column, np.empty(size, dtype=new.dtype)]
+                )
             column[self.size : size] = new
         self.size = size
 
 
 class Expansion:
-    """One attempt. A token is a state of the result: a state of the lattice with one history; each state's tokens are in a row."""
+    """One attempt. A token is a state of the result: a state of the lattice with one history; each
+    state's tokens are in a row.
+    """
 
-    def __init__(self, lattice: Lattice, tracks: Tracks, weights: Mapping[str, float], beam: float, most: int | None, states: int):
-        self.lattice, self.tracks, self.beam, self.most, self.states = lattice, tracks, beam, most, states
+    def __init__(
+        self,
+        lattice: Lattice,
+        tracks: Tracks,
+        weights: Mapping[str, float],
+        beam: float,
+        most: int | None,
+        states: int,
+    ):
+        self.lattice, self.tracks, self.beam, self.most, self.states = (
+            lattice,
+            tracks,
+            beam,
+            most,
+            states,
+        )
         self.base, _ = total(lattice, weights)
         self.word = tracks.ids(lattice.words)
-        self.first, self.count = np.zeros((2, lattice.states), dtype=np.int64)  # token first[s] .. first[s] + count[s] - 1 are of state s
+        # token first[s] .. first[s] + count[s] - 1 are of state s
+        self.first, self.count = np.zeros((2, lattice.states), dtype=np.int64)
         self.count[lattice.start] = 1
         starts = [lattice.start, *(memo.lm.start for memo in tracks.memos)]
-        self.tokens = Columns([np.zeros(1), *(np.array([start]) for start in starts)])  # forward total, state, its history by track
-        self.arcs, self.made = 0, []  # a level: arcs (N,), tokens they leave and enter (N,), scores (models, N)
+        # forward total, state, its history by track
+        self.tokens = Columns([np.zeros(1), *(np.array([start]) for start in starts)])
+        # a level: arcs (N,), tokens they leave and enter (N,), scores (models, N)
+        self.arcs, self.made = 0, []
 
     def result(self) -> Lattice:
         """The lattice; TooLarge where it would be."""
@@ -159,7 +221,9 @@ class Expansion:
         return self.assembled(alive, finals, ending)
 
     def enter(self, rows: np.ndarray) -> None:
-        """Make the tokens of the states that the arcs `rows` lead to, all of one level, from those of earlier levels."""
+        """Make the tokens of the states that the arcs `rows` lead to, all of one level, from those
+        of earlier levels.
+        """
         if self.arcs + self.count[self.lattice.source[rows]].sum() > ARCS * self.states:
             raise TooLarge
         arcs, leaving = self.spread(rows, self.lattice.source[rows])
@@ -169,9 +233,13 @@ class Expansion:
         for weight, column in zip(self.tracks.weights, scores, strict=True):
             forward += np.where(column == -np.inf, -np.inf, weight * column) if weight else 0.0
         state = self.lattice.target[arcs]
-        chosen, entering = merged(state, [histories[place] for place in self.tracks.keys], forward, self.beam, self.most)
+        chosen, entering = merged(
+            state, [histories[place] for place in self.tracks.keys], forward, self.beam, self.most
+        )
         kept = np.flatnonzero(entering >= 0)
-        self.made.append((arcs[kept], leaving[kept], self.tokens.size + entering[kept], scores[:, kept]))
+        self.made.append(
+            (arcs[kept], leaving[kept], self.tokens.size + entering[kept], scores[:, kept])
+        )
         self.arcs += len(kept)
         self.note(state[chosen])
         self.tokens.add([column[chosen] for column in (forward, state, *histories)])
@@ -179,13 +247,19 @@ class Expansion:
             raise TooLarge
 
     def spread(self, rows: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each of `rows` (R,) once for every token of its state in `states` (R,), and those tokens."""
+        """Each of `rows` (R,) once for every token of its state in `states` (R,), and those
+        tokens.
+        """
         counts = self.count[states]
         skipped = np.cumsum(counts) - counts - self.first[states]
         return np.repeat(rows, counts), np.arange(counts.sum()) - np.repeat(skipped, counts)
 
-    def advanced(self, before: Sequence[np.ndarray], words: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The models' scores (models, N) of words (N,) after histories (N,) a track, and the histories with these words."""
+    def advanced(
+        self, before: Sequence[np.ndarray], words: np.ndarray
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """The models' scores (models, N) of words (N,) after histories (N,) a track, and the
+        histories with these words.
+        """
         spoken = np.flatnonzero(words >= 0)
         scores = np.zeros((len(before), len(words)))
         for memo, row, history in zip(self.tracks.memos, scores, before, strict=True):
@@ -199,28 +273,48 @@ class Expansion:
         self.count[states[firsts]] = np.diff(firsts, append=len(states))
 
     def assembled(self, alive: np.ndarray, finals: np.ndarray, ending: np.ndarray) -> Lattice:
-        """The lattice of the tokens that are `alive`, of which `ending` (F,) are final by the rows `finals` (F,); arcs by source."""
+        """The lattice of the tokens that are `alive`, of which `ending` (F,) are final by the rows
+        `finals` (F,); arcs by source.
+        """
         names, lattice = self.tracks.names, self.lattice
         nothing = (np.zeros(0, dtype=np.int64),) * 3, np.zeros((len(names), 0))
         chunks = [*self.made, (*nothing[0], nothing[1])]
-        arcs, source, target, scores = (np.concatenate(column, axis=-1) for column in zip(*chunks, strict=True))
+        arcs, source, target, scores = (
+            np.concatenate(column, axis=-1) for column in zip(*chunks, strict=True)
+        )
         kept = np.flatnonzero(alive[target])
         kept = kept[np.argsort(source[kept], kind="stable")]
         number = np.cumsum(alive) - 1
         _, state, *histories = (column[: self.tokens.size] for column in self.tokens.room)
-        ends = [memo.end(history[ending]) for memo, history in zip(self.tracks.memos, histories, strict=False)]
+        ends = [
+            memo.end(history[ending])
+            for memo, history in zip(self.tracks.memos, histories, strict=False)
+        ]
         taken = lattice.take(
-            arcs[kept], finals, states=int(alive.sum()), start=0, source=number[source[kept]], target=number[target[kept]],
-            finals=number[ending], times=None if lattice.times is None else lattice.times[state[alive]],
+            arcs[kept], finals, states=int(alive.sum()), start=0, source=number[source[kept]],
+            target=number[target[kept]], finals=number[ending],
+            times=None if lattice.times is None else lattice.times[state[alive]],
         )  # fmt: skip
         final_scores = {**taken.final_scores, **dict(zip(names, ends, strict=False))}
-        return replace(taken, scores={**taken.scores, **dict(zip(names, scores[:, kept], strict=True))}, final_scores=final_scores)
+        return replace(
+            taken,
+            scores={**taken.scores, **dict(zip(names, scores[:, kept], strict=True))},
+            final_scores=final_scores,
+        )
 
 
-def merged(state: np.ndarray, keys: Sequence[np.ndarray], forward: np.ndarray, beam: float, most: int | None):
-    """Candidates (N,) of equal state and keys made one: the best of each (T,) by state, and for each candidate (N,) its place there.
+def merged(
+    state: np.ndarray,
+    keys: Sequence[np.ndarray],
+    forward: np.ndarray,
+    beam: float,
+    most: int | None,
+):
+    """Candidates (N,) of equal state and keys made one: the best of each (T,) by state, and for
+    each candidate (N,) its place there.
 
-    It is -1 for the dropped: those that are worse than the best of their state by more than `beam`, or not among its best `most`.
+    It is -1 for the dropped: those that are worse than the best of their state by more than `beam`,
+    or not among its best `most`.
     """
     order = np.lexsort((-forward, *keys, state))
     differs = np.zeros(len(order), dtype=bool)

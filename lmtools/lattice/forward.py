@@ -1,6 +1,7 @@
 """Sums over all ways to and from every state, in the max and the log semiring, level by level.
 
-The semiring's addition is a ufunc: np.maximum for the best way, np.logaddexp for the log of the ways' summed probability.
+The semiring's addition is a ufunc: np.maximum for the best way, np.logaddexp for the log of the
+ways' summed probability.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,20 +14,28 @@ from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 
 
-def forward(lattice: Lattice, arcs: np.ndarray, plus: np.ufunc = np.maximum, level: np.ndarray | None = None) -> np.ndarray:
-    """The score (S,) of all ways from the start to each state, -inf where there is none; `arcs` (A,) are the arcs' scores.
+def forward(
+    lattice: Lattice, arcs: np.ndarray, plus: np.ufunc = np.maximum, level: np.ndarray | None = None
+) -> np.ndarray:
+    """The score (S,) of all ways from the start to each state, -inf where there is none; `arcs`
+    (A,) are the arcs' scores.
 
     `level` (S,) is levels(lattice), where the caller has it already.
     """
     scores = np.full(lattice.states, -np.inf)
     scores[lattice.start] = 0
-    for rows, firsts, states in sweep(lattice.target, levels(lattice) if level is None else level, lowest=1):
+    for rows, firsts, states in sweep(
+        lattice.target, levels(lattice) if level is None else level, lowest=1
+    ):
         scores[states] = plus.reduceat(scores[lattice.source[rows]] + arcs[rows], firsts)
     return scores
 
 
-def backward(lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.ufunc = np.maximum, level=None) -> np.ndarray:
-    """The score (S,) of all ways from each state to the end, -inf for states that are unreachable or lead to none.
+def backward(
+    lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.ufunc = np.maximum, level=None
+) -> np.ndarray:
+    """The score (S,) of all ways from each state to the end, -inf for states that are unreachable
+    or lead to none.
 
     `arcs` (A,) and `finals` (F,) are the scores of arcs and of ending; `level` as for `forward`.
     """
@@ -35,14 +44,20 @@ def backward(lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.uf
     scores[lattice.finals] = finals
     scores[level < 0] = -np.inf
     for rows, firsts, states in reversed(list(sweep(lattice.source, level))):
-        scores[states] = plus(scores[states], plus.reduceat(arcs[rows] + scores[lattice.target[rows]], firsts))
+        scores[states] = plus(
+            scores[states], plus.reduceat(arcs[rows] + scores[lattice.target[rows]], firsts)
+        )
     return scores
 
 
-def sweep(ends: np.ndarray, level: np.ndarray, lowest: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For each level from `lowest`, ascending: its arcs grouped by their state in `ends` (A,), where each group begins, the states.
+def sweep(
+    ends: np.ndarray, level: np.ndarray, lowest: int = 0
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For each level from `lowest`, ascending: its arcs grouped by their state in `ends` (A,),
+    where each group begins, the states.
 
-    Unreachable states (level -1) are left out so, and with lowest=1 what leads from them to the start.
+    Unreachable states (level -1) are left out so, and with lowest=1 what leads from them to the
+    start.
     """
     order = np.lexsort((ends, level[ends]))
     order = order[level[ends[order]] >= lowest]
@@ -51,16 +66,25 @@ def sweep(ends: np.ndarray, level: np.ndarray, lowest: int = 0) -> Iterator[tupl
     cuts = [*changes(level[state[firsts]]).tolist(), len(firsts)]
     bounds = [*firsts.tolist(), len(order)]
     for low, high in pairwise(cuts):
-        yield order[bounds[low] : bounds[high]], firsts[low:high] - bounds[low], state[firsts[low:high]]
+        yield (
+            order[bounds[low] : bounds[high]],
+            firsts[low:high] - bounds[low],
+            state[firsts[low:high]],
+        )
 
 
 def changes(values: np.ndarray) -> np.ndarray:
     """The places where a value differs from the one before it, the first included."""
-    return np.flatnonzero(np.concatenate([np.ones(min(1, len(values)), dtype=bool), values[1:] != values[:-1]]))
+    return np.flatnonzero(
+        np.concatenate([np.ones(min(1, len(values)), dtype=bool), values[1:] != values[:-1]])
+    )
 
 
-def through(lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0):
-    """The score of all paths through each arc (A,), of all that end in each final state (F,), and of all paths, a float.
+def through(
+    lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0
+):
+    """The score of all paths through each arc (A,), of all that end in each final state (F,), and
+    of all paths, a float.
 
     UserError where no path is possible.
     """
@@ -69,14 +93,21 @@ def through(lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.
     to, rest = forward(lattice, arcs, plus, level), backward(lattice, arcs, finals, plus, level)
     if rest[lattice.start] == -np.inf:
         raise no_path(lattice)
-    return to[lattice.source] + arcs + rest[lattice.target], to[lattice.finals] + finals, float(rest[lattice.start])
+    return (
+        to[lattice.source] + arcs + rest[lattice.target],
+        to[lattice.finals] + finals,
+        float(rest[lattice.start]),
+    )
 
 
-def posteriors(lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0) -> tuple[np.ndarray, float]:
-    """The probability (A,) of each arc being on the path, and the natural log of the summed exp(scale * score) of all paths.
+def posteriors(
+    lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0
+) -> tuple[np.ndarray, float]:
+    """The probability (A,) of each arc being on the path, and the natural log of the summed
+    exp(scale * score) of all paths.
 
-    A path's probability is exp(scale * score) over that sum; `scale` above 0 flattens (below 1) or sharpens it. UserError where no
-    path is possible.
+    A path's probability is exp(scale * score) over that sum; `scale` above 0 flattens (below 1) or
+    sharpens it. UserError where no path is possible.
     """
     assert scale > 0, scale
     arcs, _, everything = through(lattice, weights, np.logaddexp, scale)

@@ -1,4 +1,6 @@
-"""Histories as numbers: answers asked for once, histories that share their last words, and mixtures of language models."""
+"""Histories as numbers: answers asked for once, histories that share their last words, and mixtures
+of language models.
+"""
 
 from collections.abc import Sequence
 
@@ -10,14 +12,16 @@ SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is 
 
 
 class Memo:
-    """One model's answers for an utterance, each (node, word) asked for once; words are places in `vocabulary`, which may grow.
+    """One model's answers for an utterance, each (node, word) asked for once; words are places in
+    `vocabulary`, which may grow.
 
     So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
     """
 
     def __init__(self, lm, vocabulary: Sequence[str]):
         self.lm, self.vocabulary = lm, vocabulary
-        self.keys, self.longer = np.zeros((2, 0), dtype=np.int64)  # (K,) the pairs, sorted, and where they lead
+        # (K,) the pairs, sorted, and where they lead
+        self.keys, self.longer = np.zeros((2, 0), dtype=np.int64)
         self.scores = np.zeros(0)  # (K,)
 
     def words(self, nodes: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -32,8 +36,12 @@ class Memo:
 
     def ask(self, keys: np.ndarray, at: np.ndarray) -> None:
         """Take up the answers to `keys`, whose places among the known ones are `at`."""
-        scores, longer = self.lm.words(keys // SHIFT, [self.vocabulary[word] for word in (keys % SHIFT).tolist()])
-        self.keys, self.scores, self.longer = map(np.insert, (self.keys, self.scores, self.longer), (at, at, at), (keys, scores, longer))
+        scores, longer = self.lm.words(
+            keys // SHIFT, [self.vocabulary[word] for word in (keys % SHIFT).tolist()]
+        )
+        self.keys, self.scores, self.longer = map(
+            np.insert, (self.keys, self.scores, self.longer), (at, at, at), (keys, scores, longer)
+        )
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """`Prefixes.end` for nodes (N,), repeats allowed."""
@@ -45,7 +53,10 @@ class Interned:
     """Numbers of hashable things, from 0 in the order of their coming."""
 
     def __init__(self, *things):
-        self.things, self.numbers = list(things), {thing: number for number, thing in enumerate(things)}
+        self.things, self.numbers = (
+            list(things),
+            {thing: number for number, thing in enumerate(things)},
+        )
 
     def __call__(self, thing) -> int:
         number = self.numbers.setdefault(thing, len(self.things))
@@ -55,7 +66,9 @@ class Interned:
 
 
 class Suffixes:
-    """Prefixes known by their last `length` words alone; a model of this kind gives every word the score 0."""
+    """Prefixes known by their last `length` words alone; a model of this kind gives every word the
+    score 0.
+    """
 
     start = 0
 
@@ -63,8 +76,13 @@ class Suffixes:
         self.length, self.interned = length, Interned(())
 
     def words(self, nodes, words):
-        histories = [(*self.interned.things[node], word) for node, word in zip(nodes.tolist(), words, strict=True)]
-        longer = [self.interned(history[max(0, len(history) - self.length) :]) for history in histories]
+        histories = [
+            (*self.interned.things[node], word)
+            for node, word in zip(nodes.tolist(), words, strict=True)
+        ]
+        longer = [
+            self.interned(history[max(0, len(history) - self.length) :]) for history in histories
+        ]
         return np.zeros(len(longer)), np.array(longer, dtype=np.int64)
 
     def end(self, nodes):
@@ -72,7 +90,9 @@ class Suffixes:
 
 
 class Mixture:
-    """The linear interpolation of several models, word by word: log of the sum over i of weights[i] p_i(word | prefix)."""
+    """The linear interpolation of several models, word by word: log of the sum over i of weights[i]
+    p_i(word | prefix).
+    """
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         self.logs = np.log(weights)[:, None]  # (P, 1)
@@ -83,28 +103,59 @@ class Mixture:
 
     def nodes(self, nodes: np.ndarray) -> np.ndarray:
         """The parts' own nodes (P, N)."""
-        return np.array([self.interned.things[node] for node in nodes.tolist()], dtype=np.int64).reshape(-1, len(self.memos)).T
+        return (
+            np.array([self.interned.things[node] for node in nodes.tolist()], dtype=np.int64)
+            .reshape(-1, len(self.memos))
+            .T
+        )
 
     def words(self, nodes, words):
         ids = np.array([self.vocabulary(word) for word in words], dtype=np.int64)
-        scores, longer = zip(*(memo.words(own, ids) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)), strict=True)
-        numbers = [self.interned(row) for row in zip(*(own.tolist() for own in longer), strict=True)]
+        scores, longer = zip(
+            *(
+                memo.words(own, ids)
+                for memo, own in zip(self.memos, self.nodes(nodes), strict=True)
+            ),
+            strict=True,
+        )
+        numbers = [
+            self.interned(row) for row in zip(*(own.tolist() for own in longer), strict=True)
+        ]
         return np.logaddexp.reduce(self.logs + scores), np.array(numbers, dtype=np.int64)
 
     def end(self, nodes):
-        return np.logaddexp.reduce(self.logs + [memo.end(own) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)])
+        return np.logaddexp.reduce(
+            self.logs
+            + [memo.end(own) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)]
+        )
 
 
 class MixtureLM:
-    """A linear interpolation of `PrefixLM`s as one of them; UserError unless there is one positive weight each and they sum to 1."""
+    """A linear interpolation of `PrefixLM`s as one of them; UserError unless there is one positive
+    weight each and they sum to 1.
+    """
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
-        if len(parts) != len(weights) or not all(weight > 0 for weight in weights) or abs(sum(weights) - 1) > 1e-6:
+        if (
+            len(parts) != len(weights)
+            or not all(weight > 0 for weight in weights)
+            or abs(sum(weights) - 1) > 1e-6
+        ):
             given = " ".join(f"{weight:g}" for weight in weights)
-            raise UserError(f"mixture of {len(parts)} language models with weights {given}: give each one above 0, 1 in sum")
+            raise UserError(
+                f"mixture of {len(parts)} language models with weights {given}: give each one above"
+                " 0, 1 in sum"
+            )
         self.parts, self.weights = tuple(parts), tuple(weights)
-        inner = [f"{weight:g}*{part.signature['model']}" for part, weight in zip(parts, weights, strict=True)]
-        self.signature = {"lm": "mixture", "model": "+".join(inner), "version": parts[0].signature["version"]}
+        inner = [
+            f"{weight:g}*{part.signature['model']}"
+            for part, weight in zip(parts, weights, strict=True)
+        ]
+        self.signature = {
+            "lm": "mixture",
+            "model": "+".join(inner),
+            "version": parts[0].signature["version"],
+        }
 
     def utterance(self) -> Mixture:
         """The prefixes of one utterance."""

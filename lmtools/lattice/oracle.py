@@ -1,4 +1,6 @@
-"""The path that is nearest to a reference: what the best possible rescoring of a lattice would reach."""
+"""The path that is nearest to a reference: what the best possible rescoring of a lattice would
+reach.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +11,8 @@ from lmtools.lattice.forward import sweep
 from lmtools.lattice.order import leaving, levels, no_path
 from lmtools.types import Lattice
 
-ERROR = 1 << 32  # in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed
+# in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed
+ERROR = 1 << 32
 SUBSTITUTION, DELETION, INSERTION = ERROR + 1, ERROR + 1, ERROR
 NEVER = np.iinfo(np.int64).max // 4
 
@@ -33,24 +36,33 @@ class Oracle:
 def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
     """The path of the fewest errors (Levenshtein) against the words of `ref`, whatever its scores.
 
-    Among those of the fewest errors one with the most correct words; further ties depend on the lattice alone. Takes memory of 8 bytes
-    x states x (reference words + 1). UserError where there is no path or a cycle.
+    Among those of the fewest errors one with the most correct words; further ties depend on the
+    lattice alone. Takes memory of 8 bytes x states x (reference words + 1). UserError where there
+    is no path or a cycle.
     """
     numbers = {word: number for number, word in enumerate(dict.fromkeys(ref))}
     reference = np.array([numbers[word] for word in ref], dtype=np.int64)
-    words = np.array([-2 if word is None else numbers.get(word, -1) for word in lattice.words], dtype=np.int64)
+    words = np.array(
+        [-2 if word is None else numbers.get(word, -1) for word in lattice.words], dtype=np.int64
+    )
     cost = costs(lattice, words, reference)
     ends = cost[lattice.finals, len(ref)]
     if not len(ends) or ends.min() >= NEVER:
         raise no_path(lattice)
     counts, arcs = traced(lattice, words, reference, cost, int(lattice.finals[ends.argmin()]))
-    return Oracle(*counts, tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None), tuple(arcs))
+    return Oracle(
+        *counts,
+        tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None),
+        tuple(arcs),
+    )
 
 
 def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The least cost (S, R + 1) of a way from the start to each state against the first r words of the reference.
+    """The least cost (S, R + 1) of a way from the start to each state against the first r words of
+    the reference.
 
-    `reference` (R,) are numbers, `words` (A,) the arcs' words by the same numbers, -1 for others, -2 for epsilon.
+    `reference` (R,) are numbers, `words` (A,) the arcs' words by the same numbers, -1 for others,
+    -2 for epsilon.
     """
     deleted = DELETION * np.arange(len(reference) + 1)
     cost = np.full((lattice.states, len(reference) + 1), NEVER)
@@ -66,14 +78,24 @@ def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndar
     return cost
 
 
-def traced(lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int) -> tuple[list[int], list[int]]:
-    """Substitutions, deletions and insertions of a cheapest way to the final `state`, and its arcs."""
+def traced(
+    lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int
+) -> tuple[list[int], list[int]]:
+    """Substitutions, deletions and insertions of a cheapest way to the final `state`, and its
+    arcs.
+    """
     entering, sources = leaving(lattice.target, lattice.states), lattice.source.tolist()
     place, counts, arcs = len(reference), [0, 0, 0], []
     while state != lattice.start or place:
         here, tried = cost[state, place], [(None, 1, DELETION, state)] if place else []
-        tried += [(arc, *step, sources[arc]) for arc in entering[state] for step in steps(int(words[arc]), reference, place)]
-        arc, back, price, state = next(step for step in tried if cost[step[3], place - step[1]] + step[2] == here)
+        tried += [
+            (arc, *step, sources[arc])
+            for arc in entering[state]
+            for step in steps(int(words[arc]), reference, place)
+        ]
+        arc, back, price, state = next(
+            step for step in tried if cost[step[3], place - step[1]] + step[2] == here
+        )
         if price:
             counts[1 if arc is None else 0 if back else 2] += 1
         if arc is not None:
@@ -83,7 +105,9 @@ def traced(lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.
 
 
 def steps(word: int, reference: np.ndarray, place: int) -> list[tuple[int, int]]:
-    """What an arc's word may have been at a place of the reference: pairs of the reference words that it takes and the price."""
+    """What an arc's word may have been at a place of the reference: pairs of the reference words
+    that it takes and the price.
+    """
     if word == -2:
         return [(0, 0)]
     paired = [(1, SUBSTITUTION * int(word != reference[place - 1]))] if place else []

@@ -9,7 +9,9 @@ from lmtools.types import Lattice
 
 
 def leaving(states: np.ndarray, count: int) -> list[list[int]]:
-    """For each of `count` states the arcs, in their order, whose end in `states` (A,) it is: pass sources or targets."""
+    """For each of `count` states the arcs, in their order, whose end in `states` (A,) it is: pass
+    sources or targets.
+    """
     arcs: list[list[int]] = [[] for _ in range(count)]
     for arc, state in enumerate(states.tolist()):
         arcs[state].append(arc)
@@ -17,7 +19,8 @@ def leaving(states: np.ndarray, count: int) -> list[list[int]]:
 
 
 def topological(lattice: Lattice) -> np.ndarray:
-    """The states (S,), reachable or not, so that every arc leads forward; among several the lowest number first.
+    """The states (S,), reachable or not, so that every arc leads forward; among several the lowest
+    number first.
 
     States that are numbered so already keep their order. UserError where there is a cycle.
     """
@@ -35,35 +38,50 @@ def topological(lattice: Lattice) -> np.ndarray:
                 heapq.heappush(ready, targets[arc])
     if len(order) < lattice.states:
         state = on_cycle(lattice, missing)
-        raise UserError(f"{lattice.utt}: cycle through state {state}; cut it with lmtools lattice info --repair")
+        raise UserError(
+            f"{lattice.utt}: cycle through state {state}; cut it with lmtools lattice info --repair"
+        )
     return np.array(order, dtype=np.int64)
 
 
 def on_cycle(lattice: Lattice, missing: list[int]) -> int:
-    """A state on a cycle, where `missing` counts each state's arcs from states that no order reached."""
-    before = {target: source for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True) if missing[source]}
+    """A state on a cycle, where `missing` counts each state's arcs from states that no order
+    reached.
+    """
+    before = {
+        target: source
+        for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
+        if missing[source]
+    }
     state, seen = next(state for state, count in enumerate(missing) if count), set()
-    while state not in seen:  # each has one before it that was not reached either: backwards it must come round
+    # each has one before it that was not reached either: backwards it must come round
+    while state not in seen:
         seen.add(state)
         state = before[state]
     return state
 
 
 def levels(lattice: Lattice) -> np.ndarray:
-    """The most arcs on a way from the start to each state (S,) int64, -1 for the unreachable; UserError where there is a cycle."""
+    """The most arcs on a way from the start to each state (S,) int64, -1 for the unreachable;
+    UserError where there is a cycle.
+    """
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
     forward = np.argsort(rank[lattice.source], kind="stable")
     level = [-1] * lattice.states
     level[lattice.start] = 0
-    for source, target in zip(lattice.source[forward].tolist(), lattice.target[forward].tolist(), strict=True):
+    for source, target in zip(
+        lattice.source[forward].tolist(), lattice.target[forward].tolist(), strict=True
+    ):
         if level[source] >= level[target] and level[source] >= 0:
             level[target] = level[source] + 1
     return np.array(level, dtype=np.int64)
 
 
 def reached(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
-    """Which states (S,) bool can be reached from `start` along `arcs` of each state, leading to `other` (A,)."""
+    """Which states (S,) bool can be reached from `start` along `arcs` of each state, leading to
+    `other` (A,).
+    """
     found, open_ = np.zeros(len(arcs), dtype=bool), list(start)
     found[open_] = True
     while open_:
@@ -76,21 +94,28 @@ def reached(start: list[int], arcs: list[list[int]], other: list[int]) -> np.nda
 
 def reachable(lattice: Lattice) -> np.ndarray:
     """Which states (S,) bool the start leads to; cycles are no trouble."""
-    return reached([lattice.start], leaving(lattice.source, lattice.states), lattice.target.tolist())
+    return reached(
+        [lattice.start], leaving(lattice.source, lattice.states), lattice.target.tolist()
+    )
 
 
 def alive(lattice: Lattice) -> np.ndarray:
     """Which states (S,) bool lead to a final state; cycles are no trouble."""
-    return reached(lattice.finals.tolist(), leaving(lattice.target, lattice.states), lattice.source.tolist())
+    return reached(
+        lattice.finals.tolist(), leaving(lattice.target, lattice.states), lattice.source.tolist()
+    )
 
 
 def connected(lattice: Lattice) -> np.ndarray:
-    """Which states (S,) bool lie on a path from the start to a final state, whatever its scores; cycles are no trouble."""
+    """Which states (S,) bool lie on a path from the start to a final state, whatever its scores;
+    cycles are no trouble.
+    """
     return reachable(lattice) & alive(lattice)
 
 
 def trim(lattice: Lattice) -> Lattice:
-    """The same paths without other states and arcs: states in topological order, the start 0, arcs by source.
+    """The same paths without other states and arcs: states in topological order, the start 0, arcs
+    by source.
 
     UserError where there is a cycle or no path.
     """
@@ -104,7 +129,9 @@ def trim(lattice: Lattice) -> Lattice:
 
 
 def renumbered(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
-    """The lattice of these states (indices in their new order, or a mask) and of the arcs with these indices between them."""
+    """The lattice of these states (indices in their new order, or a mask) and of the arcs with
+    these indices between them.
+    """
     kept = np.flatnonzero(states) if states.dtype == bool else states
     number = np.full(lattice.states, -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))
@@ -122,4 +149,7 @@ def renumbered(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattic
 
 def no_path(lattice: Lattice) -> UserError:
     """What to say of a lattice without a path of finite score."""
-    return UserError(f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools lattice info --repair")
+    return UserError(
+        f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools"
+        " lattice info --repair"
+    )

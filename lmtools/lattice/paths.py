@@ -16,7 +16,9 @@ from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 @dataclass(frozen=True)
 class Path:
-    """A way through a lattice: its words, its arcs, the index of its end in `finals`, and its weighted score."""
+    """A way through a lattice: its words, its arcs, the index of its end in `finals`, and its
+    weighted score.
+    """
 
     words: tuple[str, ...]
     arcs: tuple[int, ...]
@@ -30,11 +32,13 @@ def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
 
 
 def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
-    """The n best distinct word sequences, or all there are, best first, each with its best path; exact.
+    """The n best distinct word sequences, or all there are, best first, each with its best path;
+    exact.
 
-    A* over sets of states that the same words lead to, so that each sequence comes out once; what a set's best path still has to score
-    is known exactly, so at most n x (words of a sequence) sets are opened. Equal scores come in an order that depends on the lattice
-    alone, not on n: a shorter list is the beginning of a longer one. UserError where no path is possible or there is a cycle.
+    A* over sets of states that the same words lead to, so that each sequence comes out once; what a
+    set's best path still has to score is known exactly, so at most n x (words of a sequence) sets
+    are opened. Equal scores come in an order that depends on the lattice alone, not on n: a shorter
+    list is the beginning of a longer one. UserError where no path is possible or there is a cycle.
     """
     assert n > 0, n
     search = Search(lattice, weights)
@@ -46,14 +50,16 @@ def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
     return search.first(n)
 
 
-States = dict[int, tuple[float, Chain]]  # where the same words lead to: the score of the best way there, and the way
+# where the same words lead to: the score of the best way there, and the way
+States = dict[int, tuple[float, Chain]]
 
 
 class Search:
     """The n-best search in one lattice, perhaps among the best of its arcs.
 
-    Losses are whole quanta of 1e-13 of the scores, each set's added to its predecessor's: as floats, scores that tie would differ in
-    their last digits, and the search would open all of exponentially many ties before it finished one.
+    Losses are whole quanta of 1e-13 of the scores, each set's added to its predecessor's: as
+    floats, scores that tie would differ in their last digits, and the search would open all of
+    exponentially many ties before it finished one.
     """
 
     SLACK = 1000  # quanta that rounding may amount to
@@ -67,34 +73,50 @@ class Search:
         if self.best == -np.inf:
             raise no_path(lattice)
         self.rest, self.stops = rest.tolist(), Stops(lattice, self.finals)
-        self.arc_losses = self.best - (forward(lattice, self.arcs, level=level)[lattice.source] + self.arcs + rest[lattice.target])
+        self.arc_losses = self.best - (
+            forward(lattice, self.arcs, level=level)[lattice.source]
+            + self.arcs
+            + rest[lattice.target]
+        )
         near = self.arc_losses <= self.arc_losses.min(initial=0) + 1e-6 * (1 + abs(self.best))
         self.quantum = 1e-13 * (1 + max(abs(self.best), np.abs(self.arcs[near]).max(initial=0)))
 
     def narrow(self, more: int) -> bool:
-        """Leave out arcs but those of the best paths and about `more` next to them; False if that is none, and all are back."""
+        """Leave out arcs but those of the best paths and about `more` next to them; False if that
+        is none, and all are back.
+        """
         slack = self.SLACK * self.quantum
         losses = np.sort(self.arc_losses[self.arc_losses < np.inf])
         place = int(np.searchsorted(losses, slack, side="right")) + more
         beam = losses[place] if place < len(losses) else np.inf
-        self.limit = beam / self.quantum + self.SLACK  # the loss up to which no sentence lacks a path
-        self.closures = Closures(self.lattice, np.where(self.arc_losses <= beam + 2 * slack, self.arcs, -np.inf))
+        # the loss up to which no sentence lacks a path
+        self.limit = beam / self.quantum + self.SLACK
+        self.closures = Closures(
+            self.lattice, np.where(self.arc_losses <= beam + 2 * slack, self.arcs, -np.inf)
+        )
         self.steps: dict[int, tuple[list, Stop | None]] = {}
         return beam < np.inf
 
     def first(self, n: int) -> list[Path]:
-        """The n best paths, fewer if there are no more, or none that is certain without the arcs left out."""
-        known = [-math.inf] * (n - 1) + [0]  # a heap: minus the n smallest losses of sequences that exist; nothing beyond is wanted
-        open_: list = [(0, 0, {self.lattice.start: (0.0, None)})]  # by loss; of equals the last one: ties are finished one by one
+        """The n best paths, fewer if there are no more, or none that is certain without the arcs
+        left out.
+        """
+        # a heap: minus the n smallest losses of sequences that exist; nothing beyond is wanted
+        known = [-math.inf] * (n - 1) + [0]
+        # by loss; of equals the last one: ties are finished one by one
+        open_: list = [(0, 0, {self.lattice.start: (0.0, None)})]
         found: list[Path] = []
         count = 0
         while open_ and len(found) < n and open_[0][0] <= self.limit:
             loss, _, item = heapq.heappop(open_)
             if isinstance(item, Path):
                 worst = found[-1].score if found else math.inf
-                found.append(item if item.score <= worst else replace(item, score=worst))  # what ties may differ in the last digit
+                # what ties may differ in the last digit
+                found.append(item if item.score <= worst else replace(item, score=worst))
                 continue
-            ranked = self.ranked(loss, self.followers(item, self.best + self.quantum * (known[0] - self.SLACK)))
+            ranked = self.ranked(
+                loss, self.followers(item, self.best + self.quantum * (known[0] - self.SLACK))
+            )
             for new, _, _ in ranked[1:]:  # the first one is the sequence that `item` was known by
                 heapq.heappushpop(known, -new)
             for new, _, follower in reversed(ranked):
@@ -103,17 +125,27 @@ class Search:
                     heapq.heappush(open_, (new, -count, follower))
         return found
 
-    def ranked(self, loss: int, followers: list[tuple[float, str, "States | Path"]]) -> list[tuple[int, str, "States | Path"]]:
-        """The followers of a set with their losses instead of scores, best first; `loss` is the set's, and the best follower's."""
+    def ranked(
+        self, loss: int, followers: list[tuple[float, str, "States | Path"]]
+    ) -> list[tuple[int, str, "States | Path"]]:
+        """The followers of a set with their losses instead of scores, best first; `loss` is the
+        set's, and the best follower's.
+        """
         top = max((score for score, _, _ in followers), default=0)
-        ranked = [(loss + round((top - score) / self.quantum), word, follower) for score, word, follower in followers]
+        ranked = [
+            (loss + round((top - score) / self.quantum), word, follower)
+            for score, word, follower in followers
+        ]
         return sorted(ranked, key=lambda follower: follower[:2])
 
     def followers(self, states: States, floor: float) -> list[tuple[float, str, "States | Path"]]:
-        """Triples (score, next word, set of states) of what comes after a set, and (score, "", finished path), none below `floor`."""
+        """Triples (score, next word, set of states) of what comes after a set, and (score, "",
+        finished path), none below `floor`.
+        """
         sets: dict[str, States] = {}
         end = (-np.inf, None, 0)
-        for state, (score, way) in sorted(states.items()):  # what `floor` left out must not change the order
+        # what `floor` left out must not change the order
+        for state, (score, way) in sorted(states.items()):
             steps, stop = self.after(state)
             if stop and score + stop.score > end[0]:
                 end = (score + stop.score, (way, stop.chain), stop.final)
@@ -123,40 +155,70 @@ class Search:
                     reached = sets.setdefault(word, {})
                     if target not in reached or there > reached[target][0]:
                         reached[target] = there, (way, chain)
-        found = [(max(score + self.rest[s] for s, (score, _) in reached.items()), word, reached) for word, reached in sets.items()]
-        return found + ([(end[0], "", self.path(*end[1:]))] if end[1] is not None and end[0] >= floor else [])
+        found = [
+            (max(score + self.rest[s] for s, (score, _) in reached.items()), word, reached)
+            for word, reached in sets.items()
+        ]
+        return found + (
+            [(end[0], "", self.path(*end[1:]))] if end[1] is not None and end[0] >= floor else []
+        )
 
     def after(self, state: int) -> tuple[list[tuple[str, int, float, Chain]], Stop | None]:
-        """The best step (word, next state, score, chain of arcs) from a state for each word and next state, and the best end."""
+        """The best step (word, next state, score, chain of arcs) from a state for each word and
+        next state, and the best end.
+        """
         if state not in self.steps:
             reach = self.closures.of(state)
             steps = {}
             for here, score, chain in reach:
                 for arc in self.closures.words_of[here]:
-                    key, step = (self.words[arc], self.closures.target[arc]), score + self.closures.score[arc]
+                    key, step = (
+                        (self.words[arc], self.closures.target[arc]),
+                        score + self.closures.score[arc],
+                    )
                     if self.rest[key[1]] > -np.inf and (key not in steps or step > steps[key][0]):
                         steps[key] = step, (chain, arc)
-            self.steps[state] = [(*key, *step) for key, step in steps.items()], self.stops.best(reach)
+            self.steps[state] = (
+                [(*key, *step) for key, step in steps.items()],
+                self.stops.best(reach),
+            )
         return self.steps[state]
 
     def path(self, way: Chain, final: int) -> Path:
-        """The finished path of a way, its score summed anew and exactly, so that it does not depend on the search."""
+        """The finished path of a way, its score summed anew and exactly, so that it does not depend
+        on the search.
+        """
         arcs = tuple(unrolled(way))
         words = tuple(self.words[arc] for arc in arcs if self.words[arc] is not None)
-        return Path(words, arcs, final, math.fsum([*self.arcs[list(arcs)].tolist(), float(self.finals[final])]))
+        return Path(
+            words,
+            arcs,
+            final,
+            math.fsum([*self.arcs[list(arcs)].tolist(), float(self.finals[final])]),
+        )
 
 
-def as_nbest(lattice: Lattice, weights: Mapping[str, float], n: int, ref: str | None = None, total: bool = False) -> NBest:
-    """The n best distinct hypotheses, each with the sums of its best path (all of the lattice's scores by name, unweighted).
+def as_nbest(
+    lattice: Lattice,
+    weights: Mapping[str, float],
+    n: int,
+    ref: str | None = None,
+    total: bool = False,
+) -> NBest:
+    """The n best distinct hypotheses, each with the sums of its best path (all of the lattice's
+    scores by name, unweighted).
 
-    `total` adds the path's weighted score, which formats with room for one score take and tuning has no use for.
-    A lattice without arcs and scores gets 0 for the names in `weights`, so that all lists of a set have the same ones.
+    `total` adds the path's weighted score, which formats with room for one score take and tuning
+    has no use for. A lattice without arcs and scores gets 0 for the names in `weights`, so that all
+    lists of a set have the same ones.
     """
     none = {} if lattice.words else {name: 0.0 for name in weights if name != WORDS}
     hyps = []
     for path in nbest(lattice, weights, n):
         scores = sums(lattice, path) or none
-        hyps.append(Hypothesis(" ".join(path.words), {**scores, TOTAL: path.score} if total else scores))
+        hyps.append(
+            Hypothesis(" ".join(path.words), {**scores, TOTAL: path.score} if total else scores)
+        )
     return NBest(lattice.utt, tuple(hyps), ref)
 
 
@@ -164,5 +226,6 @@ def sums(lattice: Lattice, path: Path) -> dict[str, float]:
     """Each named score summed along a path and its end."""
     arcs = list(path.arcs)
     return {
-        name: math.fsum([*column[arcs].tolist(), float(lattice.final_scores[name][path.final])]) for name, column in lattice.scores.items()
+        name: math.fsum([*column[arcs].tolist(), float(lattice.final_scores[name][path.final])])
+        for name, column in lattice.scores.items()
     }

@@ -10,13 +10,19 @@ from lmtools.types import Lattice
 
 
 def prune(
-    lattice: Lattice, weights: Mapping[str, float], beam: float | None = None, arcs: int | None = None, density: float | None = None
+    lattice: Lattice,
+    weights: Mapping[str, float],
+    beam: float | None = None,
+    arcs: int | None = None,
+    density: float | None = None,
 ) -> Lattice:
-    """The lattice of the best paths, trimmed; the best path always stays, a UserError where none is possible.
+    """The lattice of the best paths, trimmed; the best path always stays, a UserError where none is
+    possible.
 
-    `beam`: an arc or final state stays whose best path is at most so much worse than the best of all. `arcs`: so many arcs at most,
-    or as many as the best path has; they come path by path, the best first, until the next path would be too much. `density` is the
-    same in arcs a word of the best path. What is not given does not limit; arcs and ends of no possible path always go.
+    `beam`: an arc or final state stays whose best path is at most so much worse than the best of
+    all. `arcs`: so many arcs at most, or as many as the best path has; they come path by path, the
+    best first, until the next path would be too much. `density` is the same in arcs a word of the
+    best path. What is not given does not limit; arcs and ends of no possible path always go.
     """
     through_arcs, through_finals, best = through(lattice, weights)
     value = np.concatenate([through_arcs, through_finals])
@@ -33,16 +39,24 @@ def rounding(score: float) -> float:
     return 1e-12 * (1 + abs(score))
 
 
-def affordable(lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None) -> np.ndarray:
-    """Which rows (A + F,), arcs and then finals, fit the budget; `value` (A + F,) is the best path's score through each.
+def affordable(
+    lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None
+) -> np.ndarray:
+    """Which rows (A + F,), arcs and then finals, fit the budget; `value` (A + F,) is the best
+    path's score through each.
 
-    The end is a state beyond all, to which each final state has a row: so a path is rows from the start to there.
+    The end is a state beyond all, to which each final state has a row: so a path is rows from the
+    start to there.
     """
     size, end = len(lattice.words), lattice.states
-    sources, targets = np.append(lattice.source, lattice.finals), np.append(lattice.target, np.full(len(lattice.finals), end))
+    sources, targets = (
+        np.append(lattice.source, lattice.finals),
+        np.append(lattice.target, np.full(len(lattice.finals), end)),
+    )
     before, after = best_rows(targets, value, end + 1), best_rows(sources, value, end + 1)
     source, target = sources.tolist(), targets.tolist()
-    reached, led = np.zeros(end + 1, dtype=bool), np.zeros(end + 1, dtype=bool)  # kept rows come here, go on from here
+    # kept rows come here, go on from here
+    reached, led = np.zeros(end + 1, dtype=bool), np.zeros(end + 1, dtype=bool)
     reached[lattice.start] = led[end] = True
     keep = np.zeros(len(value), dtype=bool)
     budget, spent = np.inf if arcs is None else arcs, 0
@@ -61,7 +75,11 @@ def affordable(lattice: Lattice, value: np.ndarray, arcs: int | None, density: f
             state = target[path[-1]]
         cost = sum(row < size for row in path)
         if not spent and density is not None:  # this is the best path
-            budget = min(budget, density * max(1, sum(row < size and lattice.words[row] is not None for row in path)))
+            budget = min(
+                budget,
+                density
+                * max(1, sum(row < size and lattice.words[row] is not None for row in path)),
+            )
         if keep.any() and spent + cost > budget:
             break
         spent += cost
@@ -71,5 +89,7 @@ def affordable(lattice: Lattice, value: np.ndarray, arcs: int | None, density: f
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:
-    """For each of `count` states the row of the highest value among those that have it in `states`, the first of equals; -1: none."""
+    """For each of `count` states the row of the highest value among those that have it in `states`,
+    the first of equals; -1: none.
+    """
     return [max(rows, key=value.__getitem__, default=-1) for rows in leaving(states, count)]

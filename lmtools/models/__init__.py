@@ -1,4 +1,6 @@
-"""Neural language models: one family a file. A model turns tokens into states; the output layer (lmtools/outputs) is apart."""
+"""Neural language models: one family a file. A model turns tokens into states; the output layer
+(lmtools/outputs) is apart.
+"""
 
 from lmtools.models.causal import Causal
 from lmtools.models.elmo import Elmo

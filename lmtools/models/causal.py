@@ -11,7 +11,9 @@ from lmtools.models.transformer import Transformer
 
 
 class Causal(Transformer):
-    """State t has seen tokens 0..t and predicts token t+1; how many they are tells it where it is, with `position: none` too."""
+    """State t has seen tokens 0..t and predicts token t+1; how many they are tells it where it is,
+    with `position: none` too.
+    """
 
     needs_positions = False
 
@@ -28,10 +30,11 @@ class Causal(Transformer):
 
 
 class KeyValues:
-    """Keys and values of a tree of prefixes, one row a prefix and layer: 8 x layers x dim + 4 x positions bytes a prefix.
+    """Keys and values of a tree of prefixes, one row a prefix and layer: 8 x layers x dim + 4 x
+    positions bytes a prefix.
 
-    New prefixes all go through together, whatever their lengths: each attends to those of the rows in use that are its ancestors.
-    No prefix may be longer than the positions.
+    New prefixes all go through together, whatever their lengths: each attends to those of the rows
+    in use that are its ancestors. No prefix may be longer than the positions.
     """
 
     def __init__(self, model: Causal):
@@ -39,7 +42,8 @@ class KeyValues:
         self.device = model.embedding.token.weight.device
         self.layers = [Rows(2 * model.config.dim, self.device) for _ in model.blocks]
         self.depths = np.empty(256, dtype=np.int64)
-        self.paths = np.zeros((256, model.config.positions), dtype=np.int32)  # the rows from 0 to a prefix's own, then 0 again
+        # the rows from 0 to a prefix's own, then 0 again
+        self.paths = np.zeros((256, model.config.positions), dtype=np.int32)
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
         """See lmtools.models.memory.Memory."""
@@ -47,11 +51,14 @@ class KeyValues:
         depths = self.place(first, parents)
         seen, mask = self.attended(first, depths)
         seen, mask = torch.from_numpy(seen).to(self.device), torch.from_numpy(mask).to(self.device)
-        state = self.model.embedding.at(torch.from_numpy(tokens).to(self.device), torch.from_numpy(depths).to(self.device))[None]
+        state = self.model.embedding.at(
+            torch.from_numpy(tokens).to(self.device), torch.from_numpy(depths).to(self.device)
+        )[None]
         for block, rows in zip(self.model.blocks, self.layers, strict=True):
             asking = block.enter(state)
             rows.values[first : rows.count] = block.key_value(asking)[0]
-            source = rows.values.index_select(0, seen)[None]  # (1, U, 2 D): one sentence of all ancestors, B queries
+            # (1, U, 2 D): one sentence of all ancestors, B queries
+            source = rows.values.index_select(0, seen)[None]
             state = block.finish(state, block.attend(block.query(asking), source, mask))
         return state[0].float()
 
@@ -61,7 +68,9 @@ class KeyValues:
         if count > len(self.depths):
             room = max(count, 2 * len(self.depths)) - len(self.depths)
             self.depths = np.concatenate([self.depths, np.empty(room, dtype=np.int64)])
-            self.paths = np.concatenate([self.paths, np.zeros((room, self.paths.shape[1]), dtype=np.int32)])
+            self.paths = np.concatenate(
+                [self.paths, np.zeros((room, self.paths.shape[1]), dtype=np.int32)]
+            )
         for some in levels(parents, first):
             rows, before = first + some, parents[some]
             if first + some[0] == 0:
@@ -73,7 +82,9 @@ class KeyValues:
         return self.depths[first:count]
 
     def attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All rows (U,) that any of the new prefixes attends to, and which of them each one does: (1, 1, B, U) bool."""
+        """All rows (U,) that any of the new prefixes attends to, and which of them each one does:
+        (1, 1, B, U) bool.
+        """
         count = first + len(depths)
         paths = self.paths[first:count, : depths.max() + 1]
         used = np.zeros(count, dtype=bool)

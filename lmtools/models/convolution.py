@@ -1,13 +1,17 @@
-"""Causal convolution over time as matrix products, by fewer multiplications than the definition has.
+"""Causal convolution over time as matrix products, by fewer multiplications than the definition
+has.
 
-Over even and odd times apart, a filter h of even lags h0 and odd lags h1 needs three half-length filters at half the rate instead of
-four (fast FIR algorithm; Mou and Duhamel 1991, Short-length FIR filters and their use in fast nonrecursive filtering), here in the
-form in which no output is a difference of things that lie after it:
+Over even and odd times apart, a filter h of even lags h0 and odd lags h1 needs three half-length
+filters at half the rate instead of four (fast FIR algorithm; Mou and Duhamel 1991, Short-length FIR
+filters and their use in fast nonrecursive filtering), here in the form in which no output is a
+difference of things that lie after it:
 
-    p = (h0 + h1) * even,   q = h1 * (odd one step ago - even),   r = h0 * (odd - even);   even output = p + q,  odd output = p + r
+    p = (h0 + h1) * even,   q = h1 * (odd one step ago - even),   r = h0 * (odd - even);   even
+    output = p + q,  odd output = p + r
 
-and each of the three again so. Two such halvings of a kernel of 4 leave 9/16 of the multiplications, and no result depends on a later
-input, bit for bit. A filter that is halved no further is one product with the windows of its input (im2col).
+and each of the three again so. Two such halvings of a kernel of 4 leave 9/16 of the
+multiplications, and no result depends on a later input, bit for bit. A filter that is halved no
+further is one product with the windows of its input (im2col).
 """
 
 from collections.abc import Sequence
@@ -17,12 +21,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 MOST = 2  # halvings: each costs a little precision, and kernels are short
-ADDITIONS = 40  # multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an output
+# multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an
+# output
+ADDITIONS = 40
 FILTERS = 48  # and as long as making and reading its filters takes for a weight
 
 
-def causal_convolution(x: Tensor, weight: Tensor, bias: Tensor, halvings: int | None = None) -> Tensor:
-    """y[t] = bias + sum over j of x[t - (k - 1) + j] weight[j], with zeros before the beginning: (B, T, C), (k, C, O), (O,) -> (B, T, O).
+def causal_convolution(
+    x: Tensor, weight: Tensor, bias: Tensor, halvings: int | None = None
+) -> Tensor:
+    """y[t] = bias + sum over j of x[t - (k - 1) + j] weight[j], with zeros before the beginning:
+    (B, T, C), (k, C, O), (O,) -> (B, T, O).
 
     The precision is autocast's where it is on. `halvings` None: as many as are fastest.
     """
@@ -40,8 +49,12 @@ def precision(x: Tensor) -> torch.dtype:
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
-def best_halvings(weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device) -> int:
-    """How many halvings are fastest; none in low precision, where differences of inputs would be rounded once more, nor on a GPU."""
+def best_halvings(
+    weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device
+) -> int:
+    """How many halvings are fastest; none in low precision, where differences of inputs would be
+    rounded once more, nor on a GPU.
+    """
     if device.type != "cpu" or kind not in (torch.float32, torch.float64):
         return 0
     (batch, length, channels), kernel = x, weight[0]
@@ -57,7 +70,10 @@ def multiplications(kernel: int, halvings: int) -> float:
     """Products with the state of one time that one output takes."""
     if kernel == 1 or halvings == 0:
         return kernel
-    return (2 * multiplications(kernel - kernel // 2, halvings - 1) + multiplications(kernel // 2, halvings - 1)) / 2
+    return (
+        2 * multiplications(kernel - kernel // 2, halvings - 1)
+        + multiplications(kernel // 2, halvings - 1)
+    ) / 2
 
 
 def padded(length: int, halvings: int) -> int:
@@ -66,7 +82,9 @@ def padded(length: int, halvings: int) -> int:
 
 
 class CausalConvolution(torch.autograd.Function):
-    """The convolution and its gradients; windows are made again for the gradients instead of being kept."""
+    """The convolution and its gradients; windows are made again for the gradients instead of being
+    kept.
+    """
 
     @staticmethod
     def forward(ctx, x, weight, bias, kind, halvings):
@@ -86,7 +104,9 @@ class CausalConvolution(torch.autograd.Function):
     def backward(ctx, grad):
         (x, weight), length = ctx.saved_tensors, grad.shape[1]
         kinds = ctx.kinds
-        grad_x, grad_weight = gradients(fill(x, ctx.halvings), weight, fill(grad.to(x.dtype), ctx.halvings), ctx.halvings)
+        grad_x, grad_weight = gradients(
+            fill(x, ctx.halvings), weight, fill(grad.to(x.dtype), ctx.halvings), ctx.halvings
+        )
         grad_bias = grad.sum((0, 1), dtype=kinds[2])
         return grad_x[:, :length].to(kinds[0]), grad_weight.to(kinds[1]), grad_bias, None, None
 
@@ -102,10 +122,14 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> T
     if halvings == 0 or len(weight) == 1:
         seen = windows(x, len(weight))
         matrix = weight.reshape(-1, weight.shape[-1])
-        return (seen @ matrix if bias is None else torch.addmm(bias, seen, matrix)).unflatten(0, x.shape[:2])
+        return (seen @ matrix if bias is None else torch.addmm(bias, seen, matrix)).unflatten(
+            0, x.shape[:2]
+        )
     both, odd, even = filters(weight)
     p = convolve(x[:, ::2], both, bias, halvings - 1)  # is in every output, and the bias with it
-    q, r = (convolve(y, h, None, halvings - 1) for y, h in zip(differences(x), (odd, even), strict=True))
+    q, r = (
+        convolve(y, h, None, halvings - 1) for y, h in zip(differences(x), (odd, even), strict=True)
+    )
     result = p.new_empty(*x.shape[:2], weight.shape[-1])
     torch.add(p, q, out=result[:, ::2])
     torch.add(p, r, out=result[:, 1::2])
@@ -161,11 +185,15 @@ def windows(x: Tensor, kernel: int) -> Tensor:
         return x.reshape(-1, channels)
     longer = x.new_zeros(batch, kernel - 1 + length, channels)
     longer[:, kernel - 1 :] = x
-    return longer.as_strided((batch, length, kernel * channels), (longer.stride(0), channels, 1)).reshape(-1, kernel * channels)
+    return longer.as_strided(
+        (batch, length, kernel * channels), (longer.stride(0), channels, 1)
+    ).reshape(-1, kernel * channels)
 
 
 def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of a product with windows by its input (B, T, C), where they overlap summed, and by the filter."""
+    """The gradients of a product with windows by its input (B, T, C), where they overlap summed,
+    and by the filter.
+    """
     kernel, length = len(weight), x.shape[1]
     rows = grad.reshape(-1, grad.shape[-1])
     grad_weight = (windows(x, kernel).T @ rows).view(weight.shape)

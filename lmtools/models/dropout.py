@@ -4,11 +4,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-LEVELS = 256  # a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
+# a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
+LEVELS = 256
 
 
 class Dropout(nn.Module):
-    """Zeroes elements with probability `rate` in training and scales the rest up so that the expectation stays."""
+    """Zeroes elements with probability `rate` in training and scales the rest up so that the
+    expectation stays.
+    """
 
     def __init__(self, rate: float):
         super().__init__()
@@ -20,6 +23,7 @@ class Dropout(nn.Module):
         if x.device.type != "cpu":
             return F.dropout(x, self.rate)
         dropped = round(self.rate * LEVELS)
-        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)  # eight decisions a draw
+        # eight decisions a draw
+        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
         keep = (words.view(torch.uint8)[: x.numel()] >= dropped).view_as(x)
         return x * (keep.to(x.dtype) * (LEVELS / (LEVELS - dropped)))

@@ -1,4 +1,6 @@
-"""ELMo (Peters et al. 2018) and subword ELMo (Li et al. 2019): words spelled by characters or pieces, read by an LSTM from either side."""
+"""ELMo (Peters et al. 2018) and subword ELMo (Li et al. 2019): words spelled by characters or
+pieces, read by an LSTM from either side.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -21,7 +23,8 @@ class ElmoConfig:
     """The size of an ELMo; the defaults are the published ones of both papers."""
 
     piece_dim: int = 16  # of the embedding of a character or piece
-    filters: tuple[tuple[int, ...], ...] = PUBLISHED  # pairs: how many pieces a filter sees, how many such filters
+    # pairs: how many pieces a filter sees, how many such filters
+    filters: tuple[tuple[int, ...], ...] = PUBLISHED
     highway: int = 2  # layers
     dim: int = 512  # of a word's vector and of each direction's states
     units: int = 4096
@@ -34,7 +37,10 @@ class ElmoConfig:
 
     def __post_init__(self):
         if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
-            raise UserError(f"arch.filters: {self.filters} are no pairs of width and count; write them as in [[1, 32], [2, 64]]")
+            raise UserError(
+                f"arch.filters: {self.filters} are no pairs of width and count; write them as in"
+                " [[1, 32], [2, 64]]"
+            )
         for name in ("piece_dim", "dim", "units", "layers"):
             if getattr(self, name) < 1:
                 raise UserError(f"arch.{name}: {getattr(self, name)} is too small; give at least 1")
@@ -44,9 +50,11 @@ class ElmoConfig:
 
 
 class Elmo(nn.Module):
-    """The left-to-right state of position t has read words 0..t, the right-to-left one the last word down to t.
+    """The left-to-right state of position t has read words 0..t, the right-to-left one the last
+    word down to t.
 
-    Inputs (B, T) are places in `spellings` (U, L), right-padded piece ids of each distinct word. Padding has no part in any computation.
+    Inputs (B, T) are places in `spellings` (U, L), right-padded piece ids of each distinct word.
+    Padding has no part in any computation.
     """
 
     Config = ElmoConfig
@@ -55,7 +63,9 @@ class Elmo(nn.Module):
     def __init__(self, config: ElmoConfig, vocabulary: int):
         super().__init__()
         self.config = config
-        self.speller = Speller(vocabulary, config.piece_dim, config.filters, config.highway, config.dim)
+        self.speller = Speller(
+            vocabulary, config.piece_dim, config.filters, config.highway, config.dim
+        )
         sizes = config.dim, config.units, config.cell_clip, config.projection_clip
         self.lstms = nn.ModuleList(TwoWayLstm(*sizes) for _ in range(config.layers))
         self.dropout = Dropout(config.dropout)
@@ -78,10 +88,15 @@ class Elmo(nn.Module):
     def describe(self) -> str:
         """How far its filters see."""
         widths = [width for width, _ in self.config.filters]
-        return f"{sum(count for _, count in self.config.filters):,} filters over {min(widths)} to {max(widths)} pieces of a word"
+        return (
+            f"{sum(count for _, count in self.config.filters):,} filters over {min(widths)} to"
+            f" {max(widths)} pieces of a word"
+        )
 
     def hidden(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Tensor:
-        """The last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those of the right-to-left one; 0 at padding."""
+        """The last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those of the
+        right-to-left one; 0 at padding.
+        """
         packing = Packing.of(lengths, inputs.shape[1])
         return packing.unpacked(last(self.passes(inputs, packing, spellings)))
 
@@ -91,13 +106,17 @@ class Elmo(nn.Module):
         return len(self.lstms)
 
     def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
-        """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice, then each LSTM; 0 at padding."""
+        """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice,
+        then each LSTM; 0 at padding.
+        """
         packing = Packing.of(lengths, inputs.shape[1])
         for states in self.passes(inputs, packing, spellings):
             yield packing.unpacked(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
 
     def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
-        """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's input is added to its output."""
+        """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's
+        input is added to its output.
+        """
         state = F.embedding(inputs.flatten()[packing.places], self.speller(spellings))
         yield state
         for number, layer in enumerate(self.lstms):

@@ -1,4 +1,6 @@
-"""Weight-normalised causal convolutions and the gates after them, of which gated convolutional models are made."""
+"""Weight-normalised causal convolutions and the gates after them, of which gated convolutional
+models are made.
+"""
 
 import math
 from collections.abc import Callable
@@ -13,10 +15,11 @@ from lmtools.models.convolution import causal_convolution, precision
 
 @dataclass(frozen=True)
 class Gate:
-    """How a layer's output comes of its convolutions X*W + b and, where there are two, X*V + c; `gain` is Kaiming's.
+    """How a layer's output comes of its convolutions X*W + b and, where there are two, X*V + c;
+    `gain` is Kaiming's.
 
-    Convolutions of variance `gain` make an output of the variance that a linear layer of variance 1 has; where a function saturates,
-    as far as it is its slope at 0.
+    Convolutions of variance `gain` make an output of the variance that a linear layer of variance 1
+    has; where a function saturates, as far as it is its slope at 0.
     """
 
     branches: int
@@ -31,9 +34,12 @@ def halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], T
 
 GATES = {
     # sigmoid(0) = 1/2 takes three quarters of the variance
-    "glu": Gate(2, 4.0, lambda both: F.glu(both, -1)),  # (X*W + b) sigmoid(X*V + c): Eq. 1 of Dauphin et al. 2017
-    "gtu": Gate(2, 4.0, halves(lambda a, b: a.tanh() * b.sigmoid())),  # Oord et al. 2016, as in an LSTM
-    "bilinear": Gate(2, 1.0, halves(torch.mul)),  # Mnih and Hinton 2007: no non-linearity but the product
+    # (X*W + b) sigmoid(X*V + c): Eq. 1 of Dauphin et al. 2017
+    "glu": Gate(2, 4.0, lambda both: F.glu(both, -1)),
+    # Oord et al. 2016, as in an LSTM
+    "gtu": Gate(2, 4.0, halves(lambda a, b: a.tanh() * b.sigmoid())),
+    # Mnih and Hinton 2007: no non-linearity but the product
+    "bilinear": Gate(2, 1.0, halves(torch.mul)),
     "relu": Gate(1, 2.0, F.relu),  # half of the variance: He et al. 2015
     "tanh": Gate(1, 1.0, torch.tanh),  # near 0 it is the identity
     "linear": Gate(1, 1.0, lambda one: one),
@@ -41,16 +47,26 @@ GATES = {
 
 
 class Convolution(nn.Module):
-    """A causal convolution with zeros on the left, (B, T, C) -> (B, T, O); with a kernel of 1 a linear map.
+    """A causal convolution with zeros on the left, (B, T, C) -> (B, T, O); with a kernel of 1 a
+    linear map.
 
-    With weight normalisation (Salimans and Kingma 2016) the filter of each output is gain * direction / |direction|; without, `direction`
-    is the filter. Weights start from N(0, sqrt(variance / (k C))), the biases from 0, the gains so that the filters are the directions.
+    With weight normalisation (Salimans and Kingma 2016) the filter of each output is gain *
+    direction / |direction|; without, `direction` is the filter. Weights start from N(0,
+    sqrt(variance / (k C))), the biases from 0, the gains so that the filters are the directions.
     """
 
-    def __init__(self, channels: int, outputs: int, kernel: int, variance: float, normalised: bool = True):
+    def __init__(
+        self, channels: int, outputs: int, kernel: int, variance: float, normalised: bool = True
+    ):
         super().__init__()
-        self.direction = nn.Parameter(torch.empty(kernel, channels, outputs).normal_(std=math.sqrt(variance / (kernel * channels))))
-        self.gain = nn.Parameter(self.direction.detach().flatten(0, 1).norm(dim=0)) if normalised else None
+        self.direction = nn.Parameter(
+            torch.empty(kernel, channels, outputs).normal_(
+                std=math.sqrt(variance / (kernel * channels))
+            )
+        )
+        self.gain = (
+            nn.Parameter(self.direction.detach().flatten(0, 1).norm(dim=0)) if normalised else None
+        )
         self.bias = nn.Parameter(torch.zeros(outputs))
         self.folded: tuple | None = None
 
@@ -68,11 +84,15 @@ class Convolution(nn.Module):
         return torch.addmm(self.bias.to(kind), seen.to(kind), self.weight(kind).flatten(0, 1))
 
     def weight(self, kind: torch.dtype) -> Tensor:
-        """The filter (k, C, O); in evaluation without gradients it is kept as made, in `kind`, until a parameter changes.
+        """The filter (k, C, O); in evaluation without gradients it is kept as made, in `kind`,
+        until a parameter changes.
 
-        PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a gradient for one, nothing is kept.
+        PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a
+        gradient for one, nothing is kept.
         """
-        learning = self.direction.grad is not None or (self.gain is not None and self.gain.grad is not None)
+        learning = self.direction.grad is not None or (
+            self.gain is not None and self.gain.grad is not None
+        )
         if self.training or torch.is_grad_enabled() or learning:
             return self.normal()
         key = (kind, *map(identity, (self.direction, self.gain)))
@@ -84,7 +104,8 @@ class Convolution(nn.Module):
         """The filter (k, C, O) in its own precision."""
         if self.gain is None:
             return self.direction
-        return torch._weight_norm(self.direction, self.gain.view(1, 1, -1), 2)  # torch's own weight norm calls it; thrice a formula's speed
+        # torch's own weight norm calls it; thrice a formula's speed
+        return torch._weight_norm(self.direction, self.gain.view(1, 1, -1), 2)
 
     def train(self, mode: bool = True) -> "Convolution":
         self.folded = None
@@ -99,7 +120,9 @@ class Convolution(nn.Module):
 
 
 def identity(tensor: Tensor | None) -> tuple:
-    """What differs once a parameter has been replaced or changed in place; what `.data` changes after eval() does not show."""
+    """What differs once a parameter has been replaced or changed in place; what `.data` changes
+    after eval() does not show.
+    """
     if tensor is None:
         return ()
     return tensor.data_ptr(), tensor.device, None if tensor.is_inference() else tensor._version

@@ -1,4 +1,6 @@
-"""Gated convolutional language models (Dauphin et al. 2017, Language Modeling with Gated Convolutional Networks)."""
+"""Gated convolutional language models (Dauphin et al. 2017, Language Modeling with Gated
+Convolutional Networks).
+"""
 
 import re
 import sys
@@ -23,24 +25,34 @@ Shape = tuple[tuple[int, int], ...]  # (kernel, outputs) of each layer of a resi
 
 @dataclass(frozen=True)
 class GcnnConfig:
-    """The size and form of a gated convolutional model; the default is a small one of fairseq's form, six layers of [4, 256]."""
+    """The size and form of a gated convolutional model; the default is a small one of fairseq's
+    form, six layers of [4, 256].
+    """
 
     dim: int = 128  # of the embedding (lookup)
-    blocks: tuple[str, ...] = ("[4, 256] x 6",)  # as in the paper's Table 1: "[kernel, outputs; kernel, outputs] x times" a residual block
+    # as in the paper's Table 1: "[kernel, outputs; kernel, outputs] x times" a residual block
+    blocks: tuple[str, ...] = ("[4, 256] x 6",)
     gate: str = "glu"  # or gtu, relu, tanh, bilinear, linear
     weight_norm: bool = True
     residual_scale: float = 0.5**0.5  # of the sum of a block's input and output; 1.0: the plain sum
     dropout: float = 0.0  # on what each convolution of a block reads
 
-    positions = sys.maxsize  # not a setting: inputs of any length are read, each state from its receptive field
+    # not a setting: inputs of any length are read, each state from its receptive field
+    positions = sys.maxsize
 
     def __post_init__(self):
         if self.gate not in GATES:
             raise UserError(f"arch.gate: {self.gate!r} is unknown; known: {', '.join(GATES)}")
         if not 0 <= self.dropout < 1:
-            raise UserError(f"arch.dropout: {self.dropout} is no share of elements to drop; give at least 0 and less than 1")
+            raise UserError(
+                f"arch.dropout: {self.dropout} is no share of elements to drop; give at least 0 and"
+                " less than 1"
+            )
         if self.dim < 1 or not self.blocks:
-            raise UserError("arch.dim and arch.blocks: a model needs an embedding and a block at least; give both")
+            raise UserError(
+                "arch.dim and arch.blocks: a model needs an embedding and a block at least; give"
+                " both"
+            )
         self.shapes  # noqa: B018 - refuses what is no notation
 
     @property
@@ -55,42 +67,71 @@ class GcnnConfig:
 
 
 def read_blocks(text: str) -> list[Shape]:
-    """The blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is something else."""
+    """The blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is
+    something else.
+    """
     block = BLOCK.fullmatch(text)
     layers = [LAYER.fullmatch(layer) for layer in block[1].split(";")] if block else [None]
     shape = tuple((int(layer[1]), int(layer[2])) for layer in layers if layer)
     times = int(block[2] or 1) if block else 0
-    if len(shape) < len(layers) or times < 1 or any(number < 1 for layer in shape for number in layer):
+    if (
+        len(shape) < len(layers)
+        or times < 1
+        or any(number < 1 for layer in shape for number in layer)
+    ):
         example = "'[1, 128; 5, 128; 1, 512] x 3'"
-        raise UserError(f"arch.blocks: cannot read {text!r}; write [kernel, outputs; kernel, outputs ...] x times, as in {example}")
+        raise UserError(
+            f"arch.blocks: cannot read {text!r}; write [kernel, outputs; kernel, outputs ...] x"
+            f" times, as in {example}"
+        )
     return [shape] * times
 
 
 class Block(nn.Module):
-    """A pre-activation residual block: gated convolutions, around all of which its input goes, linearly mapped if the widths differ."""
+    """A pre-activation residual block: gated convolutions, around all of which its input goes,
+    linearly mapped if the widths differ.
+    """
 
     def __init__(self, config: GcnnConfig, channels: int, shape: Shape):
         super().__init__()
-        self.gate, self.scale, self.dropout = GATES[config.gate], config.residual_scale, Dropout(config.dropout)
-        keep, widths = 1 - config.dropout, [channels, *(outputs for _, outputs in shape)]  # dropped inputs: Kaiming's variance times keep
+        self.gate, self.scale, self.dropout = (
+            GATES[config.gate],
+            config.residual_scale,
+            Dropout(config.dropout),
+        )
+        # dropped inputs: Kaiming's variance times keep
+        keep, widths = 1 - config.dropout, [channels, *(outputs for _, outputs in shape)]
         self.layers = nn.ModuleList(
-            Convolution(inner, self.gate.branches * outer, kernel, self.gate.gain * keep, config.weight_norm)
+            Convolution(
+                inner, self.gate.branches * outer, kernel, self.gate.gain * keep, config.weight_norm
+            )
             for (inner, outer), (kernel, _) in zip(pairwise(widths), shape, strict=True)
         )
         around = widths[0] != widths[-1]
-        self.projection = Convolution(channels, widths[-1], 1, keep, config.weight_norm) if around else nn.Identity()
+        self.projection = (
+            Convolution(channels, widths[-1], 1, keep, config.weight_norm)
+            if around
+            else nn.Identity()
+        )
 
-    def forward(self, state: Tensor, convolve: Callable[[Convolution, Tensor], Tensor] = Convolution.__call__) -> Tensor:
+    def forward(
+        self,
+        state: Tensor,
+        convolve: Callable[[Convolution, Tensor], Tensor] = Convolution.__call__,
+    ) -> Tensor:
         """(..., channels) -> (..., outputs), with convolutions by `convolve`."""
         inner = state
         for layer in self.layers:
             inner = self.gate.function(convolve(layer, self.dropout(inner)))
-        total = self.projection(state).to(state.dtype) + inner  # float32 from block to block, whatever the products are in
+        # float32 from block to block, whatever the products are in
+        total = self.projection(state).to(state.dtype) + inner
         return total if self.scale == 1 else total * self.scale
 
 
 class Gcnn(nn.Module):
-    """State t has seen tokens t - receptive field + 1 .. t, with zeros before the first, and predicts token t+1."""
+    """State t has seen tokens t - receptive field + 1 .. t, with zeros before the first, and
+    predicts token t+1.
+    """
 
     Config = GcnnConfig
 
@@ -101,7 +142,9 @@ class Gcnn(nn.Module):
         self.dropout = Dropout(config.dropout)
         shapes = config.shapes
         widths = [config.dim, *(shape[-1][1] for shape in shapes)]
-        self.blocks = nn.ModuleList(Block(config, channels, shape) for channels, shape in zip(widths, shapes, strict=False))
+        self.blocks = nn.ModuleList(
+            Block(config, channels, shape) for channels, shape in zip(widths, shapes, strict=False)
+        )
         nn.init.normal_(self.embedding.weight, std=0.1)
 
     @property
@@ -129,7 +172,9 @@ class Gcnn(nn.Module):
         return len(self.blocks)
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The embeddings (B, T, dim), then the states (B, T, channels) of each block; see `hidden`."""
+        """The embeddings (B, T, dim), then the states (B, T, channels) of each block; see
+        `hidden`.
+        """
         state = self.dropout(self.embedding(tokens))
         yield state
         for block in self.blocks:
@@ -137,7 +182,9 @@ class Gcnn(nn.Module):
             yield state
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last block's states (B, T, width) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
+        """The last block's states (B, T, width) for right-padded `tokens` (B, T); padding comes
+        after all that anybody reads.
+        """
         return last(self.layer_states(tokens, lengths))
 
     def head(self, states: Tensor) -> Tensor:
@@ -150,10 +197,12 @@ class Gcnn(nn.Module):
 
 
 class Inputs:
-    """What the convolutions read of a tree of prefixes: each one's input at the last token, a row a prefix.
+    """What the convolutions read of a tree of prefixes: each one's input at the last token, a row a
+    prefix.
 
-    4 x the channels of all convolutions with kernels over 1 bytes a prefix, and 8 for its parent. New prefixes all go through together,
-    whatever their lengths: each gathers the rows of its nearest ancestors.
+    4 x the channels of all convolutions with kernels over 1 bytes a prefix, and 8 for its parent.
+    New prefixes all go through together, whatever their lengths: each gathers the rows of its
+    nearest ancestors.
     """
 
     def __init__(self, model: Gcnn):
@@ -164,7 +213,8 @@ class Inputs:
         self.reach = max((layer.kernel for layer in layers), default=1)
         self.parents = np.full(1, -1)
         for rows in self.rows.values():
-            rows.values[rows.add(1)] = 0  # row 0 is what stands before the first token; prefix r is row r + 1
+            # row 0 is what stands before the first token; prefix r is row r + 1
+            rows.values[rows.add(1)] = 0
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
         """See lmtools.models.memory.Memory."""
@@ -180,13 +230,16 @@ class Inputs:
             rows.values[first : rows.count] = state[:, 0]
             return layer.last(rows.values[seen[:, -layer.kernel :]].flatten(1))[:, None]
 
-        state = self.model.embedding(torch.from_numpy(tokens).to(self.device))[:, None]  # (B, 1, dim): as many texts of one token
+        # (B, 1, dim): as many texts of one token
+        state = self.model.embedding(torch.from_numpy(tokens).to(self.device))[:, None]
         for block in self.model.blocks:
             state = block(state, convolve)
         return state[:, 0].float()
 
     def ancestors(self, first: int) -> np.ndarray:
-        """The rows of the new prefixes and those before them, the oldest first, 0 where there is none: (B, reach)."""
+        """The rows of the new prefixes and those before them, the oldest first, 0 where there is
+        none: (B, reach).
+        """
         chain = [np.arange(first, len(self.parents))]
         for _ in range(self.reach - 1):
             chain.append(np.maximum(self.parents[chain[-1]], 0))

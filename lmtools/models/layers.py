@@ -1,4 +1,6 @@
-"""What models say of their layers: the states of each, one after the other, so that nobody holds more of them than are read."""
+"""What models say of their layers: the states of each, one after the other, so that nobody holds
+more of them than are read.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,6 @@
-"""LSTM language models: embedding, layers of LSTM, output matrix; no limit on a sentence's length."""
+"""LSTM language models: embedding, layers of LSTM, output matrix; no limit on a sentence's
+length.
+"""
 
 import sys
 import warnings
@@ -13,18 +15,25 @@ from torch.nn import functional as F
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, levels
 
-warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")  # torch computes it otherwise
+# torch computes it otherwise
+warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
 
 
 @dataclass(frozen=True)
 class LstmConfig:
-    """The size of an LSTM; the defaults are the sampling paper's, with an output matrix of its own."""
+    """The size of an LSTM; the defaults are the sampling paper's, with an output matrix of its
+    own.
+    """
 
     layers: int = 2
     dim: int = 128  # of the embedding
     units: int = 2048
-    projection: int = 0  # width that each layer's output is mapped to (Sak et al. 2014), for the layer itself and the next; 0: none
-    tied: bool = False  # the embedding is the output matrix too, after a linear map from the last layer's output to `dim`
+    # width that each layer's output is mapped to (Sak et al. 2014), for the layer itself and the
+    # next; 0: none
+    projection: int = 0
+    # the embedding is the output matrix too, after a linear map from the last layer's output to
+    # `dim`
+    tied: bool = False
     dropout: float = 0.0
 
     positions = sys.maxsize  # not a setting: an LSTM reads inputs of any length
@@ -42,7 +51,10 @@ class Lstm(nn.Module):
         self.embedding = nn.Embedding(vocabulary, config.dim)
         self.outputs = config.projection or config.units  # columns of a layer's output
         widths = [config.dim, *[self.outputs] * (config.layers - 1)]
-        self.layers = nn.ModuleList(nn.LSTM(width, config.units, batch_first=True, proj_size=config.projection) for width in widths)
+        self.layers = nn.ModuleList(
+            nn.LSTM(width, config.units, batch_first=True, proj_size=config.projection)
+            for width in widths
+        )
         self.bottleneck = nn.Linear(self.outputs, config.dim) if config.tied else nn.Identity()
         self.dropout = Dropout(config.dropout)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
@@ -68,7 +80,9 @@ class Lstm(nn.Module):
         return len(self.layers)
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The embeddings (B, T, dim), then the states (B, T, outputs) of each layer; see `hidden`."""
+        """The embeddings (B, T, dim), then the states (B, T, outputs) of each layer; see
+        `hidden`.
+        """
         state = self.embedding(tokens)
         yield state
         for layer in self.layers:
@@ -76,17 +90,24 @@ class Lstm(nn.Module):
             yield state
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last layer's states (B, T, outputs) for right-padded `tokens` (B, T); padding comes after all that anybody reads."""
+        """The last layer's states (B, T, outputs) for right-padded `tokens` (B, T); padding comes
+        after all that anybody reads.
+        """
         return self.carried(tokens)[0]
 
-    def carried(self, tokens: Tensor, before: list[Tensor] | None = None) -> tuple[Tensor, list[Tensor]]:
-        """The states (B, T, outputs) of tokens that go on from the state `before` (None: zeros), and the state after the last of them.
+    def carried(
+        self, tokens: Tensor, before: list[Tensor] | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The states (B, T, outputs) of tokens that go on from the state `before` (None: zeros),
+        and the state after the last of them.
 
         Such a state is each layer's output (B, outputs) and cell (B, units) in turn.
         """
         states, after = self.embedding(tokens), []
         for number, layer in enumerate(self.layers):
-            old = None if before is None else (before[2 * number][None], before[2 * number + 1][None])
+            old = (
+                None if before is None else (before[2 * number][None], before[2 * number + 1][None])
+            )
             states, (output, cell) = layer(self.dropout(states), old)
             after += [output[0], cell[0]]
         return states, after
@@ -101,7 +122,9 @@ class Lstm(nn.Module):
 
 
 class Cells:
-    """The LSTM states of a tree of prefixes: in one row a prefix, output and cell of each layer, 4 x layers x (outputs + units) bytes."""
+    """The LSTM states of a tree of prefixes: in one row a prefix, output and cell of each layer, 4
+    x layers x (outputs + units) bytes.
+    """
 
     def __init__(self, model: Lstm):
         self.model = model
@@ -109,29 +132,42 @@ class Cells:
         self.rows = Rows(sum(self.sizes), model.embedding.weight.device)
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
-        """See lmtools.models.memory.Memory; prefixes whose parents are new too come one level after them."""
-        first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])  # where the last layer's output begins
+        """See lmtools.models.memory.Memory; prefixes whose parents are new too come one level after
+        them.
+        """
+        # where the last layer's output begins
+        first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])
         ids = torch.from_numpy(tokens).to(self.rows.values.device)
         states = ids.new_empty((len(tokens), self.model.outputs), dtype=torch.float32)
         for some in levels(parents, first):
             before = self.rows.values[np.maximum(parents[some], 0)]
-            after = self.step(ids[some], before if parents[some[0]] >= 0 else torch.zeros_like(before))
+            after = self.step(
+                ids[some], before if parents[some[0]] >= 0 else torch.zeros_like(before)
+            )
             self.rows.values[first + some] = after
             states[some] = after[:, last : last + self.model.outputs]
         return states
 
     def step(self, ids: Tensor, before: Tensor) -> Tensor:
-        """The rows (B, sum of sizes) after one more token; nn.LSTM costs several times more for a single step."""
+        """The rows (B, sum of sizes) after one more token; nn.LSTM costs several times more for a
+        single step.
+        """
         state, after = self.model.embedding(ids), []
         parts = before.split(self.sizes, dim=1)
         for layer, *old in zip(self.model.layers, parts[::2], parts[1::2], strict=True):
-            state, cell = (projected if layer.proj_size else torch.lstm_cell)(state, old, *layer.parameters())
+            state, cell = (projected if layer.proj_size else torch.lstm_cell)(
+                state, old, *layer.parameters()
+            )
             after += [state.float(), cell.float()]
         return torch.cat(after, dim=1)
 
 
-def projected(x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
-    """Output and cell of an LSTM with projection `p` after one more input, which torch.lstm_cell has not."""
+def projected(
+    x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Output and cell of an LSTM with projection `p` after one more input, which torch.lstm_cell
+    has not.
+    """
     output, cell = old
     i, f, g, o = (F.linear(x, w, b) + F.linear(output, u, c)).chunk(4, dim=1)
     cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()

@@ -1,4 +1,6 @@
-"""biLM: a masked language model (BERT's architecture), with a fast exact pseudo-log-likelihood pass."""
+"""biLM: a masked language model (BERT's architecture), with a fast exact pseudo-log-likelihood
+pass.
+"""
 
 from collections.abc import Iterator
 
@@ -20,11 +22,13 @@ class Masked(Transformer):
             yield state
 
     def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
-        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T) unpadded -> (B, T, D).
+        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T)
+        unpadded -> (B, T, D).
 
-        `depth` is the layer, from 1; None: the last. What T forward passes would give, less what they share and what nobody reads: the
-        first layer's projections of the unmasked tokens are computed once, and the last layer that is computed has queries and
-        feed-forward only at the masked position.
+        `depth` is the layer, from 1; None: the last. What T forward passes would give, less what
+        they share and what nobody reads: the first layer's projections of the unmasked tokens are
+        computed once, and the last layer that is computed has queries and feed-forward only at the
+        masked position.
         """
         intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
         blocks = self.blocks[:depth]
@@ -33,21 +37,26 @@ class Masked(Transformer):
         first = blocks[0]
         asking, masked = first.enter(intact), first.enter(mask)
         projected = [copies(f(asking), f(masked)) for f in (first.query, first.key_value)]
-        state = first.finish(copies(intact, mask), first.attend(*projected))  # (B*T, T, D): copy i masks position i
+        # (B*T, T, D): copy i masks position i
+        state = first.finish(copies(intact, mask), first.attend(*projected))
         for block in blocks[1:-1]:
             state = block(state, state)
         return last_layer(blocks[-1], state).view_as(intact)
 
 
 def last_layer(block: Block, state: Tensor) -> Tensor:
-    """The layer's output at the masked position of each copy, (B*T, T, D) -> (B*T, D); copy i of a sentence masks position i."""
+    """The layer's output at the masked position of each copy, (B*T, T, D) -> (B*T, D); copy i of a
+    sentence masks position i.
+    """
     copy = torch.arange(state.shape[0], device=state.device)
     masked = state[copy, copy % state.shape[1]][:, None]  # (B*T, 1, D)
     return block(masked, state)[:, 0]
 
 
 def copies(intact: Tensor, mask: Tensor) -> Tensor:
-    """T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D), (T, D) -> (B*T, T, D)."""
+    """T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D), (T,
+    D) -> (B*T, T, D).
+    """
     batch, width, dim = intact.shape
     repeated = intact[:, None].expand(batch, width, width, dim).clone()
     diagonal = torch.arange(width, device=intact.device)

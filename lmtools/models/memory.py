@@ -1,4 +1,6 @@
-"""What left-to-right models remember of a tree of prefixes, so that a prefix costs one step however often it is made longer."""
+"""What left-to-right models remember of a tree of prefixes, so that a prefix costs one step however
+often it is made longer.
+"""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -9,18 +11,23 @@ from torch import Tensor
 
 
 class Memory(Protocol):
-    """The states of the prefixes of a tree, a row each; row 0 is the beginning of sentence. Models open one by `model.memory()`."""
+    """The states of the prefixes of a tree, a row each; row 0 is the beginning of sentence. Models
+    open one by `model.memory()`.
+    """
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
-        """Append a row for each of B >= 1 prefixes and return the last layer's states (B, D), float32.
+        """Append a row for each of B >= 1 prefixes and return the last layer's states (B, D),
+        float32.
 
-        Prefix i is that of row `parents[i]` (B,) int64 and `tokens[i]` (B,) int64; a parent may be a row appended before it in the
-        same call. The first prefix of all has the parent -1.
+        Prefix i is that of row `parents[i]` (B,) int64 and `tokens[i]` (B,) int64; a parent may be
+        a row appended before it in the same call. The first prefix of all has the parent -1.
         """
 
 
 class Rows:
-    """A float32 matrix (rows, width) that grows, in blocks that double, so that appending costs little."""
+    """A float32 matrix (rows, width) that grows, in blocks that double, so that appending costs
+    little.
+    """
 
     def __init__(self, width: int, device: torch.device):
         self.count = 0
@@ -30,14 +37,18 @@ class Rows:
         """Make room for `count` more rows; the number of the first."""
         first, self.count = self.count, self.count + count
         if self.count > len(self.values):
-            longer = self.values.new_empty(max(self.count, 2 * len(self.values)), self.values.shape[1])
+            longer = self.values.new_empty(
+                max(self.count, 2 * len(self.values)), self.values.shape[1]
+            )
             longer[:first] = self.values[:first]
             self.values = longer
         return first
 
 
 def levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
-    """Indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later group than its parent."""
+    """Indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later group
+    than its parent.
+    """
     level = np.zeros(len(parents), dtype=np.int64)
     for index in np.flatnonzero(parents >= first).tolist():
         level[index] = level[parents[index] - first] + 1

@@ -1,7 +1,9 @@
-"""Two LSTMs with projections, one from the left and one from the right, over sentences that stand packed without any padding.
+"""Two LSTMs with projections, one from the left and one from the right, over sentences that stand
+packed without any padding.
 
-nn.LSTM with `proj_size` does not clip, has no fast kernel on a CPU, and adds to the gradients of all weights at every step. Here both
-directions are one product a step, and the gradients of each weight one product in all, which saves the more the larger the weights are.
+nn.LSTM with `proj_size` does not clip, has no fast kernel on a CPU, and adds to the gradients of
+all weights at every step. Here both directions are one product a step, and the gradients of each
+weight one product in all, which saves the more the larger the weights are.
 """
 
 import math
@@ -11,15 +13,18 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward  # (gradient, activation), in one pass
+# (gradient, activation), in one pass
+sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the N positions of a right-padded batch (B, T) stand that hold words: step after step, the longest sentences first.
+    """Where the N positions of a right-padded batch (B, T) stand that hold words: step after step,
+    the longest sentences first.
 
-    `sizes`: how many sentences have a t-th position. `places` (2, N): which flat position of the batch each is, for a reader from the left
-    and one from the right, who begins with each sentence's own last word.
+    `sizes`: how many sentences have a t-th position. `places` (2, N): which flat position of the
+    batch each is, for a reader from the left and one from the right, who begins with each
+    sentence's own last word.
     """
 
     sizes: list[int]
@@ -28,7 +33,9 @@ class Packing:
 
     @classmethod
     def of(cls, lengths: Tensor, width: int) -> "Packing":
-        """The packing of sentences of these `lengths` (B,), of at least one word, in a batch of `width` columns."""
+        """The packing of sentences of these `lengths` (B,), of at least one word, in a batch of
+        `width` columns.
+        """
         descending, order = lengths.cpu().sort(descending=True, stable=True)
         step = torch.arange(int(descending[0]))[:, None]
         here = step < descending  # (T, B)
@@ -37,7 +44,9 @@ class Packing:
         return cls(here.sum(1).tolist(), places, (len(lengths), width))
 
     def unpacked(self, states: Tensor) -> Tensor:
-        """States (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of the other; 0 where there is no word."""
+        """States (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of the
+        other; 0 where there is no word.
+        """
         rows, width = self.shape
         direction = torch.arange(2, device=states.device)[:, None]
         places = self.places + (self.places // width + direction) * width
@@ -46,23 +55,37 @@ class Packing:
 
     @cached_property
     def steps(self) -> list[tuple[slice, slice]]:
-        """For each step its rows among the N, and those of the same sentences one step before (none for the first step)."""
+        """For each step its rows among the N, and those of the same sentences one step before (none
+        for the first step).
+        """
         firsts = [0, *torch.tensor(self.sizes).cumsum(0).tolist()]
-        before = [slice(0, 0), *(slice(first, first + size) for first, size in zip(firsts, self.sizes[1:], strict=False))]
-        return [(slice(first, first + size), old) for first, size, old in zip(firsts, self.sizes, before, strict=False)]
+        before = [
+            slice(0, 0),
+            *(
+                slice(first, first + size)
+                for first, size in zip(firsts, self.sizes[1:], strict=False)
+            ),
+        ]
+        return [
+            (slice(first, first + size), old)
+            for first, size, old in zip(firsts, self.sizes, before, strict=False)
+        ]
 
 
 class Steps(torch.autograd.Function):
-    """The outputs (2, N, D) of both LSTMs for inputs x (2, N, D); matrix products are in x's precision, cells in float32 at least.
+    """The outputs (2, N, D) of both LSTMs for inputs x (2, N, D); matrix products are in x's
+    precision, cells in float32 at least.
 
-    inputs (2, D, 4 U), bias (2, 1, 4 U), recurrent (2, D, 4 U), projection (2, U, D), for the gates input, forget, cell, output. A clip
-    of 0 is none; what is clipped has no gradient.
+    inputs (2, D, 4 U), bias (2, 1, 4 U), recurrent (2, D, 4 U), projection (2, U, D), for the gates
+    input, forget, cell, output. A clip of 0 is none; what is clipped has no gradient.
     """
 
     @staticmethod
     def forward(ctx, x, inputs, bias, recurrent, projection, steps, cell_clip, clip):
         gates = torch.baddbmm(bias, x, inputs)
-        cells = x.new_empty(*x.shape[:2], projection.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
+        cells = x.new_empty(
+            *x.shape[:2], projection.shape[1], dtype=torch.promote_types(x.dtype, torch.float32)
+        )
         outputs = torch.empty_like(x)
         for rows, before in steps:
             if before.stop:
@@ -88,7 +111,9 @@ class Steps(torch.autograd.Function):
             d_output = passed(d_outputs[:, rows], outputs[:, rows], clip)
             d_read = torch.bmm(d_output, projection.mT).to(cells.dtype)
             now = gates[:, rows].to(cells.dtype), cells[:, rows], cells[:, before]
-            read[:, rows], d_gates[:, rows], d_later = cell_backward(d_read, d_later, *now, cell_clip)
+            read[:, rows], d_gates[:, rows], d_later = cell_backward(
+                d_read, d_later, *now, cell_clip
+            )
             if before.stop:
                 d_outputs[:, before].baddbmm_(d_gates[:, rows], recurrent.mT)
         old = torch.cat([outputs[:, before] for _, before in steps], dim=1)
@@ -100,7 +125,9 @@ class Steps(torch.autograd.Function):
 
 
 def activated(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
-    """A step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU is slow where precisions mix."""
+    """A step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU is slow
+    where precisions mix.
+    """
     values = gates.to(kind)
     i, f, g, o = values.chunk(4, dim=-1)
     activations = i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
@@ -109,10 +136,14 @@ def activated(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
     return activations
 
 
-def cell_backward(d_read, d_later, gates, cell, old_cell, cell_clip) -> tuple[Tensor, Tensor, Tensor]:
-    """Of one step: o tanh(c), which the projection reads; the gradient of the gates before their activation; that of the cells before.
+def cell_backward(
+    d_read, d_later, gates, cell, old_cell, cell_clip
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of one step: o tanh(c), which the projection reads; the gradient of the gates before their
+    activation; that of the cells before.
 
-    `d_read` (2, rows, U) is the gradient of o tanh(c), `d_later` (2, fewer rows, U) that of the cells by way of the next step.
+    `d_read` (2, rows, U) is the gradient of o tanh(c), `d_later` (2, fewer rows, U) that of the
+    cells by way of the next step.
     """
     (i, f, g, o), d_gates, tanh = gates.chunk(4, dim=-1), torch.empty_like(gates), cell.tanh()
     d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=-1)
@@ -140,16 +171,20 @@ def passed(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
 
 
 class TwoWayLstm(nn.Module):
-    """One layer of both directions with separate weights: packed inputs (2, N, D) to outputs (2, N, D)."""
+    """One layer of both directions with separate weights: packed inputs (2, N, D) to outputs (2, N,
+    D).
+    """
 
     def __init__(self, dim: int, units: int, cell_clip: float, clip: float):
         super().__init__()
         self.clips = cell_clip, clip
         self.inputs = nn.Parameter(torch.empty(2, dim, 4 * units))
         self.recurrent = nn.Parameter(torch.empty(2, dim, 4 * units))
-        self.bias = nn.Parameter(torch.zeros(2 * 4 * units))  # a vector, so that no weight decay applies to it
+        # a vector, so that no weight decay applies to it
+        self.bias = nn.Parameter(torch.zeros(2 * 4 * units))
         self.projection = nn.Parameter(torch.empty(2, units, dim))
-        bound = math.sqrt(6 / (2 * dim + 4 * units))  # Glorot's, of input and recurrent matrix as one
+        # Glorot's, of input and recurrent matrix as one
+        bound = math.sqrt(6 / (2 * dim + 4 * units))
         nn.init.uniform_(self.inputs, -bound, bound)
         nn.init.uniform_(self.recurrent, -bound, bound)
         bound = math.sqrt(6 / (units + dim))
@@ -161,6 +196,13 @@ class TwoWayLstm(nn.Module):
         device = x.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
         x, inputs, bias, recurrent, projection = (
-            tensor.to(kind) for tensor in (x, self.inputs, self.bias.view(2, 1, -1), self.recurrent, self.projection)
+            tensor.to(kind)
+            for tensor in (
+                x,
+                self.inputs,
+                self.bias.view(2, 1, -1),
+                self.recurrent,
+                self.projection,
+            )
         )
         return Steps.apply(x, inputs, bias, recurrent, projection, packing.steps, *self.clips)

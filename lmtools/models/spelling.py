@@ -1,8 +1,11 @@
-"""Vectors of words out of their spellings: convolutions over pieces, the maximum over a word's windows, highway layers, a projection.
+"""Vectors of words out of their spellings: convolutions over pieces, the maximum over a word's
+windows, highway layers, a projection.
 
-The encoder of Jozefowicz et al. 2016 as ELMo has it (Peters et al. 2018). A filter of width w sees a word of n pieces through the n - w + 1
-windows that lie inside it, or through one, filled up with zeros, where the word is shorter than the filter. Windows that padding would
-make are never computed: all the windows there are stand in one matrix, the first of every word, then the second of those that have one ...
+The encoder of Jozefowicz et al. 2016 as ELMo has it (Peters et al. 2018). A filter of width w sees
+a word of n pieces through the n - w + 1 windows that lie inside it, or through one, filled up with
+zeros, where the word is shorter than the filter. Windows that padding would make are never
+computed: all the windows there are stand in one matrix, the first of every word, then the second of
+those that have one ...
 """
 
 from collections.abc import Sequence
@@ -13,13 +16,17 @@ from torch.nn import functional as F
 
 from lmtools.subword import PAD
 
-CARRY = -2.0  # the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried through
+# the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried
+# through
+CARRY = -2.0
 
 
 class Largest(torch.autograd.Function):
-    """The maximum over each word's windows, (U, F), of all windows' values (M, F); the first of equal ones has the gradient.
+    """The maximum over each word's windows, (U, F), of all windows' values (M, F); the first of
+    equal ones has the gradient.
 
-    `sizes`: how many words have a first window, a second ...; the words with most windows come first.
+    `sizes`: how many words have a first window, a second ...; the words with most windows come
+    first.
     """
 
     @staticmethod
@@ -55,20 +62,28 @@ class Convolution(nn.Module):
         nn.init.zeros_(self.filters.bias)
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        """The largest value of each filter, (U, count), of `vectors` (U, L, piece_dim) that are 0 after each word's end.
+        """The largest value of each filter, (U, count), of `vectors` (U, L, piece_dim) that are 0
+        after each word's end.
 
-        `lengths` (U,), on the CPU, descend; L is at least the longest word and the width together, less one.
+        `lengths` (U,), on the CPU, descend; L is at least the longest word and the width together,
+        less one.
         """
         windows = (lengths - self.width).clamp(min=0) + 1
         here = torch.arange(int(windows[0]))[:, None] < windows  # (windows of the longest word, U)
         number, word = here.nonzero(as_tuple=True)
-        places = (word * vectors.shape[1] + number)[:, None] + torch.arange(self.width)  # (M, width)
-        seen = F.embedding(places.to(vectors.device, non_blocking=True), vectors.flatten(0, 1)).flatten(1)  # (M, width * piece_dim)
+        # (M, width)
+        places = (word * vectors.shape[1] + number)[:, None] + torch.arange(self.width)
+        # (M, width * piece_dim)
+        seen = F.embedding(
+            places.to(vectors.device, non_blocking=True), vectors.flatten(0, 1)
+        ).flatten(1)
         return Largest.apply(self.filters(seen), here.sum(1).tolist())
 
 
 class Highway(nn.Module):
-    """g * relu(A x + a) + (1 - g) * x with the gate g = sigmoid(B x + b), (N, D) -> (N, D) (Srivastava et al. 2015)."""
+    """g * relu(A x + a) + (1 - g) * x with the gate g = sigmoid(B x + b), (N, D) -> (N, D)
+    (Srivastava et al. 2015).
+    """
 
     def __init__(self, dim: int):
         super().__init__()
@@ -83,12 +98,23 @@ class Highway(nn.Module):
 
 
 class Speller(nn.Module):
-    """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim); how much padding follows changes no bit of them."""
+    """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim); how much padding
+    follows changes no bit of them.
+    """
 
-    def __init__(self, vocabulary: int, piece_dim: int, filters: Sequence[tuple[int, int]], highways: int, dim: int):
+    def __init__(
+        self,
+        vocabulary: int,
+        piece_dim: int,
+        filters: Sequence[tuple[int, int]],
+        highways: int,
+        dim: int,
+    ):
         super().__init__()
         self.pieces = nn.Embedding(vocabulary, piece_dim)
-        self.convolutions = nn.ModuleList(Convolution(width, piece_dim, count) for width, count in filters)
+        self.convolutions = nn.ModuleList(
+            Convolution(width, piece_dim, count) for width, count in filters
+        )
         channels = sum(count for _, count in filters)
         self.highways = nn.Sequential(*(Highway(channels) for _ in range(highways)))
         self.projection = nn.Linear(channels, dim)
@@ -99,12 +125,17 @@ class Speller(nn.Module):
     def forward(self, spellings: Tensor) -> Tensor:
         lengths, order = (spellings != PAD).sum(1).cpu().sort(descending=True, stable=True)
         place = order.argsort().to(spellings.device, non_blocking=True)
-        return self.projection(self.highways(self.pooled(spellings[order.to(spellings.device)], lengths)))[place]
+        return self.projection(
+            self.highways(self.pooled(spellings[order.to(spellings.device)], lengths))
+        )[place]
 
     def pooled(self, spellings: Tensor, lengths: Tensor) -> Tensor:
         """What the filters find in words of descending `lengths`, (U, channels)."""
         spellings = spellings[:, : max(1, int(lengths[0]))]
-        vectors = self.pieces(spellings) * (spellings != PAD).unsqueeze(-1)  # (U, L, piece_dim): zeros after the end
+        # (U, L, piece_dim): zeros after the end
+        vectors = self.pieces(spellings) * (spellings != PAD).unsqueeze(-1)
         widest = max(convolution.width for convolution in self.convolutions)
         vectors = F.pad(vectors, (0, 0, 0, widest - 1))
-        return torch.cat([convolution(vectors, lengths) for convolution in self.convolutions], dim=1).relu()
+        return torch.cat(
+            [convolution(vectors, lengths) for convolution in self.convolutions], dim=1
+        ).relu()

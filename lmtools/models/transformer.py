@@ -1,9 +1,12 @@
-"""The parts that the Transformer language models share; they differ only in what a position may look at.
+"""The parts that the Transformer language models share; they differ only in what a position may
+look at.
 
-By default post-LayerNorm blocks with exact-erf GELU, learned positions, and an output head of dense + GELU + LayerNorm before the
-tied output matrix, as in BERT and in the T-TA paper's code; so causal, masked and T-TA models have equal parameter counts. `norm: pre`
-with `position: none` is the deep Transformer of Irie et al. 2019, the sampling paper's: LayerNorm at the beginning of each residual
-branch, one more at the end, none on the embedding, no dense layer in the head (theirs has ReLU and no attention biases).
+By default post-LayerNorm blocks with exact-erf GELU, learned positions, and an output head of dense
++ GELU + LayerNorm before the tied output matrix, as in BERT and in the T-TA paper's code; so
+causal, masked and T-TA models have equal parameter counts. `norm: pre` with `position: none` is the
+deep Transformer of Irie et al. 2019, the sampling paper's: LayerNorm at the beginning of each
+residual branch, one more at the end, none on the embedding, no dense layer in the head (theirs has
+ReLU and no attention biases).
 """
 
 import math
@@ -27,31 +30,43 @@ class TransformerConfig:
     dim: int = 512
     heads: int = 8
     ffn: int = 2048
-    positions: int = 128  # the longest input, with the boundary tokens; so too where there is no position embedding to run out of
+    # the longest input, with the boundary tokens; so too where there is no position embedding to
+    # run out of
+    positions: int = 128
     position: str = "learned"  # an embedding added to the token's; or none, for causal models
-    norm: str = "post"  # LayerNorm after the residual sum; or pre, inside the residual branch, which lets deep stacks train
+    # LayerNorm after the residual sum; or pre, inside the residual branch, which lets deep stacks
+    # train
+    norm: str = "post"
     dropout: float = 0.1
     tied: bool = True  # the input embedding is the output matrix too
     attention_dropout: float = 0.0  # on the attention weights; anything but 0 is slow on a CPU
 
     def __post_init__(self):
         if self.dim % self.heads:
-            raise UserError(f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one")
+            raise UserError(
+                f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one"
+            )
         for name, known in (("position", POSITIONS), ("norm", BLOCKS)):
             if getattr(self, name) not in known:
-                raise UserError(f"arch.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
+                raise UserError(
+                    f"arch.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
+                )
 
 
 POSITIONS = ("learned", "none")
 
 
 class Embedding(nn.Module):
-    """LayerNorm(token + position), (B, T) -> (B, T, D); without the LayerNorm where the blocks begin with one."""
+    """LayerNorm(token + position), (B, T) -> (B, T, D); without the LayerNorm where the blocks
+    begin with one.
+    """
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
         self.token = nn.Embedding(vocabulary, config.dim)
-        self.position = nn.Embedding(config.positions, config.dim) if config.position == "learned" else None
+        self.position = (
+            nn.Embedding(config.positions, config.dim) if config.position == "learned" else None
+        )
         self.norm = nn.LayerNorm(config.dim, eps=1e-12) if config.norm == "post" else nn.Identity()
         self.dropout = Dropout(config.dropout)
 
@@ -66,12 +81,16 @@ class Embedding(nn.Module):
         return self.dropout(self.norm(state))
 
     def constant(self, token: int, length: int) -> Tensor:
-        """The embedding of one token at every position, (T, D); a lookup like any other, so that a sparse gradient stays sparse."""
+        """The embedding of one token at every position, (T, D); a lookup like any other, so that a
+        sparse gradient stays sparse.
+        """
         return self.at(torch.full((), token, device=self.token.weight.device), slice(length))
 
 
 class Block(nn.Module):
-    """One post-LayerNorm layer in pieces, so that a model may give queries and keys different inputs or skip rows nobody reads."""
+    """One post-LayerNorm layer in pieces, so that a model may give queries and keys different
+    inputs or skip rows nobody reads.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -85,25 +104,42 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True where a position may look."""
+    def forward(
+        self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True
+        where a position may look.
+        """
         seen = self.enter(source)
         asking = seen if state is source else self.enter(state)
-        return self.finish(state, self.attend(self.query(asking), self.key_value(seen), mask, causal))
+        return self.finish(
+            state, self.attend(self.query(asking), self.key_value(seen), mask, causal)
+        )
 
     def enter(self, state: Tensor) -> Tensor:
         """What queries, keys and values are projected from."""
         return state
 
-    def attend(self, query: Tensor, key_value: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
-        """Multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q, D), before its output projection."""
+    def attend(
+        self, query: Tensor, key_value: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """Multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q, D), before
+        its output projection.
+        """
         key, value = key_value.chunk(2, dim=-1)
-        query, key, value = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value))  # (B, H, ., D/H)
-        context = attention(query, key, value, mask, causal, self.attention_dropout if self.training else 0.0)
+        # (B, H, ., D/H)
+        query, key, value = (
+            x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value)
+        )
+        context = attention(
+            query, key, value, mask, causal, self.attention_dropout if self.training else 0.0
+        )
         return context.transpose(1, 2).flatten(-2)
 
     def finish(self, state: Tensor, context: Tensor) -> Tensor:
-        """The rest of the layer, position by position: residual and LayerNorm around attention output and feed-forward network."""
+        """The rest of the layer, position by position: residual and LayerNorm around attention
+        output and feed-forward network.
+        """
         state = self.attention_norm(state + self.dropout(self.attention(context)))
         return self.norm(state + self.dropout(self.outer(F.gelu(self.inner(state)))))
 
@@ -122,8 +158,12 @@ class PreBlock(Block):
 BLOCKS = {"post": Block, "pre": PreBlock}
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float) -> Tensor:
-    """Scaled dot-product attention, (B, H, Q, D/H); a CPU does it in float32, where its kernel is several times faster than in bfloat16."""
+def attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float
+) -> Tensor:
+    """Scaled dot-product attention, (B, H, Q, D/H); a CPU does it in float32, where its kernel is
+    several times faster than in bfloat16.
+    """
     settings = {"attn_mask": mask, "is_causal": causal, "dropout_p": dropout}
     if query.device.type != "cpu" or query.dtype != torch.bfloat16:
         return F.scaled_dot_product_attention(query, key, value, **settings)
@@ -135,12 +175,16 @@ class Transformer(nn.Module):
     """Base of the families: embedding, blocks and head; a family defines `layer_states`."""
 
     Config = TransformerConfig
-    needs_positions = True  # without them a model whose positions all see alike knows words, but not their order
+    # without them a model whose positions all see alike knows words, but not their order
+    needs_positions = True
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
         if config.position == "none" and self.needs_positions:
-            raise UserError(f"arch.position: none, but a {type(self).__name__.lower()} model then knows no order; set it to learned")
+            raise UserError(
+                f"arch.position: none, but a {type(self).__name__.lower()} model then knows no"
+                " order; set it to learned"
+            )
         self.config = config
         self.embedding = Embedding(config, vocabulary)
         self.blocks = nn.ModuleList(BLOCKS[config.norm](config) for _ in range(config.layers))
@@ -171,16 +215,22 @@ class Transformer(nn.Module):
         return len(self.blocks)
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The states (B, T, D) of the embedding, then of each block, for right-padded `tokens` (B, T) of true `lengths` (B,)."""
+        """The states (B, T, D) of the embedding, then of each block, for right-padded `tokens` (B,
+        T) of true `lengths` (B,).
+        """
         raise NotImplementedError
 
     def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last layer's states (B, T, D) for right-padded `tokens` (B, T) of true `lengths` (B,)."""
+        """The last layer's states (B, T, D) for right-padded `tokens` (B, T) of true `lengths`
+        (B,).
+        """
         return last(self.layer_states(tokens, lengths))
 
     def head(self, states: Tensor) -> Tensor:
         """States (N, D) ready for the output matrix."""
-        return self.head_norm(states if self.head_dense is None else F.gelu(self.head_dense(states)))
+        return self.head_norm(
+            states if self.head_dense is None else F.gelu(self.head_dense(states))
+        )
 
 
 def initialise(module: nn.Module) -> None:
@@ -193,7 +243,9 @@ def initialise(module: nn.Module) -> None:
 
 @torch.no_grad()
 def shrink_branches(blocks: nn.ModuleList) -> None:
-    """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow with the depth (GPT-2)."""
+    """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow
+    with the depth (GPT-2).
+    """
     for block in blocks:
         for end in (block.attention, block.outer):
             end.weight.mul_((2 * len(blocks)) ** -0.5)
@@ -204,8 +256,15 @@ def real(lengths: Tensor, width: int) -> Tensor:
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
-def matrix_flops(config: TransformerConfig, positions: int, attended: int, vocabulary: int = 0, predicted: int = 0) -> float:
-    """Floating point operations of the matrix products of one forward pass over `positions` rows that attend to `attended` keys.
+def matrix_flops(
+    config: TransformerConfig,
+    positions: int,
+    attended: int,
+    vocabulary: int = 0,
+    predicted: int = 0,
+) -> float:
+    """Floating point operations of the matrix products of one forward pass over `positions` rows
+    that attend to `attended` keys.
 
     `predicted` rows also go through the head and the (V, D) output matrix.
     """

@@ -1,4 +1,6 @@
-"""T-TA, the Transformer-based text autoencoder (Shin et al. 2020): every token predicted from all the others in one pass."""
+"""T-TA, the Transformer-based text autoencoder (Shin et al. 2020): every token predicted from all
+the others in one pass.
+"""
 
 from collections.abc import Iterator
 
@@ -12,9 +14,10 @@ from lmtools.subword import MASK
 class Tta(Transformer):
     """State t has seen every token but t and predicts token t.
 
-    Diagonal masking: position t never attends to t. Input isolation: keys and values stay the embedding in every layer, so that
-    t cannot come back through a neighbour (`norm: pre`: each layer's own LayerNorm of it). The first query is the embedding of the
-    mask at each position, the same for every sentence.
+    Diagonal masking: position t never attends to t. Input isolation: keys and values stay the
+    embedding in every layer, so that t cannot come back through a neighbour (`norm: pre`: each
+    layer's own LayerNorm of it). The first query is the embedding of the mask at each position, the
+    same for every sentence.
     """
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:

@@ -16,8 +16,15 @@ TAB, NEWLINE = range(2)  # where they lie in a Pool's bytes
 LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
 
 
-def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams], prob: Sequence, backoff: Sequence) -> None:
-    """Write the model whose probabilities and back-off weights (not logs) stand beside `grams`, an array an order.
+def write(
+    stream: BinaryIO,
+    vocabulary: Sequence[str],
+    grams: Sequence[Grams],
+    prob: Sequence,
+    backoff: Sequence,
+) -> None:
+    """Write the model whose probabilities and back-off weights (not logs) stand beside `grams`, an
+    array an order.
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
@@ -29,7 +36,9 @@ def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams], p
     for n in range(1, orders + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
         if n <= len(grams):
-            stream.writelines(pool.lines(grams[:n], prob[n - 1], backoff[n - 1] if n < len(grams) else None))
+            stream.writelines(
+                pool.lines(grams[:n], prob[n - 1], backoff[n - 1] if n < len(grams) else None)
+            )
     stream.write(b"\n\\end\\\n")
 
 
@@ -42,7 +51,9 @@ class Pool:
         self.lengths = np.array([len(word) for word in encoded])
         self.starts = 2 + np.cumsum(self.lengths) - self.lengths
 
-    def lines(self, grams: Sequence[Grams], prob: np.ndarray, backoff: np.ndarray | None) -> Iterator[bytes]:
+    def lines(
+        self, grams: Sequence[Grams], prob: np.ndarray, backoff: np.ndarray | None
+    ) -> Iterator[bytes]:
         """The section of the highest order of `grams`, CHUNK lines at a time."""
         for start in range(0, len(prob), CHUNK):
             rows = slice(start, start + CHUNK)
@@ -52,12 +63,14 @@ class Pool:
     def join(self, words: np.ndarray, values: np.ndarray) -> bytes:
         """Lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2, R).
 
-        A line is a row of parts: `starts` and `lengths` (R, parts) say where the bytes of each lie in `letters`.
+        A line is a row of parts: `starts` and `lengths` (R, parts) say where the bytes of each lie
+        in `letters`.
         """
         rows, n = words.shape
         digits, skip = decimals(values)
         letters = np.concatenate((self.bytes, digits.ravel()))
-        number = len(self.bytes) + WIDTH * np.arange(skip.size).reshape(skip.shape) + skip  # (1 or 2, R)
+        # (1 or 2, R)
+        number = len(self.bytes) + WIDTH * np.arange(skip.size).reshape(skip.shape) + skip
         starts = np.full((rows, n + 1 + 2 * len(values)), TAB)
         lengths = np.ones_like(starts)
         starts[:, 0], lengths[:, 0] = number[0], WIDTH - skip[0]
@@ -71,7 +84,9 @@ class Pool:
 
 
 def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> bytes:
-    """The pieces of `letters` that begin at `starts` (P,) and are `lengths` (P,) long, one after the other."""
+    """The pieces of `letters` that begin at `starts` (P,) and are `lengths` (P,) long, one after
+    the other.
+    """
     ends = np.cumsum(lengths)
     source = np.repeat(starts - ends + lengths, lengths)
     source += np.arange(len(source))
@@ -88,7 +103,9 @@ def spell(grams: Sequence[Grams], rows: slice) -> np.ndarray:
 
 
 def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number (..., R) of leading bytes to skip; 0 is `0`."""
+    """log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number (...,
+    R) of leading bytes to skip; 0 is `0`.
+    """
     with np.errstate(divide="ignore"):
         scaled = np.rint(np.clip(np.log10(values), LOWEST, 0) * -(10**DECIMALS)).astype(np.int64)
     letters = np.full((*values.shape, WIDTH), ord("-"), dtype=np.uint8)
@@ -102,7 +119,9 @@ def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """The n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability, log10 back-off weight, 0 where none stands)."""
+    """The n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability, log10
+    back-off weight, 0 where none stands).
+    """
     orders: list[dict[tuple[str, ...], tuple[float, float]]] = []
     for number, line in read_lines(path):
         if line.startswith("\\") and line.endswith("-grams:"):
@@ -110,7 +129,13 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
         elif orders and line and not line.startswith("\\"):
             try:
                 prob, words, *backoff = line.split("\t")
-                orders[-1][tuple(words.split(" "))] = float(prob), float(backoff[0]) if backoff else 0.0
+                orders[-1][tuple(words.split(" "))] = (
+                    float(prob),
+                    (float(backoff[0]) if backoff else 0.0),
+                )
             except ValueError:
-                raise UserError(f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write the file again") from None
+                raise UserError(
+                    f"{path}:{number}: expected log10 probability, TAB, words, TAB, back-off; write"
+                    " the file again"
+                ) from None
     return orders

@@ -13,11 +13,13 @@ from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """The distinct n-grams of one order in suffix order: sorted by last word, then by the word before it, and so on.
+    """The distinct n-grams of one order in suffix order: sorted by last word, then by the word
+    before it, and so on.
 
-    All of shape (N,). `first`: the first word's id; `suffix`, `context`: the index, among the n-grams one shorter, of this one
-    without its first or its last word; `occurrences`: in the text, between one <s> and one </s> a sentence. A unigram's index is
-    its word's id, and its suffix and context are 0.
+    All of shape (N,). `first`: the first word's id; `suffix`, `context`: the index, among the
+    n-grams one shorter, of this one without its first or its last word; `occurrences`: in the text,
+    between one <s> and one </s> a sentence. A unigram's index is its word's id, and its suffix and
+    context are 0.
     """
 
     first: np.ndarray
@@ -30,7 +32,8 @@ class Grams:
 
 
 def index(sentences: Iterable[list[str]], more: Iterable[str] = ()) -> tuple[list[str], np.ndarray]:
-    """The vocabulary in order of appearance, SYMBOLS first, and (T,) int32 ids of all sentences, each between BOS and EOS.
+    """The vocabulary in order of appearance, SYMBOLS first, and (T,) int32 ids of all sentences,
+    each between BOS and EOS.
 
     The words of `more` that the text lacks come last.
     """
@@ -51,11 +54,14 @@ def index(sentences: Iterable[list[str]], more: Iterable[str] = ()) -> tuple[lis
 def count(ids: np.ndarray, size: int, order: int) -> list[Grams]:
     """The n-grams of orders 1 to `order` in `ids` (T,) over a vocabulary of `size` words.
 
-    An n-gram holds at most one <s>, as its first word, and none ends in it; only the unigram <s> stands for its own (0 occurrences).
+    An n-gram holds at most one <s>, as its first word, and none ends in it; only the unigram <s>
+    stands for its own (0 occurrences).
     """
     ends = np.flatnonzero(ids != BOS)
     zeros = np.zeros(size, dtype=np.int32)
-    grams = [Grams(np.arange(size, dtype=np.int32), zeros, zeros, np.bincount(ids[ends], minlength=size))]
+    grams = [
+        Grams(np.arange(size, dtype=np.int32), zeros, zeros, np.bincount(ids[ends], minlength=size))
+    ]
     number = ids  # (T,): the index of the longest n-gram so far that ends at each position
     for n in range(2, order + 1):
         ends = ends[ids[ends - (n - 2)] != BOS]  # nothing stands before <s>
@@ -64,9 +70,14 @@ def count(ids: np.ndarray, size: int, order: int) -> list[Grams]:
     return grams
 
 
-def extend(ids: np.ndarray, number: np.ndarray, ends: np.ndarray, n: int, size: int) -> tuple[Grams, np.ndarray]:
-    """The n-grams that end at `ends`, and (T,) their indices there, from the indices `number` of the (n-1)-grams."""
-    key = number[ends].astype(np.int64) * size + ids[ends - (n - 1)]  # suffix order is the order of (suffix, first word)
+def extend(
+    ids: np.ndarray, number: np.ndarray, ends: np.ndarray, n: int, size: int
+) -> tuple[Grams, np.ndarray]:
+    """The n-grams that end at `ends`, and (T,) their indices there, from the indices `number` of
+    the (n-1)-grams.
+    """
+    # suffix order is the order of (suffix, first word)
+    key = number[ends].astype(np.int64) * size + ids[ends - (n - 1)]
     by_key = np.argsort(key)
     key, ends = key[by_key], ends[by_key]
     starts = np.flatnonzero(np.diff(key, prepend=-1))
@@ -74,4 +85,9 @@ def extend(ids: np.ndarray, number: np.ndarray, ends: np.ndarray, n: int, size: 
     longer = np.zeros_like(ids)
     longer[ends] = np.repeat(np.arange(len(starts), dtype=np.int32), occurrences)
     suffix, first = np.divmod(key[starts], size)
-    return Grams(first.astype(np.int32), suffix.astype(np.int32), number[ends[starts] - 1], occurrences), longer
+    return (
+        Grams(
+            first.astype(np.int32), suffix.astype(np.int32), number[ends[starts] - 1], occurrences
+        ),
+        longer,
+    )

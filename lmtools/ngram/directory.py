@@ -19,23 +19,34 @@ from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6
-LARGE = 200_000_000  # bytes of text: from here lmplz, which sorts on disk, estimates where it is installed
+# bytes of text: from here lmplz, which sorts on disk, estimates where it is installed
+LARGE = 200_000_000
 COMPRESSION = 4  # how much smaller compressed text is, roughly
 
 ARPA, BINARY = "lm.arpa", "lm.bin"
 
 
 def build(
-    texts: Sequence, order: int, out, tokens: Normaliser | Subword, kenlm: str = "auto", memory: str = "2G", closed: bool = False
+    texts: Sequence,
+    order: int,
+    out,
+    tokens: Normaliser | Subword,
+    kenlm: str = "auto",
+    memory: str = "2G",
+    closed: bool = False,
 ) -> Description:
-    """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory `out`; what its config.yaml says.
+    """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory
+    `out`; what its config.yaml says.
 
-    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled word by word. `kenlm`: "auto"
-    takes lmplz for large text and build_binary where they are installed, "none" neither, a directory takes both from there.
+    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
+    word by word. `kenlm`: "auto" takes lmplz for large text and build_binary where they are
+    installed, "none" neither, a directory takes both from there.
 
-    `closed`: all that the subword model lacks (words outside a list, and <unk> where the text has it) is one token of the model, UNKNOWN
-    of lmtools.ngram.sentences, with a probability from the text; so is, when the model is asked, a word of the list that the text lacks.
-    Probabilities of the vocabulary and UNKNOWN then sum to 1; with lmplz, which keeps its <unk>, to 1 less what that has.
+    `closed`: all that the subword model lacks (words outside a list, and <unk> where the text has
+    it) is one token of the model, UNKNOWN of lmtools.ngram.sentences, with a probability from the
+    text; so is, when the model is asked, a word of the list that the text lacks. Probabilities of
+    the vocabulary and UNKNOWN then sum to 1; with lmplz, which keeps its <unk>, to 1 less what that
+    has.
     """
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
@@ -78,7 +89,9 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
     if isinstance(tokens, Subword):
         return only_known(tokens) if closed else tokens.pieces
     if closed:
-        raise UserError("--unk closes the vocabulary of a list; name the list's directory with --subword")
+        raise UserError(
+            "--unk closes the vocabulary of a list; name the list's directory with --subword"
+        )
     return lambda line: tokens(line).split()
 
 
@@ -86,19 +99,28 @@ def guard(out) -> None:
     """UserError if `out` holds a model of another kind, which building would replace."""
     config = Path(out) / CONFIG
     if config.is_file() and load_yaml(config).get("kind") != KIND:
-        raise UserError(f"{config}: describes another kind of model; give another --out or remove that directory")
+        raise UserError(
+            f"{config}: describes another kind of model; give another --out or remove that"
+            " directory"
+        )
 
 
 def size(texts: Sequence) -> int:
-    """The size of `texts` in bytes, roughly where they are compressed; standard input counts nothing."""
+    """The size of `texts` in bytes, roughly where they are compressed; standard input counts
+    nothing.
+    """
     paths = [path for path in map(Path, texts) if path.is_file()]
-    return sum(path.stat().st_size * (COMPRESSION if path.suffix in OPENERS else 1) for path in paths)
+    return sum(
+        path.stat().st_size * (COMPRESSION if path.suffix in OPENERS else 1) for path in paths
+    )
 
 
 def estimate_in_memory(
     sentences: Sentences, order: int, directory: Path, programs: Programs | None, closed: bool
 ) -> tuple[dict[str, int], Report]:
-    """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the occurrences of each word, and the report."""
+    """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the
+    occurrences of each word, and the report.
+    """
     vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
     model = kneser_ney.estimate(counts.count(ids, len(vocabulary), order), closed)
     with open(directory / ARPA, "wb") as stream:
@@ -106,14 +128,20 @@ def estimate_in_memory(
     if programs:
         programs.binarise(directory / ARPA, directory / BINARY)
     words = zip(vocabulary, model.grams[0].occurrences.tolist(), strict=True)
-    report = Report([len(gram) for gram in model.grams], [list(amounts) for amounts in model.discounts], model.fallback)
+    report = Report(
+        [len(gram) for gram in model.grams],
+        [list(amounts) for amounts in model.discounts],
+        model.fallback,
+    )
     return {word: number for word, number in words if word not in SYMBOLS}, report
 
 
 def estimate_on_disk(
     sentences: Sentences, order: int, directory: Path, programs: Programs, memory: str
 ) -> tuple[dict[str, int], Report]:
-    """Write lm.bin by lmplz and build_binary into `directory`; the occurrences of each word, and the report."""
+    """Write lm.bin by lmplz and build_binary into `directory`; the occurrences of each word, and
+    the report.
+    """
     occurrences, report = programs.estimate(sentences, order, memory, directory / ARPA)
     programs.binarise(directory / ARPA, directory / BINARY, "trie", memory)
     (directory / ARPA).unlink()

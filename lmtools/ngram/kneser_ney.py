@@ -1,4 +1,6 @@
-"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998), with the conventions of KenLM's lmplz (Heafield et al. 2013)."""
+"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998), with the conventions of
+KenLM's lmplz (Heafield et al. 2013).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +17,11 @@ CLASSES = len(FALLBACK)  # adjusted counts of 1, 2, 3 and more have a discount e
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Smoothed probabilities and back-off weights, a list entry an order, in the order of the Grams; the highest has no back-off.
+    """Smoothed probabilities and back-off weights, a list entry an order, in the order of the
+    Grams; the highest has no back-off.
 
-    prob[n], backoff[n] (N,): probabilities, not logs. discounts[n]: D1, D2, D3+; fallback: the orders (from 1) whose counts of
-    counts gave no discounts, so that FALLBACK is used.
+    prob[n], backoff[n] (N,): probabilities, not logs. discounts[n]: D1, D2, D3+; fallback: the
+    orders (from 1) whose counts of counts gave no discounts, so that FALLBACK is used.
     """
 
     grams: list[Grams]
@@ -31,12 +34,16 @@ class Estimate:
 def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
     """The interpolated modified Kneser-Ney model of `grams`, orders 1 to len(grams).
 
-    Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the uniform distribution, as in lmplz.
+    Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the
+    uniform distribution, as in lmplz.
     """
     prob, backoff, discounts, fallback = [], [], [], []
-    lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))  # the uniform distribution over all words but <s>
+    # the uniform distribution over all words but <s>
+    lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))
     counts = adjusted(grams)
-    for n, (gram, count, statistic) in enumerate(zip(grams, counts, statistics(grams, counts), strict=True), 1):
+    for n, (gram, count, statistic) in enumerate(
+        zip(grams, counts, statistics(grams, counts), strict=True), 1
+    ):
         amounts = discount(statistic)
         fallback += [n] if amounts is None else []
         discounts.append(amounts or FALLBACK)
@@ -52,7 +59,9 @@ def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
 
 
 def adjusted(grams: Sequence[Grams]) -> list[np.ndarray]:
-    """Adjusted counts, an array (N,) an order: occurrences in the highest order and after <s>, elsewhere distinct words to the left."""
+    """Adjusted counts, an array (N,) an order: occurrences in the highest order and after <s>,
+    elsewhere distinct words to the left.
+    """
     counts = []
     for gram, longer in pairwise(grams):
         extensions = np.bincount(longer.suffix, minlength=len(gram))
@@ -61,10 +70,11 @@ def adjusted(grams: Sequence[Grams]) -> list[np.ndarray]:
 
 
 def statistics(grams: Sequence[Grams], counts: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Counts of counts, an array (5,) an order: entry j is the number of n-grams with adjusted count j.
+    """Counts of counts, an array (5,) an order: entry j is the number of n-grams with adjusted
+    count j.
 
-    lmplz takes occurrences, not the adjusted count, of the very last n-gram in suffix order and of its suffixes; so do we, since
-    on a small text one n-gram more or less moves the discounts.
+    lmplz takes occurrences, not the adjusted count, of the very last n-gram in suffix order and of
+    its suffixes; so do we, since on a small text one n-gram more or less moves the discounts.
     """
     result = [np.bincount(np.minimum(count, 5), minlength=6)[:5] for count in counts]
     for gram, count, tally in zip(grams[:-1], counts, result, strict=False):
@@ -77,7 +87,8 @@ def statistics(grams: Sequence[Grams], counts: Sequence[np.ndarray]) -> list[np.
 
 
 def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
-    """D1, D2, D3+ of one order (Eq. 26 of Chen and Goodman), None where they are undefined or outside [0, count].
+    """D1, D2, D3+ of one order (Eq. 26 of Chen and Goodman), None where they are undefined or
+    outside [0, count].
 
     Computed in float32 as lmplz does, so that the two agree on which are outside.
     """
@@ -85,12 +96,18 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
         return None
     n = statistic.astype(np.float32)
     y = n[1] / np.float32(statistic[1] + 2.0 * statistic[2])
-    amounts = tuple(float(np.float32(j) - np.float32(j + 1) * y * n[j + 1] / n[j]) for j in range(1, CLASSES + 1))
+    amounts = tuple(
+        float(np.float32(j) - np.float32(j + 1) * y * n[j + 1] / n[j])
+        for j in range(1, CLASSES + 1)
+    )
     return amounts if all(0 <= amount <= j for j, amount in enumerate(amounts, 1)) else None
 
 
-def shares(gram: Grams, count: np.ndarray, amounts: Sequence[float], contexts: int) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) each n-gram's discounted relative count in its context, and (contexts,) the mass that its context leaves to shorter ones.
+def shares(
+    gram: Grams, count: np.ndarray, amounts: Sequence[float], contexts: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) each n-gram's discounted relative count in its context, and (contexts,) the mass that
+    its context leaves to shorter ones.
 
     A context that nothing follows leaves all: its back-off weight is 1.
     """

@@ -1,4 +1,6 @@
-"""n-gram models as they are queried: through KenLM, with the normaliser that they were estimated with."""
+"""n-gram models as they are queried: through KenLM, with the normaliser that they were estimated
+with.
+"""
 
 import contextlib
 import hashlib
@@ -43,7 +45,8 @@ class Description:
     discounts: list[list[float]]  # D1, D2, D3+ an order
     fallback: list[int]  # orders whose discounts the text could not give
     version: str
-    unknown: str | None = None  # closed vocabulary: the token of the model that stands for all words outside it
+    # closed vocabulary: the token of the model that stands for all words outside it
+    unknown: str | None = None
 
     @classmethod
     def load(cls, directory) -> "Description":
@@ -51,22 +54,37 @@ class Description:
         path = Path(directory) / CONFIG
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
-            raise UserError(f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or a KenLM file")
-        return build(cls, unsealed(tree, path, "copy the directory again, or estimate it again with lmtools ngram"), path)
+            raise UserError(
+                f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or"
+                " a KenLM file"
+            )
+        return build(
+            cls,
+            unsealed(
+                tree, path, "copy the directory again, or estimate it again with lmtools ngram"
+            ),
+            path,
+        )
 
 
 class NgramModel:
     """An n-gram language model over tokens: words, or the pieces of its subword model.
 
-    `order`; `subword`: None for a bare KenLM file, whose tokens are what white space parts; `hash`: hexadecimal SHA-256 of model
-    file and subword model, for caches and signatures. Probabilities are natural logs; </s> counts as a token. A token that the
-    model does not know has the probability of <unk>; with a closed vocabulary that of `unknown`, the token that stands for all such words
-    and was trained like any other (lmtools.ngram.sentences.UNKNOWN). Both are reported as unknown. Pickles as its path.
+    `order`; `subword`: None for a bare KenLM file, whose tokens are what white space parts; `hash`:
+    hexadecimal SHA-256 of model file and subword model, for caches and signatures. Probabilities
+    are natural logs; </s> counts as a token. A token that the model does not know has the
+    probability of <unk>; with a closed vocabulary that of `unknown`, the token that stands for all
+    such words and was trained like any other (lmtools.ngram.sentences.UNKNOWN). Both are reported
+    as unknown. Pickles as its path.
     """
 
-    def __init__(self, path, file, digest: str, subword: Subword | None, unknown: str | None = None):
+    def __init__(
+        self, path, file, digest: str, subword: Subword | None, unknown: str | None = None
+    ):
         self.path, self.subword = Path(path), subword
-        self.hash = hashlib.sha256(f"{digest} {subword.hash if subword else ''}".encode()).hexdigest()
+        self.hash = hashlib.sha256(
+            f"{digest} {subword.hash if subword else ''}".encode()
+        ).hexdigest()
         self.kenlm = open_kenlm(file)
         self.order = self.kenlm.order
         self.unknown = unknown
@@ -76,7 +94,9 @@ class NgramModel:
 
     @classmethod
     def load(cls, path) -> "NgramModel":
-        """The model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or ARPA file (.gz, .xz); UserError if damaged."""
+        """The model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or ARPA
+        file (.gz, .xz); UserError if damaged.
+        """
         path = Path(path)
         if not path.is_dir():
             return cls(path, path, sha256(path), None)
@@ -84,20 +104,34 @@ class NgramModel:
         file = path / description.file
         digest = sha256(file)
         if digest != description.sha256:
-            raise UserError(f"{file}: is not the file that {path / CONFIG} describes (damaged or changed); estimate it again")
+            raise UserError(
+                f"{file}: is not the file that {path / CONFIG} describes (damaged or changed);"
+                " estimate it again"
+            )
         return cls(path, file, digest, load_subword(path / SUBWORD), description.unknown)
 
     def tokens(self, text: str) -> list[str]:
-        """What the model sees of `text`, after its normaliser; reserved symbols are unknown words, not ends of sentences."""
+        """What the model sees of `text`, after its normaliser; reserved symbols are unknown words,
+        not ends of sentences.
+        """
         tokens = self.subword.pieces(text) if self.subword else text.split()
         if self.unknown:
-            return [token if token in self.kenlm and token not in RESERVED and "\0" not in token else self.unknown for token in tokens]
+            return [
+                (
+                    token
+                    if token in self.kenlm and token not in RESERVED and "\0" not in token
+                    else self.unknown
+                )
+                for token in tokens
+            ]
         if RESERVED.isdisjoint(tokens) and "\0" not in text:
             return tokens
         return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
 
     def conditional(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """(T,) natural-log probabilities of the tokens of `text` and of </s>, each given those before, and (T,) bool: unknown."""
+        """(T,) natural-log probabilities of the tokens of `text` and of </s>, each given those
+        before, and (T,) bool: unknown.
+        """
         return self.query(self.tokens(text))
 
     def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -110,10 +144,19 @@ class NgramModel:
         return np.array(scores) * LN10, unknown
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(N,) natural-log probabilities of `texts` with </s>, (N,) numbers of tokens with </s>, (N,) numbers of unknown tokens."""
-        rows = [(float(log_prob.sum()), len(log_prob), int(unknown.sum())) for log_prob, unknown in map(self.conditional, texts)]
+        """(N,) natural-log probabilities of `texts` with </s>, (N,) numbers of tokens with </s>,
+        (N,) numbers of unknown tokens.
+        """
+        rows = [
+            (float(log_prob.sum()), len(log_prob), int(unknown.sum()))
+            for log_prob, unknown in map(self.conditional, texts)
+        ]
         log_prob, tokens, unknown = zip(*rows, strict=True) if rows else ((), (), ())
-        return np.array(log_prob, dtype=np.float64), np.array(tokens, dtype=np.int64), np.array(unknown, dtype=np.int64)
+        return (
+            np.array(log_prob, dtype=np.float64),
+            np.array(tokens, dtype=np.int64),
+            np.array(unknown, dtype=np.int64),
+        )
 
 
 def open_kenlm(path: Path) -> kenlm.Model:
@@ -129,12 +172,20 @@ def open_kenlm(path: Path) -> kenlm.Model:
             plain.flush()
             file = plain.name
         elif not binary(path):
-            deque(raw_lines(path), maxlen=0)  # refuses lines so long that KenLM would need many times as much memory
+            # refuses lines so long that KenLM would need many times as much memory
+            deque(raw_lines(path), maxlen=0)
         try:
             return kenlm.Model(str(file), config)
         except (OSError, RuntimeError, ValueError) as error:
-            cause = "not an ARPA or KenLM file" if isinstance(error, ValueError) else str(error).rpartition(" threw ")[2]
-            raise UserError(f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it again") from None
+            cause = (
+                "not an ARPA or KenLM file"
+                if isinstance(error, ValueError)
+                else str(error).rpartition(" threw ")[2]
+            )
+            raise UserError(
+                f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it"
+                " again"
+            ) from None
 
 
 def binary(path: Path) -> bool:

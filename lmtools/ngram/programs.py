@@ -1,4 +1,6 @@
-"""KenLM's programs, for text that does not fit memory: lmplz estimates on disk, build_binary makes a file that loads at once."""
+"""KenLM's programs, for text that does not fit memory: lmplz estimates on disk, build_binary makes
+a file that loads at once.
+"""
 
 import contextlib
 import re
@@ -26,7 +28,8 @@ class Programs:
 
     @classmethod
     def find(cls, where: str = "auto") -> "Programs | None":
-        """The programs in directory `where` (or its bin), or for "auto" those that SCRIPT installed or PATH has; "none" finds none.
+        """The programs in directory `where` (or its bin), or for "auto" those that SCRIPT installed
+        or PATH has; "none" finds none.
 
         UserError if a directory that the user names has them not.
         """
@@ -34,41 +37,75 @@ class Programs:
             return None
         places = [INSTALLED, None] if where == "auto" else [Path(where), Path(where) / "bin"]
         for place in places:
-            found = [shutil.which(name, path=place and str(place)) for name in ("lmplz", "build_binary")]
+            found = [
+                shutil.which(name, path=place and str(place)) for name in ("lmplz", "build_binary")
+            ]
             if all(found):
                 return cls(*map(Path, found))
         if where != "auto":
-            raise UserError(f"{where}: has no lmplz and build_binary; run {SCRIPT} {where}, or leave --kenlm out")
+            raise UserError(
+                f"{where}: has no lmplz and build_binary; run {SCRIPT} {where}, or leave"
+                " --kenlm out"
+            )
         return None
 
-    def estimate(self, sentences: Iterable[list[str]], order: int, memory: str, arpa: Path) -> tuple[Counter, "Report"]:
-        """Write lmplz's model of `sentences` to `arpa`, with temporary files beside it; the occurrences of each word, and lmplz's report.
+    def estimate(
+        self, sentences: Iterable[list[str]], order: int, memory: str, arpa: Path
+    ) -> tuple[Counter, "Report"]:
+        """Write lmplz's model of `sentences` to `arpa`, with temporary files beside it; the
+        occurrences of each word, and lmplz's report.
 
         `memory` is lmplz's -S, such as 2G or 50%.
         """
         log = arpa.with_suffix(".log")
-        command = [self.lmplz, "--order", str(order), "-S", memory, "-T", f"{arpa.parent}/", "--discount_fallback", "--arpa", arpa]
-        with open(log, "wb") as messages, subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages) as process:
+        command = [
+            self.lmplz,
+            "--order",
+            str(order),
+            "-S",
+            memory,
+            "-T",
+            f"{arpa.parent}/",
+            "--discount_fallback",
+            "--arpa",
+            arpa,
+        ]
+        with (
+            open(log, "wb") as messages,
+            subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages) as process,
+        ):
             counts = feed(process, sentences)
         said = log.read_text(encoding="utf-8", errors="replace")
         log.unlink()
         if process.returncode:
-            raise failure("lmplz", process.returncode, said, "give another --memory, or --kenlm none")
+            raise failure(
+                "lmplz", process.returncode, said, "give another --memory, or --kenlm none"
+            )
         return counts, Report.parse(said)
 
     def binarise(self, arpa: Path, binary: Path, form: str = "probing", memory: str = "1G") -> None:
         """Write `arpa` as a KenLM binary file; `form` is probing (fastest) or trie (smallest)."""
         command = [self.build_binary, "-T", f"{binary.parent}/", "-S", memory, form, arpa, binary]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
         if done.returncode:
-            raise failure("build_binary", done.returncode, done.stderr, "check memory and disk, or give --kenlm none")
+            raise failure(
+                "build_binary",
+                done.returncode,
+                done.stderr,
+                "check memory and disk, or give --kenlm none",
+            )
 
 
 def feed(process: subprocess.Popen, sentences: Iterable[list[str]]) -> Counter:
-    """Write `sentences` to the standard input of `process`, which is killed if they end in an error; the occurrences of each word."""
+    """Write `sentences` to the standard input of `process`, which is killed if they end in an
+    error; the occurrences of each word.
+    """
     counts = Counter()
     try:
-        with contextlib.suppress(BrokenPipeError), process.stdin as stdin:  # where it ends early, its messages say why
+        # where it ends early, its messages say why
+        with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
             for words in sentences:
                 counts.update(words)
                 stdin.write(f"{' '.join(words)}\n".encode())
@@ -80,7 +117,9 @@ def feed(process: subprocess.Popen, sentences: Iterable[list[str]]) -> Counter:
 
 @dataclass(frozen=True)
 class Report:
-    """What lmplz says of its model: the number of n-grams and D1, D2, D3+ an order, and the orders (from 1) with fallback discounts."""
+    """What lmplz says of its model: the number of n-grams and D1, D2, D3+ an order, and the orders
+    (from 1) with fallback discounts.
+    """
 
     counts: list[int]
     discounts: list[list[float]]
@@ -91,7 +130,11 @@ class Report:
         """The report in lmplz's messages."""
         rows = STATISTIC.findall(said)
         discounts = [[float(amount) for amount in amounts] for _, *amounts in rows]
-        return cls([int(number) for number, *_ in rows], discounts, [int(order) + 1 for order in SUBSTITUTED.findall(said)])
+        return cls(
+            [int(number) for number, *_ in rows],
+            discounts,
+            [int(order) + 1 for order in SUBSTITUTED.findall(said)],
+        )
 
 
 def failure(program: str, status: int, said: str, remedy: str) -> UserError:

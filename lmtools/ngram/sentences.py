@@ -1,4 +1,6 @@
-"""Sentences as an n-gram model sees them: lists of tokens, without the symbols that KenLM reserves."""
+"""Sentences as an n-gram model sees them: lists of tokens, without the symbols that KenLM
+reserves.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,15 +13,17 @@ from lmtools.text.blocks import read_text
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
 RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
-# What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no text has this after any normaliser,
-# nor is it a piece of any subword model.
+# What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no
+# text has this after any normaliser, nor is it a piece of any subword model.
 UNKNOWN = f"{MARK}unk{MARK}"
 
 
 class Sentences:
-    """The token lists of texts, one a line that holds a token; iterating tallies `sentences`, `tokens`, `reserved` (tokens left out).
+    """The token lists of texts, one a line that holds a token; iterating tallies `sentences`,
+    `tokens`, `reserved` (tokens left out).
 
-    `tokenise` maps a line to its tokens. Reserved symbols count as white space, as in lmplz --skip_symbols.
+    `tokenise` maps a line to its tokens. Reserved symbols count as white space, as in lmplz
+    --skip_symbols.
     """
 
     def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]]):
@@ -35,7 +39,9 @@ class Sentences:
                     self.tokens += len(words)
                     yield words
         if not self.sentences:
-            raise UserError(f"{self.paths[0]}: no sentence in the text; give text with one sentence a line")
+            raise UserError(
+                f"{self.paths[0]}: no sentence in the text; give text with one sentence a line"
+            )
 
     def allowed(self, words: list[str]) -> list[str]:
         """`words` without reserved symbols."""
@@ -47,6 +53,11 @@ class Sentences:
 
 
 def only_known(subword: Subword) -> Callable[[str], list[str]]:
-    """A function from a text to its pieces, in which UNKNOWN stands for each that the vocabulary lacks or KenLM reserves."""
-    names = [UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece for i, piece in enumerate(subword.vocabulary)]
+    """A function from a text to its pieces, in which UNKNOWN stands for each that the vocabulary
+    lacks or KenLM reserves.
+    """
+    names = [
+        UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece
+        for i, piece in enumerate(subword.vocabulary)
+    ]
     return lambda text: [names[i] for i in subword.encode(text)]

@@ -1,4 +1,6 @@
-"""Adaptive softmax (Grave et al. 2017, Efficient softmax approximation for GPUs): rare words by class, in smaller dimensions."""
+"""Adaptive softmax (Grave et al. 2017, Efficient softmax approximation for GPUs): rare words by
+class, in smaller dimensions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,19 +22,31 @@ class AdaptiveConfig:
     cutoffs: tuple[int, ...] = ()
     divide: float = 4.0
 
-class Adaptive(nn.Module):
-    """p(w|h) = p(w|head) for the first `cutoffs[0]` ids, p(cluster|head) p(w|cluster) for those between two cutoffs.
 
-    Ids are ranked by frequency (`rank` (V,), saved with the weights). Cluster i has projected states of width // divide ** (i + 1)
-    dimensions and a matrix of its own, so that no embedding is shared with it. Each target costs the head and its own cluster; blocks
-    of logits come and go as in Softmax.
+class Adaptive(nn.Module):
+    """p(w|h) = p(w|head) for the first `cutoffs[0]` ids, p(cluster|head) p(w|cluster) for those
+    between two cutoffs.
+
+    Ids are ranked by frequency (`rank` (V,), saved with the weights). Cluster i has projected
+    states of width // divide ** (i + 1) dimensions and a matrix of its own, so that no embedding is
+    shared with it. Each target costs the head and its own cluster; blocks of logits come and go as
+    in Softmax.
     """
 
     Config = AdaptiveConfig
 
     @classmethod
-    def create(cls, config: AdaptiveConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Adaptive":
-        """See lmtools.outputs; the matrices have dense gradients, and none of them is the embedding, `shared` or not."""
+    def create(
+        cls,
+        config: AdaptiveConfig,
+        shared: nn.Parameter | None,
+        width: int,
+        targets: Targets,
+        sparse: bool,
+    ) -> "Adaptive":
+        """See lmtools.outputs; the matrices have dense gradients, and none of them is the
+        embedding, `shared` or not.
+        """
         output = cls(width, targets.size, config.cutoffs, config.divide)
         order = np.argsort(-targets.frequencies, kind="stable")
         output.rank[torch.from_numpy(order)] = torch.arange(targets.size)
@@ -42,16 +56,23 @@ class Adaptive(nn.Module):
         super().__init__()
         edges = [*cutoffs, size]
         if not cutoffs or cutoffs[0] < 1 or any(a >= b for a, b in pairwise(edges)):
-            raise UserError(f"output.cutoffs: {list(cutoffs)} do not ascend from 1 to below the {size} ids; give fewer or smaller ones")
+            raise UserError(
+                f"output.cutoffs: {list(cutoffs)} do not ascend from 1 to below the {size} ids;"
+                " give fewer or smaller ones"
+            )
         self.edges = edges
         self.register_buffer("rank", torch.arange(size))
         self.head = Softmax(matrix(edges[0] + len(cutoffs), width))
         narrow = [max(1, int(width // divide ** (i + 1))) for i in range(len(cutoffs))]
         self.projections = nn.ModuleList(nn.Linear(width, d, bias=False) for d in narrow)
-        self.tails = nn.ModuleList(Softmax(matrix(b - a, d)) for (a, b), d in zip(pairwise(edges), narrow, strict=True))
+        self.tails = nn.ModuleList(
+            Softmax(matrix(b - a, d)) for (a, b), d in zip(pairwise(edges), narrow, strict=True)
+        )
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets (N,)."""
+        """The summed cross entropy in nats and the number of targets; states (N, D), targets
+        (N,).
+        """
         ranks = self.rank[targets]
         loss = self.head(states, self.in_head(ranks))[0]
         for tail, projection, rows, places in self.clusters(ranks):
@@ -63,7 +84,9 @@ class Adaptive(nn.Module):
         ranks = self.rank[targets]
         result = self.head.log_prob(states, self.in_head(ranks))
         for tail, projection, rows, places in self.clusters(ranks):
-            result[rows] += tail.log_prob(nn.functional.linear(states[rows], projection.weight.to(states.dtype)), places)
+            result[rows] += tail.log_prob(
+                nn.functional.linear(states[rows], projection.weight.to(states.dtype)), places
+            )
         return result
 
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -85,11 +108,15 @@ class Adaptive(nn.Module):
 
     def in_head(self, ranks: Tensor) -> Tensor:
         """The head's class of each target: its rank itself, or cutoffs[0] + its cluster."""
-        cluster = torch.bucketize(ranks, torch.tensor(self.edges[:-1], device=ranks.device), right=True)
+        cluster = torch.bucketize(
+            ranks, torch.tensor(self.edges[:-1], device=ranks.device), right=True
+        )
         return torch.where(cluster == 0, ranks, self.edges[0] + cluster - 1)
 
     def clusters(self, ranks: Tensor):
-        """Each cluster that has targets: its softmax, its projection, which rows (M,) they are and their places (M,) in it."""
+        """Each cluster that has targets: its softmax, its projection, which rows (M,) they are and
+        their places (M,) in it.
+        """
         for i, (tail, projection) in enumerate(zip(self.tails, self.projections, strict=True)):
             rows = ((ranks >= self.edges[i]) & (ranks < self.edges[i + 1])).nonzero()[:, 0]
             if len(rows):

@@ -1,4 +1,6 @@
-"""Output layers whose raw output z is no log-posterior: log p(c|x) out of it, up to normalisation and normalised."""
+"""Output layers whose raw output z is no log-posterior: log p(c|x) out of it, up to normalisation
+and normalised.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -7,15 +9,18 @@ from torch.nn import functional as F
 from lmtools.outputs import softmax
 from lmtools.outputs.softmax import tile
 
-NEVER = -1e9  # log p of an id that is never predicted; finite, so that a block of nothing else has a maximum
+# log p of an id that is never predicted; finite, so that a block of nothing else has a maximum
+NEVER = -1e9
 ALL = slice(None)
 
 
 class Corrected(nn.Module):
-    """log p(c|x) = link(z + before(c)) + after(c) up to normalisation, with z = h W^T + b; `weight` (V, D) may be the embedding.
+    """log p(c|x) = link(z + before(c)) + after(c) up to normalisation, with z = h W^T + b; `weight`
+    (V, D) may be the embedding.
 
-    A subclass says what `link`, `before` and `after` are. Where `link` is None the correction is `posterior_bias`, a bias in place of
-    `bias`: softmax(h W^T + posterior_bias) is the posterior, and whatever scores with a weight and a bias scores it as it is.
+    A subclass says what `link`, `before` and `after` are. Where `link` is None the correction is
+    `posterior_bias`, a bias in place of `bias`: softmax(h W^T + posterior_bias) is the posterior,
+    and whatever scores with a weight and a bias scores it as it is.
     """
 
     link = None  # an elementwise function, increasing
@@ -44,30 +49,40 @@ class Corrected(nn.Module):
 
     @torch.no_grad()
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the vocabulary; states (N, D)."""
+        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the
+        vocabulary; states (N, D).
+        """
         result = torch.empty(len(targets), device=states.device)
         for some in torch.arange(len(targets), device=states.device).split(1 << 14):
             ids = targets[some]
             rows, bias = self.weight[ids].to(states.dtype).float(), self.shifted_bias(ids)
-            result[some] = self.linked((states[some].float() * rows).sum(-1) + bias) + self.after(ids)
+            result[some] = self.linked((states[some].float() * rows).sum(-1) + bias) + self.after(
+                ids
+            )
         return result
 
     @torch.no_grad()
     def log_normaliser(self, states: Tensor) -> Tensor:
-        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,), one block of the vocabulary at a time."""
+        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,), one block of the
+        vocabulary at a time.
+        """
         weight, bias = self.weight.to(states.dtype), self.posterior_bias
         rows, columns = tile(len(weight), states.device)
         parts = [self.block_normaliser(some, weight, bias, columns) for some in states.split(rows)]
         return torch.cat(parts) if parts else torch.empty(0, device=states.device)
 
-    def block_normaliser(self, states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
+    def block_normaliser(
+        self, states: Tensor, weight: Tensor, bias: Tensor, columns: int
+    ) -> Tensor:
         """The log-normaliser of a few states."""
         if self.link is None:
             return softmax.log_normaliser(states, weight, bias, columns)
         parts = []
         for begin in range(0, len(weight), columns):
             block = slice(begin, begin + columns)
-            value = self.linked((states @ weight[block].T).float() + bias[block]) + self.after(block)
+            value = self.linked((states @ weight[block].T).float() + bias[block]) + self.after(
+                block
+            )
             parts.append(value.logsumexp(-1))
         return torch.stack(parts).logsumexp(0)
 
@@ -86,6 +101,8 @@ class Corrected(nn.Module):
         return self.unnormalised(states, targets) - self.log_normaliser(states)
 
     def validation(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed negative log-posterior in nats and the number of targets: comparable among criteria, exp of the mean is perplexity."""
+        """The summed negative log-posterior in nats and the number of targets: comparable among
+        criteria, exp of the mean is perplexity.
+        """
         kind = softmax.compute_dtype(states)
         return -self.log_prob(states.to(kind), targets).sum(dtype=torch.float64), len(targets)

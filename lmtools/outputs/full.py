@@ -1,8 +1,11 @@
-"""Full training criteria whose terms are one an id: binary cross entropy and mean squared error (Gao et al. 2021), with posteriors.
+"""Full training criteria whose terms are one an id: binary cross entropy and mean squared error
+(Gao et al. 2021), with posteriors.
 
-The sum over the vocabulary is taken a chunk of rows at a time, gradients with it. `rival` scales the terms of the ids that are not
-the target. With o the output that is compared with 1 or 0, the expected loss of a context has its minimum, for all three alike, at
-o = p / (p + rival (1 - p)); from there log p = log(o / (1 - o)) + log(rival), put through the logistic function. With rival 1, o = p.
+The sum over the vocabulary is taken a chunk of rows at a time, gradients with it. `rival` scales
+the terms of the ids that are not the target. With o the output that is compared with 1 or 0, the
+expected loss of a context has its minimum, for all three alike, at o = p / (p + rival (1 - p));
+from there log p = log(o / (1 - o)) + log(rival), put through the logistic function. With rival 1, o
+= p.
 """
 
 import math
@@ -32,13 +35,22 @@ class FullConfig:
 
 
 class Pointwise(Corrected):
-    """A criterion that is a sum over all ids; with `create` it starts with the words' frequencies as far as the states are 0."""
+    """A criterion that is a sum over all ids; with `create` it starts with the words' frequencies
+    as far as the states are 0.
+    """
 
     Config = FullConfig
     start = staticmethod(lambda log_p: log_p)  # the bias of a small probability
 
     @classmethod
-    def create(cls, config: FullConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Pointwise":
+    def create(
+        cls,
+        config: FullConfig,
+        shared: nn.Parameter | None,
+        width: int,
+        targets: Targets,
+        sparse: bool,
+    ) -> "Pointwise":
         """See lmtools.outputs; all rows have gradients."""
         output = cls(matrix(targets.size, width) if shared is None else shared, config.rival)
         output.bias.data.copy_(cls.start(targets.log_unigram))
@@ -50,10 +62,14 @@ class Pointwise(Corrected):
         nn.init.constant_(self.bias, self.start(torch.tensor(-math.log(len(weight)))))
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed training loss and the number of targets; states (N, D), targets (N,); without gradients, the exact -log p."""
+        """The summed training loss and the number of targets; states (N, D), targets (N,); without
+        gradients, the exact -log p.
+        """
         if not torch.is_grad_enabled():
             return self.validation(states, targets)
-        return LinearPointwise.apply(states, self.weight, self.bias, targets, self.pointwise, self.rival), len(targets)
+        return LinearPointwise.apply(
+            states, self.weight, self.bias, targets, self.pointwise, self.rival
+        ), len(targets)
 
     def link(self, shifted: Tensor) -> Tensor:
         """log p of o = s(z): s(z + log(rival))."""
@@ -68,7 +84,9 @@ class Bce(Pointwise):
 
     @staticmethod
     def pointwise(z: Tensor, hit: float) -> tuple[Tensor, Tensor]:
-        """Losses of outputs z whose ids are the targets (`hit` 1) or not (0), and their derivatives."""
+        """Losses of outputs z whose ids are the targets (`hit` 1) or not (0), and their
+        derivatives.
+        """
         return F.softplus(z) - hit * z, torch.sigmoid(z) - hit
 
 
@@ -82,7 +100,9 @@ class MseSigmoid(Pointwise):
 
 
 class Mse(Pointwise):
-    """Mean squared error of q = z: p = rival z / (1 - z + rival z), and no less than SMALLEST where z is not positive."""
+    """Mean squared error of q = z: p = rival z / (1 - z + rival z), and no less than SMALLEST where
+    z is not positive.
+    """
 
     start = staticmethod(torch.exp)
 
@@ -99,7 +119,9 @@ class Mse(Pointwise):
 
 
 class LinearPointwise(torch.autograd.Function):
-    """The summed pointwise loss of z = h W^T + b; memory is one chunk of z and the three gradients, whatever N x V is."""
+    """The summed pointwise loss of z = h W^T + b; memory is one chunk of z and the three gradients,
+    whatever N x V is.
+    """
 
     @staticmethod
     @torch.no_grad()
@@ -115,7 +137,9 @@ class LinearPointwise(torch.autograd.Function):
             own, own_slope = pointwise(z.gather(1, gold), 1.0)
             loss, slope = pointwise(z, 0.0)
             total += own.sum(dtype=torch.float64)
-            total += rival * (loss.sum(dtype=torch.float64) - loss.gather(1, gold).sum(dtype=torch.float64))
+            total += rival * (
+                loss.sum(dtype=torch.float64) - loss.gather(1, gold).sum(dtype=torch.float64)
+            )
             slope = slope.mul_(rival).scatter_(1, gold, own_slope)
             gradients[2].add_(slope.sum(0))
             slope = slope.to(kind)

@@ -1,7 +1,9 @@
-"""Noise distributions over a vocabulary and how words are drawn from them, each with its expected counts.
+"""Noise distributions over a vocabulary and how words are drawn from them, each with its expected
+counts.
 
-Every draw takes its random numbers from one generator on the CPU, in an order that depends on nothing else: a function of how the
-generator was seeded (the training loop seeds it by (seed, step)), on every device the same.
+Every draw takes its random numbers from one generator on the CPU, in an order that depends on
+nothing else: a function of how the generator was seeded (the training loop seeds it by (seed,
+step)), on every device the same.
 """
 
 import math
@@ -19,18 +21,28 @@ NEVER_PREDICTED = (PAD, MASK)
 
 
 class Noise:
-    """A distribution over the ids 0..V-1: `probability` float64 (V,), 0 for `excluded` ids, and `draw`.
+    """A distribution over the ids 0..V-1: `probability` float64 (V,), 0 for `excluded` ids, and
+    `draw`.
 
-    `counts` (V,) says how often each id is a target. They rank the ids, the most frequent first and equal ones by id, so that no noise
-    asks for a vocabulary that is sorted by frequency, or for the special ids at one of its ends. An excluded id must never be a target.
+    `counts` (V,) says how often each id is a target. They rank the ids, the most frequent first and
+    equal ones by id, so that no noise asks for a vocabulary that is sorted by frequency, or for the
+    special ids at one of its ends. An excluded id must never be a target.
     """
 
-    def __init__(self, counts: Sequence[int], excluded: Sequence[int] = NEVER_PREDICTED, power: float = 0.75, add: float = 1.0):
+    def __init__(
+        self,
+        counts: Sequence[int],
+        excluded: Sequence[int] = NEVER_PREDICTED,
+        power: float = 0.75,
+        add: float = 1.0,
+    ):
         self.counts, self.power, self.add = np.asarray(counts, dtype=np.float64), power, add
         order = np.argsort(-self.counts, kind="stable")
         self.order = order[~np.isin(order, excluded)]  # the id of each rank
         if not len(self.order):
-            raise UserError(f"noise: all of the {len(self.counts)} ids are excluded; give a larger vocabulary")
+            raise UserError(
+                f"noise: all of the {len(self.counts)} ids are excluded; give a larger vocabulary"
+            )
         self.probability = np.zeros(len(self.counts))
         self.probability[self.order] = self.ranked()
 
@@ -48,7 +60,9 @@ class Noise:
         raise NotImplementedError
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> np.ndarray:
-        """`count` ids, independent and with replacement; `generator` None is torch's own on the CPU."""
+        """`count` ids, independent and with replacement; `generator` None is torch's own on the
+        CPU.
+        """
         uniform = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
         return self.order[self.ranks(uniform)]
 
@@ -64,7 +78,9 @@ class Uniform(Noise):
 
 
 class LogUniform(Noise):
-    """P(rank r) = log((r + 2) / (r + 1)) / log(R + 1) of R ranks counted from 0: Zipf's law, drawn by formula without a table."""
+    """P(rank r) = log((r + 2) / (r + 1)) / log(R + 1) of R ranks counted from 0: Zipf's law, drawn
+    by formula without a table.
+    """
 
     def ranked(self):
         rank = np.arange(self.classes)
@@ -81,12 +97,16 @@ class Unigram(Noise):
     def ranked(self):
         mass = (self.counts[self.order] + self.add) ** self.power
         if not (mass.min() > 0 and np.isfinite(mass).all()):
-            raise UserError("unigram noise: an id has probability 0 and its posterior could not be recovered; add more than 0 to counts")
+            raise UserError(
+                "unigram noise: an id has probability 0 and its posterior could not be recovered;"
+                " add more than 0 to counts"
+            )
         return mass / mass.sum()
 
     def ranks(self, uniform):
         keep, alias = self.table
-        place, rest = np.divmod(uniform * self.classes, 1.0)  # one number chooses the column and then the side
+        # one number chooses the column and then the side
+        place, rest = np.divmod(uniform * self.classes, 1.0)
         place = np.minimum(place.astype(np.int64), self.classes - 1)
         return np.where(rest < keep[place], place, alias[place])
 
@@ -115,22 +135,30 @@ def alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Sampler:
-    """Draws noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often each id is in a set, in the mean.
+    """Draws noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often
+    each id is in a set, in the mean.
 
-    `drawing` is one of DRAWINGS:
-    `replacement` - `count` independent draws, repetitions stay; the expected count of c is count x q(c).
-    `tries`       - a fixed number of draws of which each id stays once: sets of about `count` ids; 1 - (1 - q(c)) ** tries is exact.
-    `distinct`    - draws go on until `count` distinct ids have come; 1 - (1 - q(c)) ** tries with the mean number of tries is close.
-                    TensorFlow takes the tries of the set at hand, which depend on what came: further off for the frequent ids.
+    `drawing` is one of DRAWINGS: `replacement` - `count` independent draws, repetitions stay; the
+    expected count of c is count x q(c). `tries`       - a fixed number of draws of which each id
+    stays once: sets of about `count` ids; 1 - (1 - q(c)) ** tries is exact. `distinct`    - draws
+    go on until `count` distinct ids have come; 1 - (1 - q(c)) ** tries with the mean number of
+    tries is close.
+                    TensorFlow takes the tries of the set at hand, which depend on what came:
+                    further off for the frequent ids.
     """
 
     def __init__(self, noise: Noise, count: int, drawing: str = "replacement"):
         if drawing not in DRAWINGS:
             raise UserError(f"drawing: {drawing!r} is unknown; known: {', '.join(DRAWINGS)}")
         if count < 1 or (drawing != "replacement" and count >= noise.classes):
-            raise UserError(f"samples: {count} distinct ones cannot come from {noise.classes} ids; give fewer, or drawing: replacement")
+            raise UserError(
+                f"samples: {count} distinct ones cannot come from {noise.classes} ids; give fewer,"
+                " or drawing: replacement"
+            )
         self.noise, self.count, self.drawing = noise, count, drawing
-        self.tries = float(count) if drawing == "replacement" else tries_for(noise.probability, count)
+        self.tries = (
+            float(count) if drawing == "replacement" else tries_for(noise.probability, count)
+        )
         if drawing == "tries":
             self.tries = float(max(1, round(self.tries)))
 
@@ -153,7 +181,9 @@ DRAWINGS = ("replacement", "distinct", "tries")
 
 
 def log_expected(probability: Tensor, tries: float | Tensor, drawing: str) -> Tensor:
-    """log of how often ids of that noise probability are in a set of `tries` draws, in the mean; -inf where the probability is 0."""
+    """log of how often ids of that noise probability are in a set of `tries` draws, in the mean;
+    -inf where the probability is 0.
+    """
     if drawing == "replacement":
         return (probability * tries).log()
     return (-torch.expm1(tries * torch.log1p(-probability))).log()

@@ -1,15 +1,21 @@
-"""Sampled training criteria (Gao et al. 2021, On Sampling-Based Training Criteria for Neural Language Modeling) and their posteriors.
+"""Sampled training criteria (Gao et al. 2021, On Sampling-Based Training Criteria for Neural
+Language Modeling) and their posteriors.
 
-A noise set S of about K ids, drawn anew for each step and shared by its targets, stands for the sum over the vocabulary. E(c) is the
-expected count of c in S (K q(c) with replacement; the paper writes K D(c) with D = q). With z the raw output and t the target:
+A noise set S of about K ids, drawn anew for each step and shared by its targets, stands for the sum
+over the vocabulary. E(c) is the expected count of c in S (K q(c) with replacement; the paper writes
+K D(c) with D = q). With z the raw output and t the target:
 
 BCE  -log s(u_t) - sum over S of w(c) log(1 - s(u_c)), s the logistic function.
-     Accidental hits stay: in the mean S holds E(c) of every id whatever the target is, the expected loss of a context is
-     -sum_c [p(c) log s(u_c) + w(c) E(c) log(1 - s(u_c))], and its minimum has exp(u_c) = p(c) / (w(c) E(c)) exactly, for any K.
-CE   -u_t + log(exp(u_t) + sum over S of exp(u_c)). The target stands in the sum (without it the loss has no lower bound).
-     Hits stay where S was drawn with replacement: given the K + 1 ids in any order, which of them is the target has the posterior
-     ~ p(c) / q(c), so exp(u_c) ~ p(c) / E(c) for any K. They are removed where S is distinct: given the union of S and the target, were
-     ids drawn independently, which of them is the target has the posterior ~ p(c) / E(c), whether it was in S too or not.
+     Accidental hits stay: in the mean S holds E(c) of every id whatever the target is, the expected
+     loss of a context is
+     -sum_c [p(c) log s(u_c) + w(c) E(c) log(1 - s(u_c))], and its minimum has exp(u_c) = p(c) /
+     (w(c) E(c)) exactly, for any K.
+CE   -u_t + log(exp(u_t) + sum over S of exp(u_c)). The target stands in the sum (without it the
+loss has no lower bound).
+     Hits stay where S was drawn with replacement: given the K + 1 ids in any order, which of them
+     is the target has the posterior ~ p(c) / q(c), so exp(u_c) ~ p(c) / E(c) for any K. They are
+     removed where S is distinct: given the union of S and the target, were ids drawn independently,
+     which of them is the target has the posterior ~ p(c) / E(c), whether it was in S too or not.
 
 | criterion | u_c                 | w(c)     | log p(c), up to normalisation  |
 |-----------|---------------------|----------|--------------------------------|
@@ -22,8 +28,8 @@ CE   -u_t + log(exp(u_t) + sum over S of exp(u_c)). The target stands in the sum
 | CE-CPS    | z                   |          | z + log E(c)                   |
 | CE-NCE    | log s(z - log E(c)) |          | log s(z - log E(c)) + log E(c) |
 
-These are the optima of the paper's Eqs. 8-22. Those of BCE are normalised (`unnormalised` is an estimate of log p), those of CE only
-after normalisation.
+These are the optima of the paper's Eqs. 8-22. Those of BCE are normalised (`unnormalised` is an
+estimate of log p), those of CE only after normalisation.
 """
 
 import math
@@ -38,7 +44,9 @@ from lmtools.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
 from lmtools.outputs.targets import Targets, matrix
 
-HIT = -1e30  # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a gradient
+# u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a
+# gradient
+HIT = -1e30
 
 
 @dataclass(frozen=True)
@@ -47,28 +55,40 @@ class SampledConfig:
 
     noise: str = "log-uniform"  # over the ranks of frequency; or unigram, uniform
     samples: int = 8192  # K, ids in a noise set; one set for all targets of a step
-    drawing: str = "replacement"  # or distinct: K different ids; tries: as many draws as bring K different ids in the mean
+    # or distinct: K different ids; tries: as many draws as bring K different ids in the mean
+    drawing: str = "replacement"
     power: float = 0.75  # of the counts, for unigram noise
 
     def __post_init__(self):
         for name, known in (("noise", NOISES), ("drawing", DRAWINGS)):
             if getattr(self, name) not in known:
-                raise UserError(f"output.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}")
+                raise UserError(
+                    f"output.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
+                )
 
 
 class Sampled(Corrected):
-    """What the sampled criteria share: rows of the weight for the targets and one noise set, and nothing larger than (N, |S|).
+    """What the sampled criteria share: rows of the weight for the targets and one noise set, and
+    nothing larger than (N, |S|).
 
-    With `sparse` the gradient of `weight` is a sparse tensor of |S| + N rows (that of the bias, a vector, is dense). The output starts
-    with the noise distribution as its posterior, as far as the states are 0. `noise` (V,), `tries` and `inflation`, the C / K of
-    compensated partial summation, are saved with the weights: no correction needs the counts that the noise was made of. Ids that the
-    noise excludes must not be targets; their posterior is 0.
+    With `sparse` the gradient of `weight` is a sparse tensor of |S| + N rows (that of the bias, a
+    vector, is dense). The output starts with the noise distribution as its posterior, as far as the
+    states are 0. `noise` (V,), `tries` and `inflation`, the C / K of compensated partial summation,
+    are saved with the weights: no correction needs the counts that the noise was made of. Ids that
+    the noise excludes must not be targets; their posterior is 0.
     """
 
     Config = SampledConfig
 
     @classmethod
-    def create(cls, config: SampledConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Sampled":
+    def create(
+        cls,
+        config: SampledConfig,
+        shared: nn.Parameter | None,
+        width: int,
+        targets: Targets,
+        sparse: bool,
+    ) -> "Sampled":
         """See lmtools.outputs."""
         noise = NOISES[config.noise](targets.frequencies, targets.never, config.power)
         weight = matrix(targets.size, width) if shared is None else shared
@@ -94,10 +114,13 @@ class Sampled(Corrected):
         """The bias that makes the noise distribution the posterior, (V,)."""
         return self.noise.log() - self.before()
 
-    def forward(self, states: Tensor, targets: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, int]:
+    def forward(
+        self, states: Tensor, targets: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, int]:
         """The summed training loss and the number of targets; states (N, D), targets (N,).
 
-        `generator` (a CPU one; None: torch's own) draws the noise set. Without gradients it is the exact negative log-posterior instead.
+        `generator` (a CPU one; None: torch's own) draws the noise set. Without gradients it is the
+        exact negative log-posterior instead.
         """
         if not torch.is_grad_enabled():
             return self.validation(states, targets)
@@ -108,7 +131,13 @@ class Sampled(Corrected):
         """The summed loss for the noise set `drawn` (S,)."""
         own, rival = self.outputs(states, targets, drawn)
         expected = self.log_expected(drawn)
-        return self.criterion(self.score(own, self.log_expected(targets)), self.score(rival, expected), targets, drawn, expected)
+        return self.criterion(
+            self.score(own, self.log_expected(targets)),
+            self.score(rival, expected),
+            targets,
+            drawn,
+            expected,
+        )
 
     def outputs(self, states: Tensor, targets: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
         """z of the targets (N,) and of the noise set (N, S), at least float32."""
@@ -122,7 +151,9 @@ class Sampled(Corrected):
         """u of the table, from z and log E."""
         return z
 
-    def criterion(self, own: Tensor, rival: Tensor, targets: Tensor, drawn: Tensor, expected: Tensor) -> Tensor:
+    def criterion(
+        self, own: Tensor, rival: Tensor, targets: Tensor, drawn: Tensor, expected: Tensor
+    ) -> Tensor:
         """The summed loss of u of the targets (N,) and of the noise set (N, S)."""
         raise NotImplementedError
 
@@ -170,7 +201,9 @@ class BceNce(SampledBce):
 
 
 class SampledCe(Sampled):
-    """Cross entropy over the target and the noise set; accidental hits kept with replacement, removed from distinct sets."""
+    """Cross entropy over the target and the noise set; accidental hits kept with replacement,
+    removed from distinct sets.
+    """
 
     def criterion(self, own, rival, targets, drawn, expected):
         if self.sampler.drawing != "replacement":
@@ -196,15 +229,21 @@ class CeCps(CeMcs):
     """Compensated partial summation: CE-MCS and a constant, log(C / K) for each target."""
 
     def criterion(self, own, rival, targets, drawn, expected):
-        return super().criterion(own, rival, targets, drawn, expected) + len(targets) * self.inflation.log()
+        return (
+            super().criterion(own, rival, targets, drawn, expected)
+            + len(targets) * self.inflation.log()
+        )
 
 
 class CeNce(SampledCe):
-    """Cross entropy of the NCE classifier's outputs (Eq. 21): exp(u) = s(z - log E(c)) = q / (q + E(c)) with q = exp(z).
+    """Cross entropy of the NCE classifier's outputs (Eq. 21): exp(u) = s(z - log E(c)) = q / (q +
+    E(c)) with q = exp(z).
 
-    In this form nothing overflows. Its optima are exp(u) = a(x) p(c|x) / E(c) for every a(x) that keeps exp(u) below 1: the posterior
-    comes back by log p = u + log E(c), then normalised, while z alone is log p only as a(x) goes to 0. Where z is far above log E(c)
-    the outputs are 1 and no gradient is left, so training needs a start below: the bias starts at the log of the noise, and u at -log K.
+    In this form nothing overflows. Its optima are exp(u) = a(x) p(c|x) / E(c) for every a(x) that
+    keeps exp(u) below 1: the posterior comes back by log p = u + log E(c), then normalised, while z
+    alone is log p only as a(x) goes to 0. Where z is far above log E(c) the outputs are 1 and no
+    gradient is left, so training needs a start below: the bias starts at the log of the noise, and
+    u at -log K.
     """
 
     link = staticmethod(F.logsigmoid)

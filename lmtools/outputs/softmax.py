@@ -1,4 +1,6 @@
-"""The full softmax over the vocabulary, trained with cross entropy; logits never exist for more than a chunk of rows."""
+"""The full softmax over the vocabulary, trained with cross entropy; logits never exist for more
+than a chunk of rows.
+"""
 
 from dataclasses import dataclass
 
@@ -9,16 +11,20 @@ from torch.nn import functional as F
 from lmtools.errors import UserError
 from lmtools.outputs.targets import Targets, matrix
 
-CHUNK = 1 << 20  # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
+# logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
+CHUNK = 1 << 20
 CHUNK_CUDA = 1 << 27
-ROWS = 128  # of a block in training at the least: each adds a product as large as the weight to its gradient, which costs memory traffic
+# of a block in training at the least: each adds a product as large as the weight to its gradient,
+# which costs memory traffic
+ROWS = 128
 
 
 @dataclass(frozen=True)
 class SoftmaxConfig:
     """From which distribution training starts, as far as the states are 0."""
 
-    start: str = "uniform"  # or unigram: the words' frequencies, as sampled criteria start from their noise
+    # or unigram: the words' frequencies, as sampled criteria start from their noise
+    start: str = "uniform"
 
     def __post_init__(self):
         if self.start not in ("uniform", "unigram"):
@@ -31,7 +37,14 @@ class Softmax(nn.Module):
     Config = SoftmaxConfig
 
     @classmethod
-    def create(cls, config: SoftmaxConfig, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool) -> "Softmax":
+    def create(
+        cls,
+        config: SoftmaxConfig,
+        shared: nn.Parameter | None,
+        width: int,
+        targets: Targets,
+        sparse: bool,
+    ) -> "Softmax":
         """See lmtools.outputs; all rows have gradients."""
         output = cls(matrix(targets.size, width) if shared is None else shared)
         if config.start == "unigram":
@@ -44,9 +57,13 @@ class Softmax(nn.Module):
         self.bias = nn.Parameter(torch.zeros(weight.shape[0]))
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets (N,)."""
+        """The summed cross entropy in nats and the number of targets; states (N, D), targets
+        (N,).
+        """
         if not torch.is_grad_enabled():
-            return -self.log_prob(states.to(compute_dtype(states)), targets).sum(dtype=torch.float64), len(targets)
+            return -self.log_prob(states.to(compute_dtype(states)), targets).sum(
+                dtype=torch.float64
+            ), len(targets)
         return LinearCrossEntropy.apply(states, self.weight, self.bias, targets), len(targets)
 
     def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -55,7 +72,9 @@ class Softmax(nn.Module):
         result = torch.empty(len(targets), device=states.device)
         rows, columns = tile(len(weight), states.device)
         for some in torch.arange(len(targets), device=states.device).split(rows):
-            result[some] = target_logit(states[some], weight, bias, targets[some]) - log_normaliser(states[some], weight, bias, columns)
+            result[some] = target_logit(states[some], weight, bias, targets[some]) - log_normaliser(
+                states[some], weight, bias, columns
+            )
         return result
 
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -66,7 +85,9 @@ class Softmax(nn.Module):
         """log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         rows, columns = tile(len(weight), states.device)
-        return torch.cat([log_normaliser(some, weight, bias, columns) for some in states.split(rows)])
+        return torch.cat(
+            [log_normaliser(some, weight, bias, columns) for some in states.split(rows)]
+        )
 
     def distribution(self, states: Tensor) -> Tensor:
         """log p of all ids, float32 (N, V)."""
@@ -95,14 +116,19 @@ def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -
     """log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a time."""
     parts = []
     for w, b in zip(weight.split(columns), bias.split(columns), strict=True):
-        logits = torch.addmm(b, states, w.T) if states.dtype == torch.float32 else (states @ w.T).float().add_(b)
+        logits = (
+            torch.addmm(b, states, w.T)
+            if states.dtype == torch.float32
+            else (states @ w.T).float().add_(b)
+        )
         top = logits.amax(-1, keepdim=True)
         parts.append(logits.sub_(top).exp_().sum(-1).log_() + top[:, 0])
     return parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(0)
 
 
 class LinearCrossEntropy(torch.autograd.Function):
-    """Summed cross entropy of softmax(h W^T + b); gradients are taken while a chunk's logits are at hand and kept instead of them.
+    """Summed cross entropy of softmax(h W^T + b); gradients are taken while a chunk's logits are at
+    hand and kept instead of them.
 
     Memory is one chunk of logits and the three gradients, whatever N x V is.
     """
@@ -124,7 +150,8 @@ class LinearCrossEntropy(torch.autograd.Function):
             picked = logits.gather(1, gold)
             normaliser = logits.exp_().sum(-1, keepdim=True)
             total += (normaliser.log() - picked).sum(dtype=torch.float64)
-            residual = logits.div_(normaliser).scatter_add_(1, gold, -torch.ones_like(picked))  # softmax - one-hot
+            # softmax - one-hot
+            residual = logits.div_(normaliser).scatter_add_(1, gold, -torch.ones_like(picked))
             grad_bias += residual.sum(0)
             residual = residual.to(kind)
             grad_states[begin : begin + rows] = residual @ low_weight

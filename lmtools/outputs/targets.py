@@ -11,9 +11,11 @@ from torch import nn
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """`size` ids, of which those in `never` are no targets, and how often each is one: counts (size,).
+    """`size` ids, of which those in `never` are no targets, and how often each is one: counts
+    (size,).
 
-    Without counts all ids are alike: for a model whose weights, and what it made of the counts with them, are loaded afterwards.
+    Without counts all ids are alike: for a model whose weights, and what it made of the counts with
+    them, are loaded afterwards.
     """
 
     size: int
@@ -33,5 +35,7 @@ class Targets:
 
 
 def matrix(rows: int, width: int) -> nn.Parameter:
-    """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation of 0.5."""
+    """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation
+    of 0.5.
+    """
     return nn.Parameter(torch.empty(rows, width).normal_(std=0.5 / math.sqrt(width)))

@@ -1,4 +1,6 @@
-"""Reads what an experiment left behind: lists, rescored texts, weights, perplexities, learning curves, speed, stages."""
+"""Reads what an experiment left behind: lists, rescored texts, weights, perplexities, learning
+curves, speed, stages.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,9 @@ SUFFIXES = ("", ".gz", ".xz")
 
 @dataclass(frozen=True)
 class Sample:
-    """The N-best lists of one set, with references; `tuned`: the weights were chosen on it, so that its figures flatter."""
+    """The N-best lists of one set, with references; `tuned`: the weights were chosen on it, so that
+    its figures flatter.
+    """
 
     name: str
     path: Path
@@ -45,7 +49,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class System:
-    """One way of choosing: what `lmtools tune` found (None if that is not there) and the texts chosen in each set."""
+    """One way of choosing: what `lmtools tune` found (None if that is not there) and the texts
+    chosen in each set.
+    """
 
     weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
@@ -53,7 +59,9 @@ class System:
 
 @dataclass(frozen=True)
 class Experiment:
-    """All that the report speaks of; mappings are in printing order, and what is absent is named in `absent`."""
+    """All that the report speaks of; mappings are in printing order, and what is absent is named in
+    `absent`.
+    """
 
     home: Path
     title: str
@@ -63,7 +71,8 @@ class Experiment:
     ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
     learning: Mapping[str, Sequence[Mapping]]  # by language model: the lines of metrics.jsonl
     speed: Mapping | None
-    lattices: Mapping[tuple[str, str], Mapping]  # by (system, set): what rescoring lattices took and gave
+    # by (system, set): what rescoring lattices took and gave
+    lattices: Mapping[tuple[str, str], Mapping]
     stages: Sequence[Mapping]
     models: Mapping[str, str]  # language model -> hash, from the headers of its scores
     configs: Mapping[str, Mapping]  # config.yaml, by language model
@@ -87,16 +96,25 @@ class Experiment:
         return list(dict.fromkeys(name for one in weights for name in one.features))
 
     def columns(self, sample: Sample) -> ScoreColumns:
-        """The columns of `sample` that weights name, of language models whose scores are there: sums and means."""
-        paths = {path.parent.name: path for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))}
+        """The columns of `sample` that weights name, of language models whose scores are there:
+        sums and means.
+        """
+        paths = {
+            path.parent.name: path
+            for path in by_name(self.home.glob(f"score/*/{sample.name}.scores*"))
+        }
         specs = [f"{name}={paths[summed(name)]}" for name in self.features if summed(name) in paths]
         return read_columns(specs, sample.nbests, sample.path)
 
 
 def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) -> Experiment:
-    """The experiment in directory `home`, its lists from the files `nbests` (default: data/*/nbest.jsonl beside it)."""
+    """The experiment in directory `home`, its lists from the files `nbests` (default:
+    data/*/nbest.jsonl beside it).
+    """
     if not home.is_dir():
-        raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
     systems = read_systems(home)
     samples, dropped = read_samples([Path(path) for path in nbests] or found(home), systems)
     stages = [read_manifest(path) for path in numbered(home / "stages")]
@@ -104,13 +122,18 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
     parts = {
         "systems": {name: keep(system, samples) for name, system in systems.items()},
         "ppl": read_ppl(home),
-        "learning": {path.parent.name: read_metrics(path) for path in by_name(home.glob("lm/*/metrics.jsonl"))},
+        "learning": {
+            path.parent.name: read_metrics(path)
+            for path in by_name(home.glob("lm/*/metrics.jsonl"))
+        },
         "speed": read_json(speed, "speed") if speed.exists() else None,
         "lattices": read_lattices(home),
         "stages": stages,
         "models": read_models(home),
     }
-    missing = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part and name in ABSENT]
+    missing = [
+        f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part and name in ABSENT
+    ]
     training = home / "train.bin"
     return Experiment(
         home,
@@ -125,26 +148,50 @@ def collect(home: Path, nbests: Sequence[str] = (), title: str | None = None) ->
 
 
 ABSENT = {
-    "systems": "rescore/SYSTEM/SET.txt: absent, so there are no rescored systems (`lmtools rescore` writes them)",
-    "ppl": "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes them)",
-    "learning": "lm/LM/metrics.jsonl: absent, so there are no learning curves (`lmtools train` writes them)",
-    "speed": "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out` writes it)",
-    "stages": "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes them)",
-    "models": "score/LM/SET.scores: absent, so no model hashes are given (`lmtools score` writes them)",
+    "systems": (
+        "rescore/SYSTEM/SET.txt: absent, so there are no rescored systems (`lmtools rescore` writes"
+        " them)"
+    ),
+    "ppl": (
+        "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
+        " them)"
+    ),
+    "learning": (
+        "lm/LM/metrics.jsonl: absent, so there are no learning curves (`lmtools train` writes them)"
+    ),
+    "speed": (
+        "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
+        " writes it)"
+    ),
+    "stages": (
+        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
+        " them)"
+    ),
+    "models": (
+        "score/LM/SET.scores: absent, so no model hashes are given (`lmtools score` writes them)"
+    ),
 }
 
 
 def default_title(home: Path, stages: Sequence[Mapping]) -> str:
     """The recipe's name, and its corpus where the manifests tell."""
-    corpus = next((stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")), None)
+    corpus = next(
+        (stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")),
+        None,
+    )
     recipe = Path(os.path.abspath(home)).parent.name
     return f"{recipe} ({corpus})" if corpus else recipe
 
 
 def found(home: Path) -> list[Path]:
-    """The N-best files beside the experiment, by name of their sets; UserError if there are none."""
+    """The N-best files beside the experiment, by name of their sets; UserError if there are
+    none.
+    """
     if not (paths := lists_beside(home)):
-        raise UserError(f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with --nbest")
+        raise UserError(
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
+            " --nbest"
+        )
     return paths
 
 
@@ -156,7 +203,9 @@ def lists_beside(home: Path) -> list[Path]:
 
 def data_beside(home: Path) -> Path:
     """Where a recipe has its data."""
-    return home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
+    return (
+        home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
+    )
 
 
 def set_name(path: Path) -> str:
@@ -165,34 +214,50 @@ def set_name(path: Path) -> str:
     return path.absolute().parent.name if stem == "nbest" else stem
 
 
-def read_samples(paths: Sequence[Path], systems: Mapping[str, System]) -> tuple[tuple[Sample, ...], list[str]]:
-    """The sets in `paths`, those first that weights were tuned on, and a line for each set without references."""
+def read_samples(
+    paths: Sequence[Path], systems: Mapping[str, System]
+) -> tuple[tuple[Sample, ...], list[str]]:
+    """The sets in `paths`, those first that weights were tuned on, and a line for each set without
+    references.
+    """
     found, dropped = {}, []
     for path in paths:
         name = set_name(path)
         if name in found:
-            raise UserError(f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest")
+            raise UserError(
+                f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest"
+            )
         if nbests := with_references(path):
             found[name] = path, tuple(nbests)
         else:
-            dropped.append(f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out")
+            dropped.append(
+                f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out"
+            )
     if not found:
-        raise UserError(f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with lmtools convert --ref")
+        raise UserError(
+            f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
+            " lmtools convert --ref"
+        )
     named = {name for name, (_, nbests) in found.items() if is_tuned(name, nbests, systems)}
     seen = {key for name in named for key in map(content, found[name][1])}
     samples = [
-        Sample(name, path, nbests, name in named or not seen.isdisjoint(map(content, nbests))) for name, (path, nbests) in found.items()
+        Sample(name, path, nbests, name in named or not seen.isdisjoint(map(content, nbests)))
+        for name, (path, nbests) in found.items()
     ]
     return tuple(sorted(samples, key=lambda sample: not sample.tuned)), dropped
 
 
 def content(nbest: NBest) -> tuple:
-    """What makes two lists the same: a set that shares lists with the tuning set was tuned on, in part."""
+    """What makes two lists the same: a set that shares lists with the tuning set was tuned on, in
+    part.
+    """
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
 def with_references(path: Path) -> list[NBest]:
-    """The lists in `path`, with the references of the `text` beside it if they hold none; empty if neither does."""
+    """The lists in `path`, with the references of the `text` beside it if they hold none; empty if
+    neither does.
+    """
     nbests = list(jsonl.read(path))
     if not nbests:
         raise UserError(f"{path}: no utterances; write the lists again")
@@ -203,11 +268,15 @@ def with_references(path: Path) -> list[NBest]:
 
 
 def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) -> bool:
-    """Whether weights say that they were tuned on these lists or on a set so called; without weights, whether it is called dev or valid."""
+    """Whether weights say that they were tuned on these lists or on a set so called; without
+    weights, whether it is called dev or valid.
+    """
     sets = [system.weights.dev for system in systems.values() if system.weights]
     if not sets:
         return name.startswith(("dev", "valid"))
-    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {dev.sha256 for dev in sets}
+    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {
+        dev.sha256 for dev in sets
+    }
 
 
 def read_systems(home: Path) -> dict[str, System]:
@@ -215,14 +284,26 @@ def read_systems(home: Path) -> dict[str, System]:
     systems = {}
     for name in ordered({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         weights = home / "tune" / name / "weights.json"
-        texts = {path.stem: kaldi_text.read(path) for path in sorted((home / "rescore" / name).glob("*.txt"))}
+        texts = {
+            path.stem: kaldi_text.read(path)
+            for path in sorted((home / "rescore" / name).glob("*.txt"))
+        }
         tuned = load(weights) if weights.exists() else None
         if tuned:
-            fitting(tuned.search, "curves", f"{weights}: search", "write it again with lmtools tune")
+            fitting(
+                tuned.search, "curves", f"{weights}: search", "write it again with lmtools tune"
+            )
         systems[name] = System(tuned, texts)
     return systems
 
 
 def keep(system: System, samples: Sequence[Sample]) -> System:
     """`system` with the texts of `samples` only."""
-    return System(system.weights, {sample.name: system.texts[sample.name] for sample in samples if sample.name in system.texts})
+    return System(
+        system.weights,
+        {
+            sample.name: system.texts[sample.name]
+            for sample in samples
+            if sample.name in system.texts
+        },
+    )

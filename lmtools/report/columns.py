@@ -18,7 +18,9 @@ class Column:
 def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
     """A column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
     cells = [decimal(value, digits) for value in values]
-    known = [(sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE]
+    known = [
+        (sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE
+    ]
     best = min(known)[1] if known and sign else None
     return Column(header, cells, frozenset(i for i, cell in enumerate(cells) if cell == best))
 

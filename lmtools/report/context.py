@@ -40,34 +40,55 @@ class Report:
         return f"{measure.title} %" if isinstance(measure, ErrorRate) else measure.title
 
     def legible(self, names: Iterable[str], most: int = LINES) -> list[str]:
-        """Those of the systems or language models `names` that a figure shows: all, unless they are more than `most`.
+        """Those of the systems or language models `names` that a figure shows: all, unless they are
+        more than `most`.
 
-        Then it lacks those of language models trained by other criteria than the softmax, which have figures of their own, and means.
+        Then it lacks those of language models trained by other criteria than the softmax, which
+        have figures of their own, and means.
         """
         names = list(names)
-        return names if len(names) <= most else [name for name in names if not self.other_criterion(name) and summed(name) == name]
+        return (
+            names
+            if len(names) <= most
+            else [name for name in names if not self.other_criterion(name) and summed(name) == name]
+        )
 
     def other_criterion(self, name: str) -> bool:
-        """Whether a language model of a system was trained by another criterion than the softmax."""
+        """Whether a language model of a system was trained by another criterion than the
+        softmax.
+        """
         configs = self.experiment.configs
-        return any(configs.get(part, {}).get("criterion", CE) != CE for part in summed(name.removeprefix(LATTICE)).split("+"))
+        return any(
+            configs.get(part, {}).get("criterion", CE) != CE
+            for part in summed(name.removeprefix(LATTICE)).split("+")
+        )
 
 
 def provenance(report: Report, *samples: Sample) -> Iterator[str]:
     """Corpus and sizes, the metric's signature, and the commands."""
     experiment = report.experiment
     tuned = [sample for sample in experiment.samples if sample.tuned and sample not in samples]
-    sizes = [size(sample) for sample in samples] + [f"weights tuned on {size(sample)}" for sample in tuned]
+    sizes = [size(sample) for sample in samples] + [
+        f"weights tuned on {size(sample)}" for sample in tuned
+    ]
     if experiment.training:
         sizes.append(
-            f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,} {experiment.training.scheme} tokens"
+            f"LM text: {experiment.training.sentences:,} sentences, {experiment.training.tokens:,}"
+            f" {experiment.training.scheme} tokens"
         )
     yield f"Corpus {experiment.title}; " + "; ".join(sizes) + "."
     yield f"Metric: `{METRICS[experiment.metric].signature}`."
-    commands = [*[stage["command"] for stage in experiment.stages if stage.get("command")][-1:], report.command]
+    commands = [
+        *[stage["command"] for stage in experiment.stages if stage.get("command")][-1:],
+        report.command,
+    ]
     models = ", ".join(f"{name} {value[:8]}" for name, value in experiment.models.items())
     seeds = ", ".join(f"{name} {seed}" for name, seed in experiment.seeds.items())
-    tuning = {system.weights.search["seed"] for system in experiment.systems.values() if system.weights and "seed" in system.weights.search}
+    tuning = {
+        system.weights.search["seed"]
+        for system in experiment.systems.values()
+        if system.weights and "seed" in system.weights.search
+    }
     tuned = tuning and f"tuning seed {', '.join(map(str, sorted(tuning)))}"
     parts = [
         models and f"model hashes {models}",
@@ -77,13 +98,25 @@ def provenance(report: Report, *samples: Sample) -> Iterator[str]:
         f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}",
         *sacre_test(report),
     ]
-    yield f"Made by {', then '.join(f'`{command}`' for command in commands)}; {'; '.join(filter(None, parts))}; lmtools {__version__}."
+    yield (
+        f"Made by {', then '.join(f'`{command}`' for command in commands)};"
+        f" {'; '.join(filter(None, parts))}; lmtools {__version__}."
+    )
 
 
 def sacre_test(report: Report) -> list[str]:
     """What sacrebleu's paired bootstrap drew, where it was asked."""
-    tests = [result.sacre for measured in report.judged for result in measured.results.values() if result.sacre]
-    return [f"p (sacreBLEU) by sacreBLEU's paired bootstrap of {test.resamples:,} resamples, seed {test.seed}" for test in tests[:1]]
+    tests = [
+        result.sacre
+        for measured in report.judged
+        for result in measured.results.values()
+        if result.sacre
+    ]
+    return [
+        f"p (sacreBLEU) by sacreBLEU's paired bootstrap of {test.resamples:,} resamples, seed"
+        f" {test.seed}"
+        for test in tests[:1]
+    ]
 
 
 def size(sample: Sample) -> str:

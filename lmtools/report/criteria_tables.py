@@ -1,4 +1,6 @@
-"""What training criteria cost and reach, and what is lost without normalisation: tables like Tables 1-4 of the sampling paper."""
+"""What training criteria cost and reach, and what is lost without normalisation: tables like Tables
+1-4 of the sampling paper.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,21 +15,26 @@ from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
 from lmtools.report.render import Table
 
 SAMPLING = (
-    "What stands for the sum over the vocabulary: MCS Monte Carlo sampling, IS importance sampling, CPS compensated partial summation, "
-    "NCE noise contrastive estimation, each of K ids from the noise."
+    "What stands for the sum over the vocabulary: MCS Monte Carlo sampling, IS importance sampling,"
+    " CPS compensated partial summation, NCE noise contrastive estimation, each of K ids from the"
+    " noise."
 )
 COSTS = (
-    "ms a step is from the trainings, validation and saving not counted; they may have run side by side on one machine: "
-    "`lmtools bench criteria`, one criterion after the other, is the honest comparison."
+    "ms a step is from the trainings, validation and saving not counted; they may have run side by"
+    " side on one machine: `lmtools bench criteria`, one criterion after the other, is the honest"
+    " comparison."
 )
 LOG_Z = (
-    "log Z is what scoring without normalisation leaves out: its mean and standard deviation over the tokens of up to 300 texts, in nats. "
-    "A mean alone does no harm, for it is so much a word; what harms is the deviation."
+    "log Z is what scoring without normalisation leaves out: its mean and standard deviation over"
+    " the tokens of up to 300 texts, in nats. A mean alone does no harm, for it is so much a word;"
+    " what harms is the deviation."
 )
 
 
 def criteria_tables(report: Report) -> Iterator[Table]:
-    """For each trunk and each set that weights were not tuned on: cost and outcome; then the same without normalisation."""
+    """For each trunk and each set that weights were not tuned on: cost and outcome; then the same
+    without normalisation.
+    """
     found = trunks(report)
     for make in (cost_tables, unnormalised_tables):
         for trunk in found:
@@ -48,19 +55,35 @@ def cost_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Ta
         *scores(trunk, measured, report.metric),
     ]
     title = f"Output layers and training criteria: {trunk.title}, {name}"
-    yield table(title, trunk, columns, (*cost_notes(report, trunk, measured), *provenance(report, measured.sample)), left=2)
+    yield table(
+        title,
+        trunk,
+        columns,
+        (*cost_notes(report, trunk, measured), *provenance(report, measured.sample)),
+        left=2,
+    )
 
 
 def perplexities(report: Report, trunk: Trunk, name: str) -> Iterator[Column]:
-    """Perplexities on the validation text and on set `name`, and how much the last that are known are above CE's."""
+    """Perplexities on the validation text and on set `name`, and how much the last that are known
+    are above CE's.
+    """
     word = kind(report, trunk, name).replace("perplexity", "ppl")
-    values = {text: [perplexity(report, one, text) for one in trunk.entries] for text in ("valid", name)}
+    values = {
+        text: [perplexity(report, one, text) for one in trunk.entries] for text in ("valid", name)
+    }
     for text, column in values.items():
         digits = max((places(value) for value in column if value is not None), default=0)
         yield figures(f"{text} {word}", column, digits, sign=1)
     text = name if any(values[name]) else "valid"
     above = [ratio(value, perplexity(report, trunk.full, text)) for value in values[text]]
-    yield Column("to CE", [NONE if one is None else f"{one:.0f} times" if one >= 10 else f"{100 * (one - 1):+.1f}%" for one in above])
+    yield Column(
+        "to CE",
+        [
+            NONE if one is None else f"{one:.0f} times" if one >= 10 else f"{100 * (one - 1):+.1f}%"
+            for one in above
+        ],
+    )
 
 
 def scores(trunk: Trunk, measured: Measured, metric: str) -> Iterator[Column]:
@@ -72,10 +95,14 @@ def scores(trunk: Trunk, measured: Measured, metric: str) -> Iterator[Column]:
 
 
 def systems(trunk: Trunk, names: Mapping[str, Result]) -> dict[str, str]:
-    """How the systems of each model are called, `{}` for the model itself, and what they are in print: alone, combined, on lattices."""
+    """How the systems of each model are called, `{}` for the model itself, and what they are in
+    print: alone, combined, on lattices.
+    """
     models = "|".join(sorted((re.escape(one.name) for one in trunk.entries), key=len, reverse=True))
     pattern = re.compile(rf"({LATTICE})?(?:{models})({UNNORMALISED})?(\+.+)?")
-    found = sorted({(match[1] or "", match[3] or "") for match in map(pattern.fullmatch, names) if match})
+    found = sorted(
+        {(match[1] or "", match[3] or "") for match in map(pattern.fullmatch, names) if match}
+    )
     return {f"{lattice}{{}}{rest}": title(lattice, rest) for lattice, rest in found}
 
 
@@ -86,26 +113,47 @@ def title(lattice: str, rest: str) -> str:
 
 
 def unnormalised_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Table]:
-    """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper): of lists, then of lattices."""
+    """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper):
+    of lists, then of lattices.
+    """
     every = systems(trunk, measured.unnormalised)
     for lattice in (False, True):
         forms = {form: text for form, text in every.items() if form.startswith(LATTICE) == lattice}
-        if forms or (not lattice and any(normaliser(report, one, measured) for one in trunk.entries)):
-            columns = [Column("noise", [one.noise or NONE for one in trunk.entries]), *normalisers(report, trunk, measured)]
+        if forms or (
+            not lattice and any(normaliser(report, one, measured) for one in trunk.entries)
+        ):
+            columns = [
+                Column("noise", [one.noise or NONE for one in trunk.entries]),
+                *normalisers(report, trunk, measured),
+            ]
             for form, text in forms.items():
                 columns += comparison(report, trunk, measured, form, text)
             name = f"{trunk.title}, {measured.sample.name}" + (", lattices" if lattice else "")
-            change = f"The change is that from normalised to unnormalised scores; {TESTS[measured.metric == 'wer']}."
+            change = (
+                "The change is that from normalised to unnormalised scores;"
+                f" {TESTS[measured.metric == 'wer']}."
+            )
             notes = (LOG_Z, *[change] * bool(forms))
-            yield table(f"Without normalisation: {name}", trunk, columns, (*notes, *provenance(report, measured.sample)), left=2)
+            yield table(
+                f"Without normalisation: {name}",
+                trunk,
+                columns,
+                (*notes, *provenance(report, measured.sample)),
+                left=2,
+            )
 
 
-TESTS = {True: "p is of the matched pairs test (MAPSSWE) between the two", False: "p is of the paired bootstrap between the two"}
+TESTS = {
+    True: "p is of the matched pairs test (MAPSSWE) between the two",
+    False: "p is of the paired bootstrap between the two",
+}
 
 
 def normaliser(report: Report, one: Entry, measured: Measured) -> Mapping:
     """log Z of a model on a set, empty where it was not measured."""
-    return report.experiment.ppl.get((one.name, measured.sample.name), {}).get("log_normaliser") or {}
+    return (
+        report.experiment.ppl.get((one.name, measured.sample.name), {}).get("log_normaliser") or {}
+    )
 
 
 def normalisers(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Column]:
@@ -115,15 +163,24 @@ def normalisers(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Co
         yield figures(f"log Z {key}", [tree.get(key) for tree in trees], 3)
 
 
-def comparison(report: Report, trunk: Trunk, measured: Measured, form: str, text: str) -> Iterator[Column]:
-    """One combination with and without normalisation, the difference, its probability, and on lattices what each took."""
-    names = [form.format(one.name) for one in trunk.entries], [form.format(one.name + UNNORMALISED) for one in trunk.entries]
+def comparison(
+    report: Report, trunk: Trunk, measured: Measured, form: str, text: str
+) -> Iterator[Column]:
+    """One combination with and without normalisation, the difference, its probability, and on
+    lattices what each took.
+    """
+    names = (
+        [form.format(one.name) for one in trunk.entries],
+        [form.format(one.name + UNNORMALISED) for one in trunk.entries],
+    )
     plain = [measured.results.get(name) for name in names[0]]
     rough = [measured.unnormalised.get(name) for name in names[1]]
     pairs = [pair if all(pair) else None for pair in zip(plain, rough, strict=True)]
     yield figures(text or report.metric, [one and one.score for one in plain])
     yield figures("without", [one and one.score for one in rough])
-    yield Column("change", [f"{pair[1].score - pair[0].score:+.2f}" if pair else NONE for pair in pairs])
+    yield Column(
+        "change", [f"{pair[1].score - pair[0].score:+.2f}" if pair else NONE for pair in pairs]
+    )
     yield Column("p", [probability(chance(measured, *pair)) if pair else NONE for pair in pairs])
     for header, some in zip(("real-time factor", "without"), names, strict=True):
         if form.startswith(LATTICE):
@@ -137,7 +194,9 @@ def chance(measured: Measured, plain: Result, rough: Result) -> float:
     if measured.metric != "wer":
         return paired_bootstrap(rough.statistics, plain.statistics, measured.metric, SEED).p
     refs = measured.sample.refs
-    return matched_pairs(list(refs.values()), *([one.texts.get(utt, "") for utt in refs] for one in (rough, plain))).p
+    return matched_pairs(
+        list(refs.values()), *([one.texts.get(utt, "") for utt in refs] for one in (rough, plain))
+    ).p
 
 
 def real_time(report: Report, name: str, measured: Measured) -> float | None:
@@ -148,21 +207,31 @@ def real_time(report: Report, name: str, measured: Measured) -> float | None:
 
 def cost_notes(report: Report, trunk: Trunk, measured: Measured) -> Iterator[str]:
     """What the figures of `cost_tables` are."""
-    trees = [report.experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries]
+    trees = [
+        report.experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries
+    ]
     rules = dict.fromkeys(tree["rules"] for tree in trees if tree.get("rules"))
     oov = dict.fromkeys(str(tree["oov"]) for tree in trees if "oov" in tree)
-    unknown = f"; words out of vocabulary in {measured.sample.name}: {' or '.join(oov)}" if oov else ""
+    unknown = (
+        f"; words out of vocabulary in {measured.sample.name}: {' or '.join(oov)}" if oov else ""
+    )
     yield trunk.facts
     if any(one.noise for one in trunk.entries):
         yield SAMPLING
     yield COSTS
-    yield f"Perplexities are those of words, normalised over the whole vocabulary with each criterion's correction{unknown}."
+    yield (
+        "Perplexities are those of words, normalised over the whole vocabulary with each"
+        f" criterion's correction{unknown}."
+    )
     yield from (f"{rule}." for rule in rules)
     if not systems(trunk, measured.results):
         return
     others = [name for name in (FIRST, "ngram", f"{LATTICE}ngram") if name in measured.results]
     known = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in others)
-    yield f"{report.metric} on {measured.sample.name} to compare with: {known}. Intervals are bootstrapped; bold is the best of a column."
+    yield (
+        f"{report.metric} on {measured.sample.name} to compare with: {known}. Intervals are"
+        " bootstrapped; bold is the best of a column."
+    )
 
 
 def scored(header: str, measured: Measured, results: Sequence[Result | None]) -> Column:
@@ -171,12 +240,19 @@ def scored(header: str, measured: Measured, results: Sequence[Result | None]) ->
     return figures(header, [one and one.score for one in results], sign=sign)
 
 
-def table(name: str, trunk: Trunk, columns: Sequence[Column], notes: Sequence[str], left: int) -> Table:
-    """One row an entry, without the columns that nobody has anything in; `left` columns are aligned left."""
+def table(
+    name: str, trunk: Trunk, columns: Sequence[Column], notes: Sequence[str], left: int
+) -> Table:
+    """One row an entry, without the columns that nobody has anything in; `left` columns are aligned
+    left.
+    """
     used = [column for column in columns if any(cell != NONE for cell in column.cells)]
     left -= sum(column not in used for column in columns[: left - 1])
     kinds = [(one.criterion, one.noise, one.samples) for one in trunk.entries]
-    names = [one.shown.label + (f" ({one.name})" if kinds.count(kinds[i]) > 1 else "") for i, one in enumerate(trunk.entries)]
+    names = [
+        one.shown.label + (f" ({one.name})" if kinds.count(kinds[i]) > 1 else "")
+        for i, one in enumerate(trunk.entries)
+    ]
     rows = tuple(zip(names, *(column.cells for column in used), strict=True))
     best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
     header = ("criterion", *(column.header for column in used))

@@ -1,4 +1,6 @@
-"""How figures are drawn: paper, lines and legends alike in all of them, and PNG that is the same bytes each time."""
+"""How figures are drawn: paper, lines and legends alike in all of them, and PNG that is the same
+bytes each time.
+"""
 
 import io
 from collections.abc import Callable
@@ -57,7 +59,9 @@ DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: file name without suffix, what it shows, the same for those who cannot see it, how to draw it, where it stands."""
+    """One figure: file name without suffix, what it shows, the same for those who cannot see it,
+    how to draw it, where it stands.
+    """
 
     name: str
     caption: str
@@ -68,7 +72,9 @@ class Picture:
 
     def png(self, theme: Theme) -> bytes:
         """The figure as PNG, without the time or anything else that differs from run to run."""
-        with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+        with matplotlib.rc_context(
+            {**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}
+        ):
             out = io.BytesIO()
             self.draw(theme).savefig(out, format="png", dpi=DPI, metadata={"Software": None})
         return out.getvalue()
@@ -81,10 +87,17 @@ def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
 
 
 def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:
-    """matplotlib's settings of colour and marker, `star` being the size of markers that look smaller than they are."""
+    """matplotlib's settings of colour and marker, `star` being the size of markers that look
+    smaller than they are.
+    """
     color = theme.color(look)
     inside = {"markerfacecolor": theme.paper if look.hollow else color}
-    return {"color": color, "marker": look.marker, "markersize": star if look.marker in STARS else size, **inside}
+    return {
+        "color": color,
+        "marker": look.marker,
+        "markersize": star if look.marker in STARS else size,
+        **inside,
+    }
 
 
 def beside(axes) -> None:

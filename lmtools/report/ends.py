@@ -1,4 +1,6 @@
-"""Figures whose lines say at their ends whose they are, and axes of perplexities: logarithmic, with plain numbers."""
+"""Figures whose lines say at their ends whose they are, and axes of perplexities: logarithmic, with
+plain numbers.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +13,8 @@ from lmtools.report.drawing import Theme
 
 HUGE = 700.0  # a loss whose perplexity is no number any more
 FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
-UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))  # from so many seconds on, seconds a unit
+# from so many seconds on, seconds a unit
+UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))
 EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
 
 
@@ -20,8 +23,16 @@ def curve(lines: Sequence[dict]) -> np.ndarray:
 
     The time of a step is interpolated between the training's lines.
     """
-    steps = [(line["step"], line["seconds"]) for line in lines if "train_loss" in line and "seconds" in line]
-    held_out = [(line["step"], line["valid_loss"]) for line in lines if "valid_loss" in line and line["valid_loss"] < HUGE]
+    steps = [
+        (line["step"], line["seconds"])
+        for line in lines
+        if "train_loss" in line and "seconds" in line
+    ]
+    held_out = [
+        (line["step"], line["valid_loss"])
+        for line in lines
+        if "valid_loss" in line and line["valid_loss"] < HUGE
+    ]
     if not held_out or not steps or not steps[-1][1]:
         return np.empty((0, 2))
     (at, losses), (step, seconds) = np.array(held_out).T, np.array([(0, 0), *steps]).T
@@ -29,7 +40,8 @@ def curve(lines: Sequence[dict]) -> np.ndarray:
 
 
 def logarithmic(axes, ends: Sequence[float], above: float) -> float:
-    """Gives the axes a logarithmic scale for perplexities `ends` and `above` times as much; the highest perplexity that it shows.
+    """Gives the axes a logarithmic scale for perplexities `ends` and `above` times as much; the
+    highest perplexity that it shows.
 
     Ends far beyond most of the others do not count, or the others would all look alike.
     """
@@ -55,7 +67,9 @@ def printed(value: float) -> str:
 
 
 def beside_ends(axes, theme: Theme, labels, x: float) -> None:
-    """Writes each label (look, x, y, text) at `x`, in parts of the axes' width, as near to the height of its end as the others let it."""
+    """Writes each label (look, x, y, text) at `x`, in parts of the axes' width, as near to the
+    height of its end as the others let it.
+    """
     if not labels:
         return
     low, high = np.log(axes.get_ylim())
@@ -63,20 +77,36 @@ def beside_ends(axes, theme: Theme, labels, x: float) -> None:
     heights = spread([(np.log(y) - low) / (high - low) - lift for _, _, y, _ in labels], 0.056)
     for (look, end, y, text), height in zip(labels, heights, strict=True):
         color = theme.color(look)
-        thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
-        style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color, "arrowprops": thread}
+        thread = {
+            "arrowstyle": "-",
+            "color": color,
+            "linewidth": 0.7,
+            "alpha": 0.55,
+            "shrinkA": 1,
+            "shrinkB": 3,
+            "relpos": (0, 0.5),
+        }
+        style = {
+            "textcoords": "axes fraction",
+            "va": "center",
+            "fontsize": 9,
+            "color": color,
+            "arrowprops": thread,
+        }
         style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
         axes.annotate(text, (end, y), (x, height + lift), annotation_clip=False, **style)
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """Places in 0..1 in the order of `places`, at least `gap` apart and else as near to them as can be (least squares).
+    """Places in 0..1 in the order of `places`, at least `gap` apart and else as near to them as can
+    be (least squares).
 
     Where 1 has no room for all, they are as far apart as can be.
     """
     gap = min(gap, 1 / max(len(places) - 1, 1))
     order = np.argsort(places, kind="stable")
-    blocks: list[list[float]] = []  # sum and number of shifted places that want to go past each other: they share their mean
+    # sum and number of shifted places that want to go past each other: they share their mean
+    blocks: list[list[float]] = []
     for rank, place in enumerate(np.asarray(places)[order]):
         blocks.append([place - gap * rank, 1])
         while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:

@@ -1,4 +1,6 @@
-"""Reads what a language-modelling experiment left behind: models, perplexities, grids of runs, throughput, stages."""
+"""Reads what a language-modelling experiment left behind: models, perplexities, grids of runs,
+throughput, stages.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +10,14 @@ from pathlib import Path
 from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import numbered, read_configs, read_json, read_manifest, read_metrics, read_ppl
+from lmtools.report.artifacts import (
+    numbered,
+    read_configs,
+    read_json,
+    read_manifest,
+    read_metrics,
+    read_ppl,
+)
 from lmtools.report.collect import default_title
 from lmtools.report.lm_models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
 from lmtools.report.shapes import fitting
@@ -20,7 +29,9 @@ BENCH, WEIGHTS = "bench/lm.json", "model.safetensors"
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs that differ in one thing: `runs` are models by their label in print, `at` the value of each on the axis `x` (of lines)."""
+    """Runs that differ in one thing: `runs` are models by their label in print, `at` the value of
+    each on the axis `x` (of lines).
+    """
 
     name: str
     title: str
@@ -32,7 +43,9 @@ class Grid:
     @property
     def kinds(self) -> list[str]:
         """What the perplexities of its runs are: one kind, unless runs differ in it."""
-        return list(dict.fromkeys(model.kind for model in self.runs.values() if model.figures)) or ["perplexity"]
+        return list(dict.fromkeys(model.kind for model in self.runs.values() if model.figures)) or [
+            "perplexity"
+        ]
 
     @property
     def text(self) -> str:
@@ -42,7 +55,9 @@ class Grid:
 
 @dataclass(frozen=True)
 class LmExperiment:
-    """All that the report of a language-modelling experiment speaks of; what is absent is named in `absent`."""
+    """All that the report of a language-modelling experiment speaks of; what is absent is named in
+    `absent`.
+    """
 
     home: Path
     title: str
@@ -56,18 +71,42 @@ class LmExperiment:
 
     @property
     def main(self) -> list[Model]:
-        """The models that stand for themselves: all but the runs that are called after their grid, GRID-LABEL."""
-        varied = {model.name for grid in self.grids for model in grid.runs.values() if model.name.startswith(f"{grid.name}-")}
+        """The models that stand for themselves: all but the runs that are called after their grid,
+        GRID-LABEL.
+        """
+        varied = {
+            model.name
+            for grid in self.grids
+            for model in grid.runs.values()
+            if model.name.startswith(f"{grid.name}-")
+        }
         return [model for name, model in self.models.items() if name not in varied]
 
 
 ABSENT = {
-    "models": "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and `lmtools ngram` write them)",
-    "ppl": "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes them)",
-    "learning": "lm/LM/metrics.jsonl: absent, so there are no learning curves (`lmtools train` writes them)",
-    "grids": "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's run.sh writes them)",
-    "bench": f"{BENCH}: absent, so there is no table of throughput and responsiveness (`lmtools bench lm --out` writes it)",
-    "stages": "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes them)",
+    "models": (
+        "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and"
+        " `lmtools ngram` write them)"
+    ),
+    "ppl": (
+        "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
+        " them)"
+    ),
+    "learning": (
+        "lm/LM/metrics.jsonl: absent, so there are no learning curves (`lmtools train` writes them)"
+    ),
+    "grids": (
+        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
+        " run.sh writes them)"
+    ),
+    "bench": (
+        f"{BENCH}: absent, so there is no table of throughput and responsiveness (`lmtools bench lm"
+        " --out` writes it)"
+    ),
+    "stages": (
+        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
+        " them)"
+    ),
 }
 
 
@@ -79,7 +118,9 @@ def is_language_modelling(home: Path) -> bool:
 def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
     """The language-modelling experiment in directory `home`."""
     if not home.is_dir():
-        raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
     stages = [read_manifest(path) for path in numbered(home / "stages")]
     bench = read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
     models = read_lms(home, {row["name"]: row for row in bench["rows"]} if bench else {})
@@ -91,15 +132,28 @@ def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
         "grids": grids, "bench": bench, "stages": stages,
     }  # fmt: skip
     absent = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
-    corpus = next((stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")), None)
+    corpus = next(
+        (stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")),
+        None,
+    )
     absent += [*missing, *unmeasured(home, models)]
     return LmExperiment(
-        home, title or default_title(home, stages), corpus, models, grids, bench, stages, read_training(home), tuple(absent)
+        home,
+        title or default_title(home, stages),
+        corpus,
+        models,
+        grids,
+        bench,
+        stages,
+        read_training(home),
+        tuple(absent),
     )
 
 
 def read_lms(home: Path, rows: Mapping[str, Mapping]) -> dict[str, Model]:
-    """Every model with a directory or a perplexity, in printing order; `rows`: what was measured of its speed, by name."""
+    """Every model with a directory or a perplexity, in printing order; `rows`: what was measured of
+    its speed, by name.
+    """
     configs, figures = read_configs(home), {}
     for (name, text), tree in read_ppl(home).items():
         figures.setdefault(name, {})[text] = tree
@@ -124,28 +178,47 @@ def parameters(folder: Path, config: Mapping, row: Mapping) -> int | None:
 
 
 def read_grids(home: Path, models: Mapping[str, Model]) -> tuple[list[Grid], list[str]]:
-    """The grids of `home` with those of their runs that are there, and a line for each grid with runs that are not."""
+    """The grids of `home` with those of their runs that are there, and a line for each grid with
+    runs that are not.
+    """
     grids, missing = [], []
     for path in sorted(home.glob("grids/*.yaml")):
         tree = fitting(load_yaml(path), "grid", path, "let the recipe write it again")
         runs = tree.get("runs")
         if not isinstance(runs, dict) or not runs:
-            raise UserError(f"{path}: has no `runs: {{LABEL: NAME, ...}}`; let the recipe write it again")
+            raise UserError(
+                f"{path}: has no `runs: {{LABEL: NAME, ...}}`; let the recipe write it again"
+            )
         if tree.get("figure", CURVES) not in (CURVES, LINE):
             raise UserError(f"{path}: figure is {tree['figure']!r}; expected {CURVES} or {LINE}")
         names = {str(label): str(name) for label, name in runs.items()}
         there = {label: models[name] for label, name in names.items() if name in models}
         if lost := [name for name in names.values() if name not in models]:
-            missing.append(f"{home}/lm/{', '.join(lost)}: absent, so {path.name} is compared without (run the recipe's training stage)")
+            missing.append(
+                f"{home}/lm/{', '.join(lost)}: absent, so {path.name} is compared without (run the"
+                " recipe's training stage)"
+            )
         if there:
             figure = tree.get("figure", CURVES)
             values = positions(path, there, tree.get("at") or {}) if figure == LINE else {}
-            grids.append(Grid(path.stem, tree.get("title") or path.stem, figure, tree.get("x") or path.stem, there, values))
-    return sorted(grids, key=lambda grid: grid.figure == LINE), missing  # curves first: their figures are as wide as the page
+            grids.append(
+                Grid(
+                    path.stem,
+                    tree.get("title") or path.stem,
+                    figure,
+                    tree.get("x") or path.stem,
+                    there,
+                    values,
+                )
+            )
+    # curves first: their figures are as wide as the page
+    return sorted(grids, key=lambda grid: grid.figure == LINE), missing
 
 
 def positions(path: Path, labels: Iterable[str], at: Mapping) -> dict[str, float]:
-    """Where the runs stand on the axis: at the value in `at`, or at their label where that is a number; the others stand nowhere."""
+    """Where the runs stand on the axis: at the value in `at`, or at their label where that is a
+    number; the others stand nowhere.
+    """
     given = {str(label): value for label, value in at.items()}
     found = {}
     for label in labels:
@@ -153,7 +226,9 @@ def positions(path: Path, labels: Iterable[str], at: Mapping) -> dict[str, float
             found[label] = float(given.get(label, label))
         except (TypeError, ValueError):
             if label in given:
-                raise UserError(f"{path}: at: {label!r} stands at {given[label]!r}; give a number") from None
+                raise UserError(
+                    f"{path}: at: {label!r} stands at {given[label]!r}; give a number"
+                ) from None
     return found
 
 
@@ -162,12 +237,18 @@ def unmeasured(home: Path, models: Mapping[str, Model]) -> list[str]:
     lost = [name for name, model in models.items() if not model.figures]
     if not lost or len(lost) == len(models):
         return []
-    return [f"{home}/ppl/{', '.join(lost)}: absent, so their perplexity is not known (`lmtools ppl --out` writes it)"]
+    return [
+        f"{home}/ppl/{', '.join(lost)}: absent, so their perplexity is not known (`lmtools ppl"
+        " --out` writes it)"
+    ]
 
 
 def read_training(home: Path) -> Header | None:
     """What the training corpus says of itself: that of words, or the first there is."""
-    paths = sorted(home.glob("corpus/*/train.bin"), key=lambda path: (path.parent.name != "words", path.parent.name))
+    paths = sorted(
+        home.glob("corpus/*/train.bin"),
+        key=lambda path: (path.parent.name != "words", path.parent.name),
+    )
     return read_header(paths[0])[0] if paths else None
 
 

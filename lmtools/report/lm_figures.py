@@ -1,4 +1,6 @@
-"""The figures of a language-modelling experiment, in the shape of Figures 2-6 of the GCNN paper; every line says at its end whose it is."""
+"""The figures of a language-modelling experiment, in the shape of Figures 2-6 of the GCNN paper;
+every line says at its end whose it is.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,10 +11,30 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from lmtools.report.context import decimal
 from lmtools.report.drawing import Picture, Theme
-from lmtools.report.ends import EDGE, HUGE, UNITS, beside_ends, curve, logarithmic, plain_ticks, printed
+from lmtools.report.ends import (
+    EDGE,
+    HUGE,
+    UNITS,
+    beside_ends,
+    curve,
+    logarithmic,
+    plain_ticks,
+    printed,
+)
 from lmtools.report.lm_collect import CURVES, Grid
 from lmtools.report.lm_context import LmReport
-from lmtools.report.lm_models import FAMILY_LOOKS, GCNN, LSTM, NGRAM, OTHER, RUNS, TEST, VALID, Model, called
+from lmtools.report.lm_models import (
+    FAMILY_LOOKS,
+    GCNN,
+    LSTM,
+    NGRAM,
+    OTHER,
+    RUNS,
+    TEST,
+    VALID,
+    Model,
+    called,
+)
 from lmtools.report.lm_tables import LEFT_TO_RIGHT, SHORT, median, titles_of
 from lmtools.report.names import Look
 
@@ -32,20 +54,29 @@ def work_pictures(report: LmReport) -> Iterator[Picture]:
     models = [model for model in experiment.models.values() if model.kind == LEFT_TO_RIGHT]
     text = TEST if any(model.ppl(TEST) for model in models) else VALID
     work = {row["name"]: row.get("flops") for row in (experiment.bench or {"rows": ()})["rows"]}
-    points = {model: (work[model.name] / 1e6, ppl) for model in models if work.get(model.name) and (ppl := model.ppl(text))}
+    points = {
+        model: (work[model.name] / 1e6, ppl)
+        for model in models
+        if work.get(model.name) and (ppl := model.ppl(text))
+    }
     if len(points) > 1:
         names = {model: titles_of(report).get(model.name, called(model.name)) for model in points}
-        said = ", ".join(f"{names[model]} {at:,.4g} M and {printed(ppl)}" for model, (at, ppl) in points.items())
+        said = ", ".join(
+            f"{names[model]} {at:,.4g} M and {printed(ppl)}" for model, (at, ppl) in points.items()
+        )
         yield Picture(
             "work",
-            f"Word perplexity on {text} against the multiply-adds that a token takes in scoring, output layer included; the number is the "
-            f"perplexity (compare Figure 2 of the GCNN paper). {EDGE}",
+            f"Word perplexity on {text} against the multiply-adds that a token takes in scoring,"
+            " output layer included; the number is the perplexity (compare Figure 2 of the GCNN"
+            f" paper). {EDGE}",
             f"Multiply-adds a token and perplexity on {text}: {said}.",
             lambda theme: draw_work(theme, points, names, text),
         )
 
 
-def draw_work(theme: Theme, points: Mapping[Model, tuple[float, float]], names: Mapping[Model, str], text: str) -> Figure:
+def draw_work(
+    theme: Theme, points: Mapping[Model, tuple[float, float]], names: Mapping[Model, str], text: str
+) -> Figure:
     figure = Figure((6.6, height(len(points))))
     axes = figure.subplots()
     top = scaled(axes, [ppl for _, ppl in points.values()], 1)
@@ -70,7 +101,9 @@ def scaled(axes, ends: Sequence[float], above: float) -> float:
 
 
 def wide(axes, values: Sequence[float], ticks: bool = False) -> None:
-    """An axis from 0, or a logarithmic one for values of different orders; with `ticks` each value has its tick."""
+    """An axis from 0, or a logarithmic one for values of different orders; with `ticks` each value
+    has its tick.
+    """
     low, high = min(values), max(values)
     if low > 0 and high > 8 * low:
         margin = (high / low) ** 0.06
@@ -88,7 +121,16 @@ def wide(axes, values: Sequence[float], ticks: bool = False) -> None:
 def mark(axes, theme: Theme, look: Look, x, y, **more) -> None:
     """A line in its own look with marks at its points."""
     size = 9 if look.marker == "*" else 5.5
-    axes.plot(x, y, color=theme.color(look), marker=look.marker, markersize=size, linestyle=look.line, clip_on=len(x) > 1, **more)
+    axes.plot(
+        x,
+        y,
+        color=theme.color(look),
+        marker=look.marker,
+        markersize=size,
+        linestyle=look.line,
+        clip_on=len(x) > 1,
+        **more,
+    )
 
 
 def height(labels: int) -> float:
@@ -97,18 +139,34 @@ def height(labels: int) -> float:
 
 
 def grid_pictures(report: LmReport) -> Iterator[Picture]:
-    """For each grid its learning curves (Figures 3, 5, 6) or its line (Figure 4, and the sizes of piece vocabularies)."""
+    """For each grid its learning curves (Figures 3, 5, 6) or its line (Figure 4, and the sizes of
+    piece vocabularies).
+    """
     for grid in report.experiment.grids:
-        yield from curve_pictures(grid, f"grid-{grid.name}", "grids") if grid.figure == CURVES else line_pictures(grid)
+        yield from (
+            curve_pictures(grid, f"grid-{grid.name}", "grids")
+            if grid.figure == CURVES
+            else line_pictures(grid)
+        )
 
 
 def learning_pictures(report: LmReport) -> Iterator[Picture]:
-    """Learning curves of the models outside grids, those together that have the same kind of perplexity."""
+    """Learning curves of the models outside grids, those together that have the same kind of
+    perplexity.
+    """
     for kind in SHORT:
-        models = {called(model.name): model for model in report.experiment.main if model.kind == kind and model.lines}
+        models = {
+            called(model.name): model
+            for model in report.experiment.main
+            if model.kind == kind and model.lines
+        }
         title = "Learning curves" if kind == LEFT_TO_RIGHT else f"Learning curves, {kind}"
         if models:
-            yield from curve_pictures(Grid("", title, CURVES, "", models, {}), f"learning-{SHORT[kind].replace(' ', '-')}", "figures")
+            yield from curve_pictures(
+                Grid("", title, CURVES, "", models, {}),
+                f"learning-{SHORT[kind].replace(' ', '-')}",
+                "figures",
+            )
 
 
 def curve_pictures(grid: Grid, name: str, part: str) -> Iterator[Picture]:
@@ -118,11 +176,13 @@ def curve_pictures(grid: Grid, name: str, part: str) -> Iterator[Picture]:
     if not curves:
         return
     ends = ", ".join(f"{label} {printed(points[-1, 2])}" for label, points in curves.items())
-    missing = f" Without a finite validation loss, and so not shown: {', '.join(lost)}." if lost else ""
+    missing = (
+        f" Without a finite validation loss, and so not shown: {', '.join(lost)}." if lost else ""
+    )
     yield Picture(
         name,
-        f"{grid.title}: perplexity of a prediction on the validation text over updates and over the time spent in training steps; the "
-        f"number is where a training ended. {EDGE}{missing}",
+        f"{grid.title}: perplexity of a prediction on the validation text over updates and over the"
+        f" time spent in training steps; the number is where a training ended. {EDGE}{missing}",
         f"{grid.title}, validation perplexity at the end of training: {ends}.",
         lambda theme: draw_curves(theme, grid, curves),
         wide=True,
@@ -131,7 +191,9 @@ def curve_pictures(grid: Grid, name: str, part: str) -> Iterator[Picture]:
 
 
 def progress(model: Model) -> np.ndarray:
-    """Updates, seconds of training and validation perplexity (validations, 3), as far as it is finite."""
+    """Updates, seconds of training and validation perplexity (validations, 3), as far as it is
+    finite.
+    """
     steps = [line["step"] for line in model.lines if line.get("valid_loss", HUGE) < HUGE]
     timed = curve(model.lines)
     return np.column_stack([steps, timed]) if len(timed) else np.empty((0, 3))
@@ -147,7 +209,11 @@ def draw_curves(theme: Theme, grid: Grid, curves: Mapping[str, np.ndarray]) -> F
     for axes, column, scale in zip(panels, (0, 1), (1, unit), strict=True):
         labels = []
         for label, points in curves.items():
-            x, y = (points[:, column] / scale, points[:, 2]) if points[-1, 2] <= top else (points[-1:, column] / scale, [edge])
+            x, y = (
+                (points[:, column] / scale, points[:, 2])
+                if points[-1, 2] <= top
+                else (points[-1:, column] / scale, [edge])
+            )
             mark(axes, theme, styles[label], x, y, markevery=max(1, len(x) // 10))
             labels.append((styles[label], x[-1], y[-1], f"{label}  {printed(points[-1, 2])}"))
         axes.set_xlim(0, 1.03 * max(points[-1, column] for points in curves.values()) / scale)
@@ -168,7 +234,9 @@ def looks(grid: Grid) -> dict[str, Look]:
 
 
 def line_pictures(grid: Grid) -> Iterator[Picture]:
-    """Perplexity over the value that the runs differ in: a line a series, and level lines for runs without such a value."""
+    """Perplexity over the value that the runs differ in: a line a series, and level lines for runs
+    without such a value.
+    """
     text = grid.text
     ppl = {label: model.ppl(text) for label, model in grid.runs.items() if model.ppl(text)}
     series, level = split(grid, ppl)
@@ -178,23 +246,29 @@ def line_pictures(grid: Grid) -> Iterator[Picture]:
     dashed = f" Dashed: {', '.join(level)}, which the axis does not apply to." if level else ""
     yield Picture(
         f"grid-{grid.name}",
-        f"{grid.title}: word {grid.kinds[0]} on {text} by {grid.x}; the number is that of the last point.{dashed}",
+        f"{grid.title}: word {grid.kinds[0]} on {text} by {grid.x}; the number is that of the last"
+        f" point.{dashed}",
         f"{grid.title}, {grid.kinds[0]} on {text}: {said}.",
         lambda theme: draw_line(theme, grid, text, series, {label: ppl[label] for label in level}),
         part="grids",
     )
 
 
-def split(grid: Grid, ppl: Mapping[str, float]) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
+def split(
+    grid: Grid, ppl: Mapping[str, float]
+) -> tuple[dict[str, list[tuple[float, float]]], list[str]]:
     """Points (value, perplexity) by series, and the labels of runs with no place on the axis.
 
-    A series is what labels have in common without their value: `bpe-500` and `bpe-1000` are of `bpe`.
+    A series is what labels have in common without their value: `bpe-500` and `bpe-1000` are of
+    `bpe`.
     """
     series: dict[str, list[tuple[float, float]]] = {}
     for label, value in ppl.items():
         if label in grid.at:
             series.setdefault(stem(label, grid.at[label]), []).append((grid.at[label], value))
-    return {name: sorted(points) for name, points in series.items()}, [label for label in ppl if label not in grid.at]
+    return {name: sorted(points) for name, points in series.items()}, [
+        label for label in ppl if label not in grid.at
+    ]
 
 
 def stem(label: str, value: float) -> str:
@@ -203,7 +277,9 @@ def stem(label: str, value: float) -> str:
     return (label[: found[-1].start()] + label[found[-1].end() :]).strip(" -_,:=@") if found else ""
 
 
-def draw_line(theme: Theme, grid: Grid, text: str, series: Mapping, level: Mapping[str, float]) -> Figure:
+def draw_line(
+    theme: Theme, grid: Grid, text: str, series: Mapping, level: Mapping[str, float]
+) -> Figure:
     figure = Figure((6.6, 4.4))
     axes = figure.subplots()
     values = [ppl for points in series.values() for _, ppl in points]
@@ -228,16 +304,27 @@ def draw_line(theme: Theme, grid: Grid, text: str, series: Mapping, level: Mappi
 
 def speed_pictures(report: LmReport) -> Iterator[Picture]:
     """Throughput and responsiveness of each model, as bars (GCNN Table 4)."""
-    rows = [row for row in (report.experiment.bench or {"rows": ()})["rows"] if any(median(row, key) for key in SPEEDS)]
+    rows = [
+        row
+        for row in (report.experiment.bench or {"rows": ()})["rows"]
+        if any(median(row, key) for key in SPEEDS)
+    ]
     if rows:
         bench, titles = report.experiment.bench, titles_of(report)
         names = [titles.get(row["name"], called(row["name"])) for row in rows]
-        said = [", ".join(f"{name} {rate(median(row, key))}" for name, row in zip(names, rows, strict=True)) for key in SPEEDS]
+        said = [
+            ", ".join(
+                f"{name} {rate(median(row, key))}" for name, row in zip(names, rows, strict=True)
+            )
+            for key in SPEEDS
+        ]
         yield Picture(
             "speed",
-            f"Tokens a second in scoring, {bench.get('threads', '?')} thread(s), {bench.get('device', 'device unknown')}, "
-            f"{bench.get('machine', 'machine unknown')}: throughput of a batch of sequences, responsiveness of one sequence at a time "
-            "(compare Table 4 of the GCNN paper). Equal lengths are equal factors; lines span the turns.",
+            f"Tokens a second in scoring, {bench.get('threads', '?')} thread(s),"
+            f" {bench.get('device', 'device unknown')}, {bench.get('machine', 'machine unknown')}:"
+            " throughput of a batch of sequences, responsiveness of one sequence at a time"
+            " (compare Table 4 of the GCNN paper). Equal lengths are equal factors; lines span the"
+            " turns.",
             f"Throughput in tokens a second: {said[0]}. Responsiveness: {said[1]}.",
             lambda theme: draw_speed(theme, names, rows, [family(report, row) for row in rows]),
             wide=True,
@@ -245,13 +332,17 @@ def speed_pictures(report: LmReport) -> Iterator[Picture]:
 
 
 def family(report: LmReport, row: Mapping) -> Look:
-    """The look of a row's model: of its family, known by its own directory or by what the bench calls it."""
+    """The look of a row's model: of its family, known by its own directory or by what the bench
+    calls it.
+    """
     if row["name"] in report.experiment.models:
         return report.experiment.models[row["name"]].look
     return FAMILY_LOOKS[{"lstm": LSTM, "gcnn": GCNN, "ngram": NGRAM}.get(row.get("model"), OTHER)]
 
 
-def draw_speed(theme: Theme, names: Sequence[str], rows: Sequence[Mapping], looks: Sequence[Look]) -> Figure:
+def draw_speed(
+    theme: Theme, names: Sequence[str], rows: Sequence[Mapping], looks: Sequence[Look]
+) -> Figure:
     figure = Figure((10, 1.2 + 0.34 * len(rows)))
     panels = figure.subplots(1, 2, sharey=True)
     for axes, key in zip(panels, SPEEDS, strict=True):
@@ -267,9 +358,25 @@ def draw_speed(theme: Theme, names: Sequence[str], rows: Sequence[Mapping], look
             if value:
                 axes.barh(y, value - start, left=start, height=0.6, color=theme.color(look))
                 turns = (row[key] or {}).get("values") or [value]
-                axes.plot([min(turns), max(turns)], [y, y], color=theme.ink, linewidth=1.2, solid_capstyle="butt")
-                style = {"va": "center", "fontsize": 9, "bbox": {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}}
-                axes.annotate(rate(value), (max(value, *turns), y), (6, 0), textcoords="offset points", **style)
+                axes.plot(
+                    [min(turns), max(turns)],
+                    [y, y],
+                    color=theme.ink,
+                    linewidth=1.2,
+                    solid_capstyle="butt",
+                )
+                style = {
+                    "va": "center",
+                    "fontsize": 9,
+                    "bbox": {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8},
+                }
+                axes.annotate(
+                    rate(value),
+                    (max(value, *turns), y),
+                    (6, 0),
+                    textcoords="offset points",
+                    **style,
+                )
         axes.set_title(key)
         axes.set_xlabel("tokens a second (log scale)")
         axes.grid(axis="y", visible=False)

@@ -1,4 +1,6 @@
-"""One language model of a language-modelling experiment: what was trained, on what, how long, and how well it predicts each text."""
+"""One language model of a language-modelling experiment: what was trained, on what, how long, and
+how well it predicts each text.
+"""
 
 import json
 import math
@@ -18,22 +20,32 @@ from lmtools.subword.spelled import Spelled
 
 NGRAM, LSTM, GCNN, ELMO, ESULMO, OTHER = "n-gram", "LSTM", "GCNN", "ELMo", "ESuLMo", "other"
 FAMILIES = {  # by what config.yaml calls a model; in printing order
-    "ngram": NGRAM, "lstm": LSTM, "gcnn": GCNN, "causal": "Transformer", "masked": "biLM (masked)", "tta": "T-TA", "elmo": ELMO,
+    "ngram": NGRAM, "lstm": LSTM, "gcnn": GCNN, "causal": "Transformer", "masked": "biLM (masked)",
+    "tta": "T-TA", "elmo": ELMO,
 }  # fmt: skip
 PIECES = {"bpe": "BPE pieces", "unigram": "unigram pieces", "char": "characters", "word": "words"}
 FAMILY_LOOKS = {
-    NGRAM: LOOKS["ngram"], LSTM: LOOKS["lstm"], GCNN: LOOKS["causal"], "Transformer": LOOKS["all"], "biLM (masked)": LOOKS["masked"],
+    NGRAM: LOOKS["ngram"], LSTM: LOOKS["lstm"], GCNN: LOOKS["causal"], "Transformer": LOOKS["all"],
+    "biLM (masked)": LOOKS["masked"],
     "T-TA": LOOKS["tta"], ELMO: LOOKS["masked"], ESULMO: LOOKS["tta"], OTHER: LOOKS["@first"],
 }  # fmt: skip
-NAMES = {"lstm": LSTM, "gcnn": GCNN, "elmo": ELMO, "esulmo": ESULMO}  # as they begin names of models
-BUFFERS = ("rank", "noise", "tries", "inflation")  # of output layers: saved with the weights, but not learnt
+# as they begin names of models
+NAMES = {"lstm": LSTM, "gcnn": GCNN, "elmo": ELMO, "esulmo": ESULMO}
+# of output layers: saved with the weights, but not learnt
+BUFFERS = ("rank", "noise", "tries", "inflation")
 VALID, TEST = "valid", "test"
-RUNS = tuple(LOOKS[name] for name in ("causal", "masked", "tta", "tta+ngram", "ngram", "all", "lstm")) + SPARE  # looks of a grid's runs
+# looks of a grid's runs
+RUNS = (
+    tuple(LOOKS[name] for name in ("causal", "masked", "tta", "tta+ngram", "ngram", "all", "lstm"))
+    + SPARE
+)
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a model reads (`scheme` and how many of it) and, where that spells words, how many words it predicts; specials counted."""
+    """What a model reads (`scheme` and how many of it) and, where that spells words, how many words
+    it predicts; specials counted.
+    """
 
     scheme: str
     size: int
@@ -46,9 +58,11 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A language model by the directory lm/NAME and what was measured of it; a part that is absent is empty or None.
+    """A language model by the directory lm/NAME and what was measured of it; a part that is absent
+    is empty or None.
 
-    `figures`: what `lmtools ppl` wrote, by set; `lines`: metrics.jsonl; `parameters`: numbers that were learnt, of n-grams the n-grams.
+    `figures`: what `lmtools ppl` wrote, by set; `lines`: metrics.jsonl; `parameters`: numbers that
+    were learnt, of n-grams the n-grams.
     """
 
     name: str
@@ -60,9 +74,15 @@ class Model:
 
     @property
     def family(self) -> str:
-        """The family's printed name; words spelled by anything but characters make an ELMo a subword ELMo."""
+        """The family's printed name; words spelled by anything but characters make an ELMo a
+        subword ELMo.
+        """
         family = FAMILIES.get(self.config.get("kind") or self.config.get("model"), OTHER)
-        return ESULMO if family == ELMO and self.vocabulary and self.vocabulary.scheme != "char" else family
+        return (
+            ESULMO
+            if family == ELMO and self.vocabulary and self.vocabulary.scheme != "char"
+            else family
+        )
 
     @property
     def look(self) -> Look:
@@ -72,36 +92,51 @@ class Model:
     @property
     def kind(self) -> str:
         """What its perplexities are: `perplexity`, `two-way perplexity` or `pseudo-perplexity`."""
-        return next((tree["kind"] for tree in self.figures.values() if tree.get("kind")), "perplexity")
+        return next(
+            (tree["kind"] for tree in self.figures.values() if tree.get("kind")), "perplexity"
+        )
 
     def ppl(self, name: str) -> float | None:
         """The word perplexity on a set."""
         return self.figures.get(name, {}).get("word_ppl")
 
     def last(self, key: str):
-        """The last value of `key` in its training: `step`, `epoch`, `tokens`, `seconds`; None where it is not known."""
+        """The last value of `key` in its training: `step`, `epoch`, `tokens`, `seconds`; None where
+        it is not known.
+        """
         return next((line[key] for line in reversed(self.lines) if key in line), None)
 
     @property
     def tokens(self) -> int | None:
-        """Tokens that training saw, repeated ones counted again; of an n-gram model those of its text."""
+        """Tokens that training saw, repeated ones counted again; of an n-gram model those of its
+        text.
+        """
         return self.config.get("tokens") if self.family == NGRAM else self.last("tokens")
 
     @property
     def pace(self) -> float | None:
         """Tokens a second of training, validation and saving not counted."""
-        tokens, seconds = next(((one["tokens"], one["seconds"]) for one in reversed(self.lines) if "seconds" in one), (0, 0))
+        tokens, seconds = next(
+            ((one["tokens"], one["seconds"]) for one in reversed(self.lines) if "seconds" in one),
+            (0, 0),
+        )
         return tokens / seconds if seconds else None
 
 
 def called(name: str) -> str:
-    """The printed name of a model: `gcnn-14b` is GCNN-14B, `kn5` KN-5, `esulmo-bpe-500` ESuLMo bpe-500."""
+    """The printed name of a model: `gcnn-14b` is GCNN-14B, `kn5` KN-5, `esulmo-bpe-500` ESuLMo
+    bpe-500.
+    """
     if found := re.fullmatch(r"kn-?(\d+)", name):
         return f"KN-{found[1]}"
     head, _, rest = name.partition("-")
     if head not in NAMES:
         return name
-    return f"{NAMES[head]}-{rest.upper()}" if re.fullmatch(r"\d+b?(-\d+)?", rest) else f"{NAMES[head]} {rest}".rstrip()
+    return (
+        f"{NAMES[head]}-{rest.upper()}"
+        if re.fullmatch(r"\d+b?(-\d+)?", rest)
+        else f"{NAMES[head]} {rest}".rstrip()
+    )
 
 
 def ordered(models: Iterable[Model]) -> list[Model]:
@@ -110,7 +145,9 @@ def ordered(models: Iterable[Model]) -> list[Model]:
 
     def place(model):
         parts = re.split(r"(\d+)", model.name)  # text and numbers in turn
-        return families.index(model.family), [int(part) if part.isdecimal() else part for part in parts]
+        return families.index(model.family), [
+            int(part) if part.isdecimal() else part for part in parts
+        ]
 
     return sorted(models, key=place)
 
@@ -126,14 +163,19 @@ def vocabulary_of(home: Path) -> Vocabulary | None:
     head, _, rest = read_bytes(folder / Spelled.file).partition(b"\n")
     try:
         made = json.loads(head)
-        words = rest.count(b"\n", int(made["bytes"])) + len(SPECIALS)  # the list of words: a line each, behind the pieces
+        # the list of words: a line each, behind the pieces
+        words = rest.count(b"\n", int(made["bytes"])) + len(SPECIALS)
         return Vocabulary(made["pieces"], int(tree.get("size", 0)), words)
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder / Spelled.file}:1: damaged ({error}); train the model again") from None
+        raise UserError(
+            f"{folder / Spelled.file}:1: damaged ({error}); train the model again"
+        ) from None
 
 
 def count_parameters(path: Path) -> int:
-    """How many numbers in a safetensors file were learnt, by its header alone: 8 bytes of length, then JSON with every tensor's shape."""
+    """How many numbers in a safetensors file were learnt, by its header alone: 8 bytes of length,
+    then JSON with every tensor's shape.
+    """
     try:
         with open(path, "rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
@@ -144,4 +186,6 @@ def count_parameters(path: Path) -> int:
         learnt = [name for name in tensors if name.rpartition(".")[2] not in BUFFERS]
         return sum(math.prod(tensors[name]["shape"]) for name in learnt)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
-        raise UserError(f"{path}: not a readable safetensors file ({error}); train again or copy it again") from None
+        raise UserError(
+            f"{path}: not a readable safetensors file ({error}); train again or copy it again"
+        ) from None

@@ -1,4 +1,6 @@
-"""Scores every system of an experiment on every set: corpus level, by utterance length, by list depth, against the first pass."""
+"""Scores every system of an experiment on every set: corpus level, by utterance length, by list
+depth, against the first pass.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +37,9 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Result:
-    """One system on one set: its texts, statistics (utterances, width) and score; the comparison is with the first pass."""
+    """One system on one set: its texts, statistics (utterances, width) and score; the comparison is
+    with the first pass.
+    """
 
     texts: Mapping[str, str]
     statistics: np.ndarray
@@ -48,10 +52,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Measured:
-    """One set: results by system, the first pass and the oracle among them, and scores by list depth.
+    """One set: results by system, the first pass and the oracle among them, and scores by list
+    depth.
 
-    oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems whose features are at hand.
-    Systems that take unnormalised scores are apart, without comparison: they are measured against the same with normalised scores.
+    oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems
+    whose features are at hand. Systems that take unnormalised scores are apart, without comparison:
+    they are measured against the same with normalised scores.
     """
 
     sample: Sample
@@ -67,11 +73,16 @@ class Measured:
         return np.array([len(ref.split()) for ref in self.sample.refs.values()])
 
     def by_length(self, name: str) -> list[float | None]:
-        """The score of a system in each class of LENGTHS; None where there are no utterances, or no words for a rate."""
+        """The score of a system in each class of LENGTHS; None where there are no utterances, or no
+        words for a rate.
+        """
         statistics, lengths = self.results[name].statistics, self.lengths
         score = METRICS[self.metric].score
         classes = length_classes(lengths)
-        return [float(score(statistics[members].sum(0))) if lengths[members].any() else None for members in classes]
+        return [
+            float(score(statistics[members].sum(0))) if lengths[members].any() else None
+            for members in classes
+        ]
 
     @property
     def depths(self) -> list[int]:
@@ -86,7 +97,9 @@ def shown_depths(longest: int) -> list[int]:
 
 def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
     """For each class of LENGTHS which utterances belong to it, booleans (utterances,)."""
-    return [(lengths >= low) & (lengths <= (np.inf if high is None else high)) for low, high in LENGTHS]
+    return [
+        (lengths >= low) & (lengths <= (np.inf if high is None else high)) for low, high in LENGTHS
+    ]
 
 
 def measure(experiment: Experiment) -> list[Measured]:
@@ -95,19 +108,36 @@ def measure(experiment: Experiment) -> list[Measured]:
 
 
 def measure_set(experiment: Experiment, sample: Sample) -> Measured:
-    """All systems that chose texts for `sample`; significance and depths only where the weights were not tuned."""
+    """All systems that chose texts for `sample`; significance and depths only where the weights
+    were not tuned.
+    """
     metric = experiment.metric
     rows = nbest_statistics([filled(nbest) for nbest in sample.nbests], metric)
     texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
-    texts |= {name: system.texts[sample.name] for name, system in experiment.systems.items() if sample.name in system.texts}
+    texts |= {
+        name: system.texts[sample.name]
+        for name, system in experiment.systems.items()
+        if sample.name in system.texts
+    }
     source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
-    every = {name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()}
+    every = {
+        name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()
+    }
     results = {name: one for name, one in every.items() if not unnormalised(name)}
     curve, by_depth = oracle_curve(rows, metric), {}
     if sample in experiment.judged:
-        results = {name: compared(sample, one, results[FIRST], metric) for name, one in results.items()}
+        results = {
+            name: compared(sample, one, results[FIRST], metric) for name, one in results.items()
+        }
         by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
-    return Measured(sample, metric, results, curve, by_depth, {name: one for name, one in every.items() if unnormalised(name)})
+    return Measured(
+        sample,
+        metric,
+        results,
+        curve,
+        by_depth,
+        {name: one for name, one in every.items() if unnormalised(name)},
+    )
 
 
 def first_texts(sample: Sample) -> dict[str, str]:
@@ -115,25 +145,35 @@ def first_texts(sample: Sample) -> dict[str, str]:
     return {nbest.utt: filled(nbest).hyps[0].text for nbest in sample.nbests}
 
 
-def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]) -> dict[str, list[float]]:
+def depth_curves(
+    experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]
+) -> dict[str, list[float]]:
     """The score of each system at each of `depths`, had its lists been so short.
 
-    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which choose from lists of their own.
-    UserError where scores are there that are not of what the weights were tuned on.
+    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
+    choose from lists of their own. UserError where scores are there that are not of what the
+    weights were tuned on.
     """
     columns = experiment.columns(sample)
     made = [name for name in (*LENGTH_FEATURES, "rank") if name in experiment.features]
     features = gather(sample.nbests, columns.values, sample.path, made)
     longest = features.valid.shape[1]
-    statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])  # (U, K, width)
+    # (U, K, width)
+    statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])
     score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
     curves = {}
     for name, system in experiment.systems.items():
-        known = sample.name in system.texts and system.weights and set(system.weights.features) <= set(features.names)
+        known = (
+            sample.name in system.texts
+            and system.weights
+            and set(system.weights.features) <= set(features.names)
+        )
         if known and not name.startswith(LATTICE) and not unnormalised(name):
             check_signatures(system.weights, columns, f"{experiment.home}/tune/{name}/weights.json")
             weights = system.weights.features
-            totals = combine([weights.get(feature, 0.0) for feature in features.names], features.values)
+            totals = combine(
+                [weights.get(feature, 0.0) for feature in features.names], features.values
+            )
             choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]
             curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
     return curves
@@ -141,7 +181,9 @@ def depth_curves(experiment: Experiment, sample: Sample, rows: Sequence[np.ndarr
 
 def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
     """The score of one system, without comparison."""
-    evaluation = evaluate({nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source)
+    evaluation = evaluate(
+        {nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source
+    )
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
 
@@ -150,7 +192,14 @@ def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
     refs = sample.refs
     pairs = None
     if metric == "wer":
-        pairs = matched_pairs(list(refs.values()), *([texts.get(utt, "") for utt in refs] for texts in (one.texts, first.texts)))
+        pairs = matched_pairs(
+            list(refs.values()),
+            *([texts.get(utt, "") for utt in refs] for texts in (one.texts, first.texts)),
+        )
     bootstrap = paired_bootstrap(one.statistics, first.statistics, metric, SEED)
-    sacre = sacre_paired(one.statistics, first.statistics, metric) if isinstance(METRICS[metric], Sacre) else None
+    sacre = (
+        sacre_paired(one.statistics, first.statistics, metric)
+        if isinstance(METRICS[metric], Sacre)
+        else None
+    )
     return replace(one, bootstrap=bootstrap, pairs=pairs, sacre=sacre)

@@ -1,13 +1,17 @@
-"""What systems and language models are called in print, in which order they stand, and how they are drawn."""
+"""What systems and language models are called in print, in which order they stand, and how they are
+drawn.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-FIRST, ORACLE = "@first", "@oracle"  # the decoder's own choice and the best of each list; no directory is called so
+# the decoder's own choice and the best of each list; no directory is called so
+FIRST, ORACLE = "@first", "@oracle"
 LATTICE = "lattice-"  # before the name of a system that rescored lattices
 MEAN = "-mean"  # after the name of a language model whose scores were divided by their tokens
-UNNORMALISED = "-unnormalised"  # after the name of a language model whose scores were not normalised over the vocabulary
+# after the name of a language model whose scores were not normalised over the vocabulary
+UNNORMALISED = "-unnormalised"
 LABELS = {
     FIRST: "first pass",
     ORACLE: "oracle",
@@ -23,7 +27,9 @@ LABELS = {
     "all": "all LMs",
 }
 STATIC = {"words": "word vectors", "tfidf": "tf-idf"}  # sentence vectors without a language model
-VIEWS = {  # after the name of a language model: how its sentence vectors were made where not as a mean over the tokens of an intact input
+# after the name of a language model: how its sentence vectors were made where not as a mean over
+# the tokens of an intact input
+VIEWS = {
     "-masked": "mask-and-predict",
     "-eos": "[EOS]",
     "-cls": "[CLS]",
@@ -34,7 +40,9 @@ VIEWS = {  # after the name of a language model: how its sentence vectors were m
 
 @dataclass(frozen=True)
 class Look:
-    """How a system is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so that colour never stands alone."""
+    """How a system is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so
+    that colour never stands alone.
+    """
 
     light: str
     dark: str
@@ -45,7 +53,9 @@ class Look:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A training criterion in print: its name in the sampling paper (Gao et al. 2021), its panel in figures, how it is drawn."""
+    """A training criterion in print: its name in the sampling paper (Gao et al. 2021), its panel in
+    figures, how it is drawn.
+    """
 
     label: str
     panel: str
@@ -53,7 +63,8 @@ class Criterion:
 
 
 FULL, BINARY, CROSS = "full", "BCE, sampled", "CE, sampled and adaptive"  # panels of figures
-CRITERIA = {  # by the name in config.yaml, in the paper's order; a colour a family: MSE grey, BCE blue, CE orange
+# by the name in config.yaml, in the paper's order; a colour a family: MSE grey, BCE blue, CE orange
+CRITERIA = {
     "mse": Criterion("MSE", FULL, Look("#4b5563", "#c3cad6", "s")),
     "mse-sigmoid": Criterion("MSE-sigmoid", FULL, Look("#8b93a1", "#8b93a1", "s", "--")),
     "bce": Criterion("BCE", FULL, Look("#08306b", "#cfe3fb", "o")),
@@ -71,15 +82,18 @@ CRITERIA = {  # by the name in config.yaml, in the paper's order; a colour a fam
 CE = "softmax"
 # What a sampled criterion takes where config.yaml says nothing.
 SAMPLES = {"noise": "log-uniform", "samples": 8192, "drawing": "replacement", "power": 0.75}
-KEYS = {**{name: one.label for name, one in CRITERIA.items()}, "ce": CRITERIA[CE].label}  # as they stand in names of language models
-TRAINED = re.compile(rf"(?:(?P<trunk>.+)-)?(?P<criterion>{'|'.join(sorted(KEYS, key=len, reverse=True))})(?:-(?P<rest>.+))?")
+# as they stand in names of language models
+KEYS = {**{name: one.label for name, one in CRITERIA.items()}, "ce": CRITERIA[CE].label}
+ANY_KEY = "|".join(sorted(KEYS, key=len, reverse=True))
+TRAINED = re.compile(rf"(?:(?P<trunk>.+)-)?(?P<criterion>{ANY_KEY})(?:-(?P<rest>.+))?")
 
 
 def label(name: str) -> str:
-    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored lattices instead of lists.
+    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored
+    lattices instead of lists.
 
-    `lstm-bce-nce` is an LSTM trained by that criterion, `lstm-bce-nce-unigram` with that noise, `lstm-bce-nce-unnormalised` its scores
-    without normalisation.
+    `lstm-bce-nce` is an LSTM trained by that criterion, `lstm-bce-nce-unigram` with that noise,
+    `lstm-bce-nce-unnormalised` its scores without normalisation.
     """
     if name.startswith(LATTICE):
         return f"{short(name.removeprefix(LATTICE))}, lattice"
@@ -101,13 +115,17 @@ def short(name: str) -> str:
 
 
 def viewed(system: str) -> tuple[str, str]:
-    """The language model and the key of VIEWS (or nothing) of a system that makes sentence vectors: `causal-eos` is causal's `-eos`."""
+    """The language model and the key of VIEWS (or nothing) of a system that makes sentence vectors:
+    `causal-eos` is causal's `-eos`.
+    """
     view = next((view for view in VIEWS if system.endswith(view) and system != view), "")
     return system.removesuffix(view), view
 
 
 def view_label(system: str, systems: Iterable[str] = ()) -> str:
-    """The printed name of one of `systems` that make sentence vectors; a model that also masks its input has intact input elsewhere."""
+    """The printed name of one of `systems` that make sentence vectors; a model that also masks its
+    input has intact input elsewhere.
+    """
     lm, view = viewed(system)
     intact = not view and (lm == "masked" or f"{lm}-masked" in systems)
     name = STATIC.get(lm) or ("BERT" if lm == "bert" else short(lm))
@@ -115,24 +133,32 @@ def view_label(system: str, systems: Iterable[str] = ()) -> str:
 
 
 def summed(name: str) -> str:
-    """The system that takes the same language models by the sum over tokens; itself if it takes none by the mean."""
+    """The system that takes the same language models by the sum over tokens; itself if it takes
+    none by the mean.
+    """
     return "+".join(part.removesuffix(MEAN) for part in name.split("+"))
 
 
 def feature(name: str) -> str:
-    """The feature that the language model of a system of one is: `tta/token` of `tta-mean`, else its name."""
+    """The feature that the language model of a system of one is: `tta/token` of `tta-mean`, else
+    its name.
+    """
     return f"{name.removesuffix(MEAN)}/token" if name.endswith(MEAN) else name
 
 
 def unnormalised(name: str) -> bool:
-    """Whether a system or language model takes scores that were not normalised over the vocabulary."""
+    """Whether a system or language model takes scores that were not normalised over the
+    vocabulary.
+    """
     return any(part.endswith(UNNORMALISED) for part in summed(name).split("+"))
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`; lattices after the lists.
+    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`;
+    lattices after the lists.
 
-    Models that differ by criterion alone stand after the model that is called so, in the order of CRITERIA; means after their sums.
+    Models that differ by criterion alone stand after the model that is called so, in the order of
+    CRITERIA; means after their sums.
     """
     known, keys = list(LABELS), list(KEYS)
 
@@ -143,13 +169,22 @@ def ordered(names: Iterable[str]) -> list[str]:
         found = None if first in LABELS else TRAINED.fullmatch(first)
         trunk = (found["trunk"] or "" if found else first) + plus + others
         criterion = keys.index(found["criterion"]) if found else -1
-        return lattice, combined, known.index(trunk) if trunk in known else len(known), name.count("+"), trunk, criterion, name, own
+        return (
+            lattice,
+            combined,
+            known.index(trunk) if trunk in known else len(known),
+            name.count("+"),
+            trunk,
+            criterion,
+            name,
+            own,
+        )
 
     return sorted(names, key=place)
 
 
-# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share their work, "masked-intact" one that
-# makes sentence vectors in one pass over the input as it is.
+# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share
+# their work, "masked-intact" one that makes sentence vectors in one pass over the input as it is.
 # Okabe and Ito's colours, told apart by colour-blind people; the darkest are lighter on dark paper.
 LOOKS = {
     FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
@@ -183,17 +218,22 @@ DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by 
 def looks(names: Iterable[str]) -> Mapping[str, Look]:
     """The look of each name; those that LOOKS lacks take the spare ones in alphabetical order.
 
-    A mean has the colour of the sum, whether that is there or not, a hollow marker and another line.
+    A mean has the colour of the sum, whether that is there or not, a hollow marker and another
+    line.
     """
     names = set(names)
     unknown = sorted({summed(name) for name in names} - LOOKS.keys())
     own = LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}
     means = {name: own[summed(name)] for name in names if summed(name) != name}
-    return own | {name: replace(look, line=DASHED[look.line], hollow=True) for name, look in means.items()}
+    return own | {
+        name: replace(look, line=DASHED[look.line], hollow=True) for name, look in means.items()
+    }
 
 
 def view_looks(systems: Iterable[str]) -> dict[str, Look]:
-    """The look of each system that makes sentence vectors: the colour of its language model, a view with marker and line of its own."""
+    """The look of each system that makes sentence vectors: the colour of its language model, a view
+    with marker and line of its own.
+    """
     systems = list(systems)
     own = {**looks({viewed(system)[0] for system in systems} - STATIC.keys()), **STATIC_LOOKS}
     found = {}
@@ -204,5 +244,14 @@ def view_looks(systems: Iterable[str]) -> dict[str, Look]:
     return found
 
 
-STATIC_LOOKS = {"words": Look("#8c6d46", "#c9a97e", "D", "--"), "tfidf": Look("#6b7280", "#a3abb8", "s", "--")}
-VIEW_MARKS = {"-masked": ("o", "--"), "-eos": (">", ":"), "-cls": ("<", ":"), "-max": ("^", "-."), "-boundaries": ("s", "--")}
+STATIC_LOOKS = {
+    "words": Look("#8c6d46", "#c9a97e", "D", "--"),
+    "tfidf": Look("#6b7280", "#a3abb8", "s", "--"),
+}
+VIEW_MARKS = {
+    "-masked": ("o", "--"),
+    "-eos": (">", ":"),
+    "-cls": ("<", ":"),
+    "-max": ("^", "-."),
+    "-boundaries": ("s", "--"),
+}

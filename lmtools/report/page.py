@@ -1,4 +1,6 @@
-"""The experiment as one HTML page that needs nothing but itself: style, script, data and figures are inside."""
+"""The experiment as one HTML page that needs nothing but itself: style, script, data and figures
+are inside.
+"""
 
 import base64
 import hashlib
@@ -27,9 +29,19 @@ SECTIONS = {  # by the part that tables and figures stand in: name in the naviga
 ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
 
 
-def page(report: Report | LmReport | StsReport, tables: Sequence[Table], pictures: Sequence[Picture], light: Sequence[bytes]) -> str:
-    """The page: each table and each figure (`light` holds their PNG for light paper) in its part, and of lists the utterance browser."""
-    printed = {place: "".join(html(table) for table in tables if table.part == place) for place in ("results", *SECTIONS)}
+def page(
+    report: Report | LmReport | StsReport,
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    light: Sequence[bytes],
+) -> str:
+    """The page: each table and each figure (`light` holds their PNG for light paper) in its part,
+    and of lists the utterance browser.
+    """
+    printed = {
+        place: "".join(html(table) for table in tables if table.part == place)
+        for place in ("results", *SECTIONS)
+    }
     drawn = dict.fromkeys(SECTIONS, "")
     for picture, png in zip(pictures, light, strict=True):
         drawn[picture.part] += figure(picture, png)
@@ -38,11 +50,13 @@ def page(report: Report | LmReport | StsReport, tables: Sequence[Table], picture
     browsed = bool(report.sets)
     return Template(part("page.html")).substitute(
         title=escape(report.experiment.title),
-        policy=f"{POLICY}; style-src {digest(style)}" + (f"; script-src {digest(script)}" if browsed else ""),
+        policy=f"{POLICY}; style-src {digest(style)}"
+        + (f"; script-src {digest(script)}" if browsed else ""),
         style=style,
         notes="".join(f"<li>{code(line)}</li>" for line in report.experiment.absent),
         first=printed["results"],
-        links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown) + (BROWSER if browsed else ""),
+        links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown)
+        + (BROWSER if browsed else ""),
         sections="".join(section(place, drawn[place], printed[place]) for place in shown),
         browser=part("browser.html") if browsed else "",
         scripts=scripts(browser_data(report.sets), script) if browsed else "",
@@ -52,16 +66,26 @@ def page(report: Report | LmReport | StsReport, tables: Sequence[Table], picture
 
 
 def section(place: str, drawn: str, printed: str) -> str:
-    """A part of the page: its figures, then its tables; a part that always stands there has only what it is called after."""
+    """A part of the page: its figures, then its tables; a part that always stands there has only
+    what it is called after.
+    """
     parts = {"figures": drawn, "tables": printed}
-    kept = {name: content for name, content in parts.items() if place == name or place not in ALWAYS}
+    kept = {
+        name: content for name, content in parts.items() if place == name or place not in ALWAYS
+    }
     inside = "".join(f'<div class="{name}">\n{content}\n</div>\n' for name, content in kept.items())
-    return f'<section id="{place}" aria-labelledby="{place}-title">\n<h2 id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
+    return (
+        f'<section id="{place}" aria-labelledby="{place}-title">\n<h2'
+        f' id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
+    )
 
 
 def scripts(data, script: str) -> str:
     """The utterance browser's data and its program."""
-    return f'<script type="application/json" id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
+    return (
+        '<script type="application/json"'
+        f' id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
+    )
 
 
 def part(name: str) -> str:
@@ -91,6 +115,10 @@ def uri(png: bytes) -> str:
 
 
 def embedded(tree) -> str:
-    """JSON that no text inside it can end: the characters that mean something to an HTML parser are escaped."""
+    """JSON that no text inside it can end: the characters that mean something to an HTML parser are
+    escaped.
+    """
     text = json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
-    return text.translate({ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+    return text.translate(
+        {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+    )

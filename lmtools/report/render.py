@@ -10,7 +10,8 @@ TAG, ENTITY = re.compile(r"<(?=[a-zA-Z/!?])"), re.compile(r"&(?=[a-zA-Z#])")
 
 @dataclass(frozen=True)
 class Table:
-    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of cells to stress.
+    """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of
+    cells to stress.
 
     `part` is the part of the page that it stands in.
     """
@@ -32,30 +33,47 @@ def markdown(table: Table) -> str:
     bar = "\\|"
     head = [guarded(cell).replace("|", bar) for cell in table.header]
     cells = [[guarded(cell).replace("|", bar) for cell in row] for row in table.rows]
-    cells = [[f"**{cell}**" if (i, j) in table.best else cell for j, cell in enumerate(row)] for i, row in enumerate(cells)]
+    cells = [
+        [f"**{cell}**" if (i, j) in table.best else cell for j, cell in enumerate(row)]
+        for i, row in enumerate(cells)
+    ]
     widths = [max(map(len, column), default=0) for column in zip(head, *cells, strict=True)]
-    rule = ["-" * width if j < table.left else "-" * (width - 1) + ":" for j, width in enumerate(widths)]
+    rule = [
+        "-" * width if j < table.left else "-" * (width - 1) + ":" for j, width in enumerate(widths)
+    ]
     lines = [" | ".join(padded(row, widths, table.left)) for row in (head, rule, *cells)]
     notes = "".join(f"\n{guarded(note)}\n" for note in table.notes)
     return f"## {guarded(table.title)}\n\n" + "".join(f"| {line} |\n" for line in lines) + notes
 
 
 def guarded(text: str) -> str:
-    """`text` with what Markdown and HTML would take for more than letters escaped; code between backticks stays."""
+    """`text` with what Markdown and HTML would take for more than letters escaped; code between
+    backticks stays.
+    """
     parts = text.split("`")
     plain = [TAG.sub("&lt;", ENTITY.sub("&amp;", part)).replace("*", "\\*") for part in parts[::2]]
-    return "`".join(part for pair in zip(plain, [*parts[1::2], None], strict=False) for part in pair if part is not None)
+    return "`".join(
+        part
+        for pair in zip(plain, [*parts[1::2], None], strict=False)
+        for part in pair
+        if part is not None
+    )
 
 
 def padded(cells, widths, left: int) -> list[str]:
     """Cells filled with spaces to their columns' widths."""
-    return [cell.ljust(width) if j < left else cell.rjust(width) for j, (cell, width) in enumerate(zip(cells, widths, strict=True))]
+    return [
+        cell.ljust(width) if j < left else cell.rjust(width)
+        for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
 
 
 def plain(table: Table) -> str:
     """The table for a terminal, without its notes."""
     widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
-    lines = ["  ".join(padded(row, widths, table.left)).rstrip() for row in (table.header, *table.rows)]
+    lines = [
+        "  ".join(padded(row, widths, table.left)).rstrip() for row in (table.header, *table.rows)
+    ]
     return "\n".join([table.title, lines[0], "-" * max(map(len, lines)), *lines[1:]]) + "\n"
 
 
@@ -63,16 +81,25 @@ def html(table: Table) -> str:
     """The table as an HTML section that scrolls sideways where the window is narrow."""
     kinds = ["" if j < table.left else ' class="n"' for j in range(len(table.header))]
     dense = ' class="dense"' if len(table.header) > DENSE else ""
-    head = "".join(f'<th scope="col"{kind}>{escape(cell)}</th>' for kind, cell in zip(kinds, table.header, strict=True))
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(cell)}</th>'
+        for kind, cell in zip(kinds, table.header, strict=True)
+    )
     rows = []
     for i, row in enumerate(table.rows):
-        inside = [f"<strong>{escape(cell)}</strong>" if (i, j) in table.best else escape(cell) for j, cell in enumerate(row)]
-        data = "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds[1:], inside[1:], strict=True))
+        inside = [
+            f"<strong>{escape(cell)}</strong>" if (i, j) in table.best else escape(cell)
+            for j, cell in enumerate(row)
+        ]
+        data = "".join(
+            f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds[1:], inside[1:], strict=True)
+        )
         rows.append(f'<tr><th scope="row">{inside[0]}</th>{data}</tr>\n')
     notes = "".join(f"<p>{code(note)}</p>" for note in table.notes)
     title = escape(table.title)
     return (
-        f'<section class="table">\n<h3>{title}</h3>\n<div class="scroll" role="region" aria-label="{title}" tabindex="0">\n'
+        f'<section class="table">\n<h3>{title}</h3>\n<div class="scroll" role="region"'
+        f' aria-label="{title}" tabindex="0">\n'
         f"<table{dense}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
         f'<div class="notes">{notes}</div>\n</section>\n'
     )

@@ -1,4 +1,6 @@
-"""What the report expects of each artifact that it reads, so that a damaged or foreign one is one line before anything is drawn."""
+"""What the report expects of each artifact that it reads, so that a damaged or foreign one is one
+line before anything is drawn.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,37 +18,50 @@ class Value(NamedTuple):
 
 def is_number(value) -> bool:
     """Whether a value is a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and abs(value) < 1e300
+        and math.isfinite(value)
+    )
 
 
 NUMBER = Value("a finite number", is_number)
 AMOUNT = Value("a finite number, 0 or more", lambda value: is_number(value) and value >= 0)
 POSITIVE = Value("a finite number above 0", lambda value: is_number(value) and value > 0)
-WHOLE = Value("a whole number, 0 or more", lambda value: isinstance(value, int) and is_number(value) and value >= 0)
+WHOLE = Value(
+    "a whole number, 0 or more",
+    lambda value: isinstance(value, int) and is_number(value) and value >= 0,
+)
 TEXT = Value("text", lambda value: isinstance(value, str))
 PLAIN = Value("text or a number", lambda value: isinstance(value, str) or is_number(value))
 ANY = "*"  # in a mapping: each key that is not named
 
-# A shape is a Value, a mapping of names to shapes (`name?` may be absent or null), [shape] of each entry of a list, (shape,) of one that is
-# not empty, or (shape, shape ...) of one of that length.
+# A shape is a Value, a mapping of names to shapes (`name?` may be absent or null), [shape] of each
+# entry of a list, (shape,) of one that is not empty, or (shape, shape ...) of one of that length.
 RATE = {"median": POSITIVE, "values?": [NUMBER]}
 SPREAD = dict.fromkeys(("mean", "sd", "min", "max"), NUMBER)
 SHAPES: dict[str, object] = {
     "ppl": {
-        "word_ppl": POSITIVE, "kind?": TEXT, "rules?": TEXT, "oov?": WHOLE, "sentences?": WHOLE, "words?": WHOLE, "signature?": {},
+        "word_ppl": POSITIVE, "kind?": TEXT, "rules?": TEXT, "oov?": WHOLE, "sentences?": WHOLE,
+        "words?": WHOLE, "signature?": {},
         "log_normaliser?": SPREAD,
-        **dict.fromkeys(("subword_ppl?", "bits_per_char?", "sentence_ppl_mean?", "sentence_ppl_median?", "tokens?", "log_prob?"), NUMBER),
+        **dict.fromkeys(("subword_ppl?", "bits_per_char?", "sentence_ppl_mean?",
+        "sentence_ppl_median?", "tokens?", "log_prob?"), NUMBER),
     },
     "lattice": {
-        **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT), "approximation?": {ANY: NUMBER},
+        **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
+        "approximation?": {ANY: NUMBER},
     },
     "speed": {
-        "rows": ({"lm": TEXT, "task": TEXT, "words": WHOLE, "seconds_median": POSITIVE, "seconds?": [POSITIVE]},),
+        "rows": ({"lm": TEXT, "task": TEXT, "words": WHOLE, "seconds_median": POSITIVE,
+        "seconds?": [POSITIVE]},),
         "machine?": TEXT, "threads?": PLAIN, "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
     },
     "bench": {
         "rows": [{
-            "name": TEXT, "model?": TEXT, "parameters?": AMOUNT, "flops?": POSITIVE, "flops_hidden?": POSITIVE,
+            "name": TEXT, "model?": TEXT, "parameters?": AMOUNT, "flops?": POSITIVE,
+            "flops_hidden?": POSITIVE,
             **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
         }],
     },
@@ -55,14 +70,18 @@ SHAPES: dict[str, object] = {
         **dict.fromkeys(("train_loss?", "valid_loss?", "lr?"), NUMBER),
     },
     "stage": {
-        "stage?": WHOLE, "title?": TEXT, "command?": TEXT, "seconds?": AMOUNT, "options?": {"corpus?": TEXT}, "finished?": TEXT,
+        "stage?": WHOLE, "title?": TEXT, "command?": TEXT, "seconds?": AMOUNT,
+        "options?": {"corpus?": TEXT}, "finished?": TEXT,
     },
     "curves": {
-        "seed?": PLAIN, "form?": TEXT, "curves?": {ANY: {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER}},
+        "seed?": PLAIN, "form?": TEXT, "curves?": {ANY: {"points": ((NUMBER, NUMBER),),
+        "flat": (NUMBER, NUMBER), "chosen": NUMBER}},
     },
     "config": {
-        **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT), **dict.fromkeys(("seed?", "tokens?"), WHOLE),
-        "counts?": [WHOLE], "arch?": {}, "optim?": {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT},
+        **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT),
+        **dict.fromkeys(("seed?", "tokens?"), WHOLE),
+        "counts?": [WHOLE], "arch?": {}, "optim?": {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER,
+        "momentum?": NUMBER, "decay?": TEXT},
         "output?": {"noise?": TEXT, "samples?": WHOLE}, "vocabulary?": {"size?": WHOLE},
     },
     "grid": {"title?": TEXT, "x?": TEXT, "figure?": TEXT, "runs?": {ANY: PLAIN}, "at?": {}},
@@ -86,8 +105,17 @@ def misfit(value, shape, place: str) -> str | None:
     if not isinstance(value, list):
         return f"{place} is {str(value)!r:.40}, not a list"
     if isinstance(shape, tuple) and (not value if len(shape) == 1 else len(value) != len(shape)):
-        return f"{place} has {len(value)} entries, not {len(shape)}{' or more' if len(shape) == 1 else ''}"
-    return next(filter(None, (misfit(one, shape[i % len(shape)], f"{place}[{i}]") for i, one in enumerate(value))), None)
+        return (
+            f"{place} has {len(value)} entries, not"
+            f" {len(shape)}{' or more' if len(shape) == 1 else ''}"
+        )
+    return next(
+        filter(
+            None,
+            (misfit(one, shape[i % len(shape)], f"{place}[{i}]") for i, one in enumerate(value)),
+        ),
+        None,
+    )
 
 
 def misfit_of_mapping(value, shape: Mapping, place: str) -> str | None:
@@ -97,11 +125,22 @@ def misfit_of_mapping(value, shape: Mapping, place: str) -> str | None:
     for key, inner in shape.items():
         name = key.removesuffix("?")
         full = f"{place}.{name}" if place else name
-        if key == ANY or (name not in value and key != name) or (key != name and value[name] is None):
+        if (
+            key == ANY
+            or (name not in value and key != name)
+            or (key != name and value[name] is None)
+        ):
             continue
         if name not in value:
             return f"has no {full!r}"
         if wrong := misfit(value[name], inner, full):
             return wrong
-    rest = {name: one for name, one in value.items() if ANY in shape and name not in shape and f"{name}?" not in shape}
-    return next(filter(None, (misfit(one, shape[ANY], f"{place}.{name}") for name, one in rest.items())), None)
+    rest = {
+        name: one
+        for name, one in value.items()
+        if ANY in shape and name not in shape and f"{name}?" not in shape
+    }
+    return next(
+        filter(None, (misfit(one, shape[ANY], f"{place}.{name}") for name, one in rest.items())),
+        None,
+    )

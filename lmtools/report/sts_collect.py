@@ -1,4 +1,6 @@
-"""Reads what an experiment of semantic textual similarity left behind: correlations, cosines, models, run times, stages."""
+"""Reads what an experiment of semantic textual similarity left behind: correlations, cosines,
+models, run times, stages.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +20,19 @@ from lmtools.report.names import STATIC, VIEWS, viewed
 
 SPEED, TRAINING = "bench/speed.json", "train.bin"
 GRADES = 8  # so many distinct similarities are grades; people's means are more
-FIRST, LAST = ("causal", "lstm", "masked"), ("tta", *STATIC)  # models of the paper's tables in their order; the user's stand between
+# models of the paper's tables in their order; the user's stand between
+FIRST, LAST = ("causal", "lstm", "masked"), ("tta", *STATIC)
 SETS = ("train", "trial", "dev", "valid", "test")  # in printing order; others after them
 KINDS = ("pearson", "spearman")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """What the vectors of one layer gave: its number (0: the embedding layer), correlations by kind, the cosine of each pair (N,).
+    """What the vectors of one layer gave: its number (0: the embedding layer), correlations by
+    kind, the cosine of each pair (N,).
 
-    Correlations are a coefficient and the ends of its 95% interval in [-1, 1], NaN where they are not defined.
+    Correlations are a coefficient and the ends of its 95% interval in [-1, 1], NaN where they are
+    not defined.
     """
 
     number: int
@@ -37,7 +42,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Judged:
-    """What `lmtools sts` wrote of one system on one set: gold similarity (N,) of the pairs, the layers by number."""
+    """What `lmtools sts` wrote of one system on one set: gold similarity (N,) of the pairs, the
+    layers by number.
+    """
 
     path: Path
     digest: str
@@ -63,7 +70,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class StsExperiment:
-    """All that the report of semantic textual similarity speaks of; what is absent is named in `absent`."""
+    """All that the report of semantic textual similarity speaks of; what is absent is named in
+    `absent`.
+    """
 
     home: Path
     title: str
@@ -83,11 +92,16 @@ class StsExperiment:
     @cached_property
     def sets(self) -> list[str]:
         """The sets, development sets first."""
-        return sorted({name for _, name in self.judged}, key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name))
+        return sorted(
+            {name for _, name in self.judged},
+            key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name),
+        )
 
     @property
     def test(self) -> str:
-        """The set that the report speaks of where it speaks of one: the last; nothing where there is none."""
+        """The set that the report speaks of where it speaks of one: the last; nothing where there
+        is none.
+        """
         return self.sets[-1] if self.sets else ""
 
     def on(self, name: str) -> dict[str, Judged]:
@@ -104,10 +118,22 @@ class StsExperiment:
 
 
 ABSENT = {
-    "judged": "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out` writes them)",
-    "learning": "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train` writes them)",
-    "speed": f"{SPEED}: absent, so there is no figure of run time (`lmtools bench score --out` writes it)",
-    "stages": "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes them)",
+    "judged": (
+        "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
+        " writes them)"
+    ),
+    "learning": (
+        "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train`"
+        " writes them)"
+    ),
+    "speed": (
+        f"{SPEED}: absent, so there is no figure of run time (`lmtools bench score --out`"
+        " writes it)"
+    ),
+    "stages": (
+        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
+        " them)"
+    ),
 }
 
 
@@ -119,7 +145,9 @@ def is_sts(home: Path) -> bool:
 def collect_sts(home: Path, title: str | None = None) -> StsExperiment:
     """The experiment of semantic textual similarity in directory `home`."""
     if not home.is_dir():
-        raise UserError(f"{home}: no such directory; give the experiment's directory, which run.sh calls exp")
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
     stages = [read_manifest(path) for path in numbered(home / "stages")]
     judged, dropped = read_judged(home)
     models = read_lms(home, {})
@@ -127,14 +155,20 @@ def collect_sts(home: Path, title: str | None = None) -> StsExperiment:
     learning = [model for model in models.values() if model.lines]
     parts = {"judged": judged, "learning": learning, "speed": speed, "stages": stages}
     absent = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
-    corpus = next((stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")), None)
+    corpus = next(
+        (stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")),
+        None,
+    )
     training = read_header(home / TRAINING)[0] if (home / TRAINING).exists() else None
     name = title or default_title(home, stages)
-    return StsExperiment(home, name, corpus, judged, models, speed, stages, training, (*absent, *dropped))
+    return StsExperiment(
+        home, name, corpus, judged, models, speed, stages, training, (*absent, *dropped)
+    )
 
 
 def read_judged(home: Path) -> tuple[dict[tuple[str, str], Judged], list[str]]:
-    """What was measured, by (system, set) in printing order, and a line for each file whose pairs nobody judged.
+    """What was measured, by (system, set) in printing order, and a line for each file whose pairs
+    nobody judged.
 
     UserError where systems were measured on different pairs of one set.
     """
@@ -149,7 +183,9 @@ def read_judged(home: Path) -> tuple[dict[tuple[str, str], Judged], list[str]]:
         one = found[path.parent.name, path.stem] = judgement(path, tree)
         other = first.setdefault(path.stem, one)
         if (other.digest, len(other.gold)) != (one.digest, len(one.gold)):
-            raise UserError(f"{path}: of other pairs than {other.path}; run lmtools sts again on one of the two")
+            raise UserError(
+                f"{path}: of other pairs than {other.path}; run lmtools sts again on one of the two"
+            )
     return found, dropped
 
 
@@ -161,24 +197,35 @@ def judgement(path: Path, tree: Mapping) -> Judged:
         if not layers:
             raise ValueError("it has no layers")
         sizes = {tree["count"], gold.size, *(one.cosines.size for one in layers)}
-        if gold.ndim != 1 or len(sizes) != 1 or not all(np.isfinite(one).all() for one in (gold, *(one.cosines for one in layers))):
-            raise ValueError("similarities and cosines are not as many finite numbers as it has pairs")
+        if (
+            gold.ndim != 1
+            or len(sizes) != 1
+            or not all(np.isfinite(one).all() for one in (gold, *(one.cosines for one in layers)))
+        ):
+            raise ValueError(
+                "similarities and cosines are not as many finite numbers as it has pairs"
+            )
         return Judged(path, str(tree["sha256"]), dict(tree["signature"]), gold, tuple(layers))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path}: damaged ({error!r}); write it again with lmtools sts --out") from None
+        raise UserError(
+            f"{path}: damaged ({error!r}); write it again with lmtools sts --out"
+        ) from None
 
 
 def layer(row: Mapping) -> Layer:
     """One row of `lmtools sts`; a coefficient that is null (all cosines alike) is NaN."""
     correlations = {}
     for kind in KINDS:
-        value, low, high = (math.nan if number is None else float(number) for number in row[kind] or (None,) * 3)
+        value, low, high = (
+            math.nan if number is None else float(number) for number in row[kind] or (None,) * 3
+        )
         correlations[kind] = value, low, high
     return Layer(int(row["layer"]), correlations, np.array(row["cosine"], dtype=float))
 
 
 def in_order(systems: Iterable[str]) -> list[str]:
-    """Systems in the order of the paper's tables: left-to-right, masked and the user's models, T-TA, then static vectors.
+    """Systems in the order of the paper's tables: left-to-right, masked and the user's models,
+    T-TA, then static vectors.
 
     The view that masks each token stands before the plain one, the others after it.
     """
@@ -186,7 +233,13 @@ def in_order(systems: Iterable[str]) -> list[str]:
 
     def place(system):
         lm, view = viewed(system)
-        rank = FIRST.index(lm) if lm in FIRST else len(FIRST) + 1 + LAST.index(lm) if lm in LAST else len(FIRST)
+        rank = (
+            FIRST.index(lm)
+            if lm in FIRST
+            else len(FIRST) + 1 + LAST.index(lm)
+            if lm in LAST
+            else len(FIRST)
+        )
         return rank, lm, views.index(view)
 
     return sorted(set(systems), key=place)

@@ -1,4 +1,6 @@
-"""What tables, figures and the page of an experiment of semantic textual similarity are made from, and the lines that say so."""
+"""What tables, figures and the page of an experiment of semantic textual similarity are made from,
+and the lines that say so.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +12,9 @@ from lmtools.report.sts_collect import StsExperiment
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 REFERENCE = "tta"  # the system that the others are compared with
-# Pearson x100 of contexts by corpus, system and set, as published: what the documentation of the T-TA paper's public code
-# (github.com/joongbo/tta, README.md, run_unsupervisedstsb.py) prints for its pretrained model: mean over the last layer's tokens.
+# Pearson x100 of contexts by corpus, system and set, as published: what the documentation of the
+# T-TA paper's public code (github.com/joongbo/tta, README.md, run_unsupervisedstsb.py) prints for
+# its pretrained model: mean over the last layer's tokens.
 PUBLISHED = {"stsb": {"tta": {"dev": 71.88, "test": 62.27}}}
 
 
@@ -28,7 +31,10 @@ class StsReport:
     @cached_property
     def labels(self) -> dict[str, str]:
         """The printed name of each system."""
-        return {system: view_label(system, self.experiment.systems) for system in self.experiment.systems}
+        return {
+            system: view_label(system, self.experiment.systems)
+            for system in self.experiment.systems
+        }
 
     @property
     def published(self) -> dict[str, dict[str, float]]:
@@ -38,12 +44,17 @@ class StsReport:
     @property
     def judges(self) -> str:
         """Whose the similarity is that cosines are correlated with."""
-        return "constructed similarity" if self.experiment.corpus == MINI else "similarity as people judged it"
+        return (
+            "constructed similarity"
+            if self.experiment.corpus == MINI
+            else "similarity as people judged it"
+        )
 
     @property
     def of_what(self) -> str:
         """What a title ends in: the corpus, and that its similarity is constructed."""
-        return f"{self.experiment.title}{', constructed similarity' if self.experiment.corpus == MINI else ''}"
+        constructed = ", constructed similarity" if self.experiment.corpus == MINI else ""
+        return self.experiment.title + constructed
 
 
 def provenance(report: StsReport) -> Iterator[str]:
@@ -51,7 +62,10 @@ def provenance(report: StsReport) -> Iterator[str]:
     experiment = report.experiment
     parts = [f"{name}: {len(experiment.gold(name)):,} pairs" for name in experiment.sets]
     if training := experiment.training:
-        parts.append(f"LM text: {training.sentences:,} sentences, {training.tokens:,} {training.scheme} tokens")
+        parts.append(
+            f"LM text: {training.sentences:,} sentences, {training.tokens:,} {training.scheme}"
+            " tokens"
+        )
     yield f"Corpus {experiment.title}; {'; '.join(parts)}. No similarity was trained on."
     hashes = {}
     for (system, _), one in experiment.judged.items():

@@ -35,14 +35,22 @@ class Parts(NamedTuple):
 
 
 def write_report(
-    home, nbests: Sequence[str] = (), title: str | None = None, command: str = "lmtools report", what: str | None = None
+    home,
+    nbests: Sequence[str] = (),
+    title: str | None = None,
+    command: str = "lmtools report",
+    what: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
-    """The main tables as text, and a line for each thing that is absent or does not fit; writes RESULTS.md, *.png and index.html.
+    """The main tables as text, and a line for each thing that is absent or does not fit; writes
+    RESULTS.md, *.png and index.html.
 
-    They go to `home`/report; `command` is what the tables say made them; `what` is a name of REPORTS (default: by what there is).
+    They go to `home`/report; `command` is what the tables say made them; `what` is a name of
+    REPORTS (default: by what there is).
     """
     home = Path(home)
-    report, every, drawn, warnings = REPORTS[what or recognised(home, nbests)](home, nbests, title, command)
+    report, every, drawn, warnings = REPORTS[what or recognised(home, nbests)](
+        home, nbests, title, command
+    )
     first = [table for table in every if table.part == "results"]
     light = [picture.png(LIGHT) for picture in drawn]
     out = home / "report"
@@ -58,7 +66,9 @@ def write_report(
 
 
 def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """What the experiment in directory `home` is: without lists and rescored texts, of similarity or of language models by themselves."""
+    """What the experiment in directory `home` is: without lists and rescored texts, of similarity
+    or of language models by themselves.
+    """
     if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
         return "rescoring"
     return "sts" if is_sts(home) else "lm" if is_language_modelling(home) else "rescoring"
@@ -88,7 +98,10 @@ def similarity(home: Path, nbests: Sequence[str], title: str | None, command: st
 def refuse_lists(nbests: Sequence[str], subject: str, what: str) -> None:
     """UserError where a report that has no N-best lists is given some."""
     if nbests:
-        raise UserError(f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what {what}")
+        raise UserError(
+            f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what"
+            f" {what}"
+        )
 
 
 REPORTS: dict[str, Callable[[Path, Sequence[str], str | None, str], Parts]] = {
@@ -99,18 +112,32 @@ REPORTS: dict[str, Callable[[Path, Sequence[str], str | None, str], Parts]] = {
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
-    """Remove figures that an earlier report drew and this one did not, so that no page mixes two experiments."""
+    """Remove figures that an earlier report drew and this one did not, so that no page mixes two
+    experiments.
+    """
     for path in folder.glob("*.png"):
-        if path.stem not in names and path.stem.partition("-")[0] in PICTURES.keys() | LM_PICTURES.keys() | STS_PICTURES.keys():
+        if (
+            path.stem not in names
+            and path.stem.partition("-")[0]
+            in PICTURES.keys() | LM_PICTURES.keys() | STS_PICTURES.keys()
+        ):
             path.unlink()
 
 
-def results(report: Report | LmReport | StsReport, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
+def results(
+    report: Report | LmReport | StsReport, every: Sequence[Table], drawn: Sequence[Picture]
+) -> str:
     """RESULTS.md: tables, figures, and what is absent."""
-    title = f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has {report.contents}.\n"
+    title = (
+        f"# Results: {guarded(report.experiment.title)}\n\n[index.html](index.html) has"
+        f" {report.contents}.\n"
+    )
     parts = [title, *map(markdown, every)]
     if drawn:
-        parts.append("## Figures\n\n" + "\n".join(f"![{picture.caption}]({picture.name}.png)\n" for picture in drawn))
+        parts.append(
+            "## Figures\n\n"
+            + "\n".join(f"![{picture.caption}]({picture.name}.png)\n" for picture in drawn)
+        )
     if report.experiment.absent:
         parts.append("## Absent\n\n" + "".join(f"- {line}\n" for line in report.experiment.absent))
     return "\n".join(parts)

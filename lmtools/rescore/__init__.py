@@ -1,4 +1,6 @@
-"""Weights of first-pass and language-model scores, tuned on a development set, and hypotheses chosen with them."""
+"""Weights of first-pass and language-model scores, tuned on a development set, and hypotheses
+chosen with them.
+"""
 
 from lmtools.rescore.apply import check_signatures, rescore
 from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash

@@ -17,7 +17,8 @@ VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
-    """The lists, best total first and equals in their old order; scores are all features and `total`.
+    """The lists, best total first and equals in their old order; scores are all features and
+    `total`.
 
     UserError about `source` unless the features are exactly those of the weights.
     """
@@ -32,7 +33,10 @@ def check(features: Features, weights: Weights, source) -> None:
     extra = [name for name in features.names if name not in weights.features]
     tuned = f"the weights were tuned on {weights.dev.path} with {', '.join(weights.features)}"
     if missing:
-        raise UserError(f"{source}: no feature {', '.join(missing)}: {tuned}; give --scores NAME=FILE for each that the lists lack")
+        raise UserError(
+            f"{source}: no feature {', '.join(missing)}: {tuned}; give --scores NAME=FILE for each"
+            " that the lists lack"
+        )
     if extra:
         remedy = "leave it out, or tune with it (there --fix NAME=0 ignores it)"
         raise UserError(f"{source}: no weight for {', '.join(extra)}: {tuned}; {remedy}")
@@ -49,21 +53,39 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
             unknown.append(name)
             continue
         tuned, given = weights.signatures[name], columns.signatures[name]
-        keys = [key for key in sorted(tuned.keys() | given.keys()) if tuned.get(key) != given.get(key)]
+        keys = [
+            key for key in sorted(tuned.keys() | given.keys()) if tuned.get(key) != given.get(key)
+        ]
         told = ", ".join(f"{key} {said(given, key)} for {said(tuned, key)}" for key in keys)
         if any(significant(key, tuned, given) for key in keys):
-            remedy = "give the scores of the model that it was tuned with, made with the same options, or tune with these"
-            raise UserError(f"{columns.paths[name]}: not of what {path} was tuned on as {name!r}: {told}; {remedy}")
+            remedy = (
+                "give the scores of the model that it was tuned with, made with the same options,"
+                " or tune with these"
+            )
+            raise UserError(
+                f"{columns.paths[name]}: not of what {path} was tuned on as {name!r}: {told};"
+                f" {remedy}"
+            )
         if keys:
-            warnings.append(f"warning: {columns.paths[name]}: made otherwise than what {path} was tuned on as {name!r}: {told}")
+            warnings.append(
+                f"warning: {columns.paths[name]}: made otherwise than what {path} was tuned on as"
+                f" {name!r}: {told}"
+            )
     if unknown:
-        warnings.append(f"warning: {path}: does not say which scores {', '.join(unknown)} was tuned on, so nothing tells whether these fit")
+        warnings.append(
+            f"warning: {path}: does not say which scores {', '.join(unknown)} was tuned on, so"
+            " nothing tells whether these fit"
+        )
     return warnings
 
 
 def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
-    """Whether two values that differ mean other scores, not only other rounding or another version of the same."""
-    return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub("", str(given.get(key)))
+    """Whether two values that differ mean other scores, not only other rounding or another version
+    of the same.
+    """
+    return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
+        "", str(given.get(key))
+    )
 
 
 def said(signature: Mapping, key: str) -> str:
@@ -74,10 +96,15 @@ def said(signature: Mapping, key: str) -> str:
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
     """One list sorted by total."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
-    return replace(nbest, hyps=tuple(rescored(nbest.hyps[place], features, row, place, totals) for place in order))
+    return replace(
+        nbest,
+        hyps=tuple(rescored(nbest.hyps[place], features, row, place, totals) for place in order),
+    )
 
 
-def rescored(hyp: Hypothesis, features: Features, row: int, place: int, totals: np.ndarray) -> Hypothesis:
+def rescored(
+    hyp: Hypothesis, features: Features, row: int, place: int, totals: np.ndarray
+) -> Hypothesis:
     """One hypothesis with all its features and their weighted sum."""
     scores = dict(zip(features.names, map(float, features.values[:, row, place]), strict=True))
     return replace(hyp, scores=scores | {TOTAL: float(totals[place])})

@@ -1,7 +1,8 @@
-"""The exact metric of a set of N-best lists along a line in the space of weights, which is piecewise constant.
+"""The exact metric of a set of N-best lists along a line in the space of weights, which is
+piecewise constant.
 
-A hypothesis's total is a line in the step t; the hypothesis chosen as t grows walks along the upper envelope of its list's lines
-(Och 2003, Macherey et al. 2008). All lists walk at once.
+A hypothesis's total is a line in the step t; the hypothesis chosen as t grows walks along the upper
+envelope of its list's lines (Och 2003, Macherey et al. 2008). All lists walk at once.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ TINY = 1e-9  # of an angle: narrower intervals are rounding errors
 
 @dataclass(frozen=True)
 class Curve:
-    """Piecewise constant sums: `totals[i]` (width,) holds from `edges[i]` to `edges[i + 1]`; the first edge is -inf."""
+    """Piecewise constant sums: `totals[i]` (width,) holds from `edges[i]` to `edges[i + 1]`; the
+    first edge is -inf.
+    """
 
     edges: np.ndarray
     totals: np.ndarray
@@ -24,11 +27,15 @@ class Curve:
         return np.append(self.edges[1:], np.inf)
 
 
-def envelope(start: np.ndarray, slope: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which hypothesis is chosen from where on: arrays (changes,) of utterance, step and hypothesis; each utterance begins at -inf.
+def envelope(
+    start: np.ndarray, slope: np.ndarray, valid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which hypothesis is chosen from where on: arrays (changes,) of utterance, step and
+    hypothesis; each utterance begins at -inf.
 
-    `start` and `slope` (U, K) are totals at t = 0 and their change with t. Steps of one utterance come in growing order. The flattest
-    line wins at -inf, then the higher one, then the earlier one; lines that are equal never replace each other.
+    `start` and `slope` (U, K) are totals at t = 0 and their change with t. Steps of one utterance
+    come in growing order. The flattest line wins at -inf, then the higher one, then the earlier
+    one; lines that are equal never replace each other.
     """
     flattest = np.where(valid, slope, np.inf).min(1, keepdims=True)
     current = np.where(valid & (slope == flattest), start, -np.inf).argmax(1)
@@ -54,30 +61,43 @@ def here(values: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def sweep(start: np.ndarray, slope: np.ndarray, valid: np.ndarray, statistics: np.ndarray) -> Curve:
-    """Summed statistics of the chosen hypotheses along the line start + t slope; `statistics` (U, K, width) add up over utterances."""
+    """Summed statistics of the chosen hypotheses along the line start + t slope; `statistics` (U,
+    K, width) add up over utterances.
+    """
     utterance, step, hypothesis = envelope(start, slope, valid)
     chosen = statistics[utterance, hypothesis]  # (changes, width)
     walk = np.argsort(utterance, kind="stable")
     change = chosen[walk]
-    change[1:] -= np.where((utterance[walk][1:] == utterance[walk][:-1])[:, None], chosen[walk][:-1], 0)
+    change[1:] -= np.where(
+        (utterance[walk][1:] == utterance[walk][:-1])[:, None], chosen[walk][:-1], 0
+    )
     by_step = np.argsort(step[walk], kind="stable")
     edges, totals = step[walk][by_step], np.cumsum(change[by_step], axis=0)
-    last = np.append(edges[1:] != edges[:-1], True)  # of the changes at one step only the sum exists
+    # of the changes at one step only the sum exists
+    last = np.append(edges[1:] != edges[:-1], True)
     return Curve(edges[last], totals[last])
 
 
-def choose(curve: Curve, loss: np.ndarray, low: float, high: float, along: float, away: float) -> float | None:
-    """The step in the middle of the widest interval of least loss between `low` and `high`; None where the line has no edge there.
+def choose(
+    curve: Curve, loss: np.ndarray, low: float, high: float, along: float, away: float
+) -> float | None:
+    """The step in the middle of the widest interval of least loss between `low` and `high`; None
+    where the line has no edge there.
 
-    Widths are angles of the weight vector, which alone decides the choice: at step t it is atan((along + t) / away), where `along` is
-    where step 0 lies on the line and `away` the line's distance from the origin, in units of the step. So an unbounded interval has a
-    middle too. Neighbours of equal loss are one interval.
+    Widths are angles of the weight vector, which alone decides the choice: at step t it is
+    atan((along + t) / away), where `along` is where step 0 lies on the line and `away` the line's
+    distance from the origin, in units of the step. So an unbounded interval has a middle too.
+    Neighbours of equal loss are one interval.
     """
     ends = curve.ends
     inside = (ends > low) & (curve.edges < high)
     if inside.sum() < 2:
         return None
-    begin, end, loss = np.maximum(curve.edges[inside], low), np.minimum(ends[inside], high), loss[inside]
+    begin, end, loss = (
+        np.maximum(curve.edges[inside], low),
+        np.minimum(ends[inside], high),
+        loss[inside],
+    )
     new = np.append(True, loss[1:] != loss[:-1])
     begin, end, loss = begin[new], end[np.append(new[1:], True)], loss[new]
     left, right = np.arctan((begin + along) / away), np.arctan((end + along) / away)
@@ -89,8 +109,11 @@ def choose(curve: Curve, loss: np.ndarray, low: float, high: float, along: float
     return float(np.tan((left[widest] + right[widest]) / 2) * away - along)
 
 
-def flat_region(curve: Curve, loss: np.ndarray, at: float, tolerance: float, low: float = -np.inf) -> tuple[float, float]:
-    """The stretch around step `at` where the loss stays within `tolerance` of the least between `low` and inf, or of that at `at`.
+def flat_region(
+    curve: Curve, loss: np.ndarray, at: float, tolerance: float, low: float = -np.inf
+) -> tuple[float, float]:
+    """The stretch around step `at` where the loss stays within `tolerance` of the least between
+    `low` and inf, or of that at `at`.
 
     The latter where the least is elsewhere: the stretch always holds `at`.
     """

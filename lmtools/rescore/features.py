@@ -1,6 +1,8 @@
-"""The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the columns of score files.
+"""The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the
+columns of score files.
 
-LENGTHS (the weight of `words` is the word insertion bonus) and, for lists without any scores, `rank` are computed here.
+LENGTHS (the weight of `words` is the word insertion bonus) and, for lists without any scores,
+`rank` are computed here.
 """
 
 import functools
@@ -16,29 +18,36 @@ from lmtools.errors import UserError
 from lmtools.formats import scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
-# The lengths of a hypothesis that may be features; characters as the metric CER counts them, one space between words.
+# The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
+# space between words.
 LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
     "words": lambda hyp: len(hyp.text.split()),
     "characters": lambda hyp: len(words(hyp)),
     "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
 }
-# What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a list are divided then.
+# What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
+# list are divided then.
 MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
     "/token": lambda nbest, table: table.tokens.get(nbest.utt, ()),
     "/word": lambda nbest, table: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
 }
 # Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
-FAR = 1e10  # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
-UNCHECKED = "warning: {}: its rows do not say which texts they are of, so nothing tells whether these are the lists that were scored"
+# beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
+FAR = 1e10
+UNCHECKED = (
+    "warning: {}: its rows do not say which texts they are of, so nothing tells whether these are"
+    " the lists that were scored"
+)
 
 
 @dataclass(frozen=True)
 class Features:
-    """Values (features, utterances, hypotheses) padded with 0, and which of them exist (utterances, hypotheses).
+    """Values (features, utterances, hypotheses) padded with 0, and which of them exist (utterances,
+    hypotheses).
 
-    An empty list counts as one empty hypothesis whose features are 0, so that every utterance chooses something. `warnings` are lines
-    about values that no score can have.
+    An empty list counts as one empty hypothesis whose features are 0, so that every utterance
+    chooses something. `warnings` are lines about values that no score can have.
     """
 
     names: tuple[str, ...]
@@ -52,9 +61,11 @@ class Features:
 
 
 def rank_score(rank: int) -> float:
-    """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave none: -log(1 + rank).
+    """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave
+    none: -log(1 + rank).
 
-    Score differences shrink down a list: on telephone speech this chose better than -rank (0.2% WER) and no worse than -sqrt(rank).
+    Score differences shrink down a list: on telephone speech this chose better than -rank (0.2%
+    WER) and no worse than -sqrt(rank).
     """
     return -float(np.log1p(rank))
 
@@ -66,7 +77,8 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the path of the file of each.
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
+    path of the file of each.
 
     `warnings` are lines about files whose rows do not vouch for the texts that they were made of.
     """
@@ -78,100 +90,161 @@ class ScoreColumns:
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
-    """The columns that each `NAME=FILE` says of the lists read from `source`; `NAME/token` and `NAME/word` are means.
+    """The columns that each `NAME=FILE` says of the lists read from `source`; `NAME/token` and
+    `NAME/word` are means.
 
     UserError where a file was made of other lists: see `scores.check`.
     """
-    values, paths, read = {}, {}, functools.cache(scores.read)  # a file may stand there twice, for its sum and its mean
+    # a file may stand there twice, for its sum and its mean
+    values, paths, read = {}, {}, functools.cache(scores.read)
     for spec in specs:
         name, sign, path = spec.partition("=")
         if not (summed(name) and sign and path):
-            raise UserError(f"--scores {spec}: not NAME=FILE; write for instance --scores tta=exp/score/tta/dev.scores")
+            raise UserError(
+                f"--scores {spec}: not NAME=FILE; write for instance --scores"
+                " tta=exp/score/tta/dev.scores"
+            )
         if name in values:
-            raise UserError(f"--scores {spec}: the name {name!r} is taken; give each file its own name")
+            raise UserError(
+                f"--scores {spec}: the name {name!r} is taken; give each file its own name"
+            )
         values[name], paths[name] = column_of(name, read(path), nbests, path, source), path
     tables = {path: read(path) for path in paths.values()}
-    warnings = tuple(UNCHECKED.format(path) for path, table in tables.items() if table.checks is None)
-    return ScoreColumns(values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings)
+    warnings = tuple(
+        UNCHECKED.format(path) for path, table in tables.items() if table.checks is None
+    )
+    return ScoreColumns(
+        values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings
+    )
 
 
 def summed(name: str) -> str:
-    """The column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is none."""
+    """The column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is
+    none.
+    """
     return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
 
 
-def column_of(name: str, table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
+def column_of(
+    name: str, table: ScoreTable, nbests: Sequence[NBest], path, source
+) -> list[np.ndarray]:
     """The log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for `name`.
 
-    No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about `path` as in `scores.columns`.
+    No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about
+    `path` as in `scores.columns`.
     """
-    values, counts = scores.columns(table, nbests, path, source), MEANS.get(name.removeprefix(summed(name)))
+    values, counts = (
+        scores.columns(table, nbests, path, source),
+        MEANS.get(name.removeprefix(summed(name))),
+    )
     if counts is None:
         return values
-    return [value / np.maximum(counts(nbest, table), 1) for nbest, value in zip(nbests, values, strict=True)]
+    return [
+        value / np.maximum(counts(nbest, table), 1)
+        for nbest, value in zip(nbests, values, strict=True)
+    ]
 
 
-def gather(nbests: Sequence[NBest], columns: Mapping[str, Sequence[np.ndarray]], source, lengths: Collection[str] = ("words",)) -> Features:
-    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of LENGTHS and `rank`, in this order.
+def gather(
+    nbests: Sequence[NBest],
+    columns: Mapping[str, Sequence[np.ndarray]],
+    source,
+    lengths: Collection[str] = ("words",),
+) -> Features:
+    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of
+    LENGTHS and `rank`, in this order.
 
-    A component that is called like a length or `rank` takes the place of the built-in. Values beyond FAR count as the least (or greatest)
-    other one of their list: one of -1e30 would else make all differences between ordinary values nothing. UserError about `source` where
-    a name clashes, a component is missing from some hypotheses, or a value is not finite.
+    A component that is called like a length or `rank` takes the place of the built-in. Values
+    beyond FAR count as the least (or greatest) other one of their list: one of -1e30 would else
+    make all differences between ordinary values nothing. UserError about `source` where a name
+    clashes, a component is missing from some hypotheses, or a value is not finite.
     """
     if not nbests:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
     own = components(nbests, source)
     for name in columns:
         if name in own or name in LENGTHS or name == "rank":
-            raise UserError(f"--scores {name}=...: {source} has a feature of this name already; choose another")
+            raise UserError(
+                f"--scores {name}=...: {source} has a feature of this name already; choose another"
+            )
     table = {name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own}
     if not own:
         table["rank"] = ranks(nbests)
     table |= columns
     if "rank" in lengths and "rank" not in table:
         table["rank"] = ranks(nbests)
-    table |= {name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests] for name in lengths if name not in table}
+    table |= {
+        name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
+        for name in lengths
+        if name not in table
+    }
     return assemble(nbests, table, source)
 
 
 def components(nbests: Sequence[NBest], source) -> list[str]:
-    """The names of the lists' own scores, in their order; UserError if a hypothesis lacks one of them."""
-    names = list(dict.fromkeys(name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores))
+    """The names of the lists' own scores, in their order; UserError if a hypothesis lacks one of
+    them.
+    """
+    names = list(
+        dict.fromkeys(name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores)
+    )
     for nbest in nbests:
         for rank, hyp in enumerate(nbest.hyps, 1):
             if lacking := [name for name in names if name not in hyp.scores]:
                 which = f"hypothesis {rank} of utterance {nbest.utt!r}"
-                raise UserError(f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or to none")
+                raise UserError(
+                    f"{source}: {which} has no score {lacking[0]!r}; give it to all hypotheses or"
+                    " to none"
+                )
     return names
 
 
-def assemble(nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[float]]], source) -> Features:
+def assemble(
+    nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[float]]], source
+) -> Features:
     """Padded features from one sequence of values a list and name."""
     lengths = np.array([len(nbest.hyps) for nbest in nbests])
     depth = max(1, lengths.max())
     exists = np.arange(depth) < lengths[:, None]  # (U, K)
     values, warnings = np.zeros((len(table), *exists.shape)), []
     for column, (name, lists) in zip(values, table.items(), strict=True):
-        column[exists] = np.fromiter((value for row in lists for value in row), np.float64, lengths.sum())
+        column[exists] = np.fromiter(
+            (value for row in lists for value in row), np.float64, lengths.sum()
+        )
         if not np.isfinite(column).all():
             utterance, rank = np.argwhere(~np.isfinite(column))[0]
             which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
-            raise UserError(f"{source}: feature {name!r} of {which} is no finite number; score it again")
+            raise UserError(
+                f"{source}: feature {name!r} of {which} is no finite number; score it again"
+            )
         far = np.abs(column) > FAR
         if far.any():
             utterance, rank = np.argwhere(far)[0]
-            about = f"feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r} is {column[utterance, rank]:g}"
+            about = (
+                f"feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
+                f" is {column[utterance, rank]:g}"
+            )
             more = f", and {far.sum() - 1} more are like it" if far.sum() > 1 else ""
-            warnings.append(f"warning: {source}: {about}{more}: no score; each counts as the least (or greatest) other one of its list")
+            warnings.append(
+                f"warning: {source}: {about}{more}: no score; each counts as the least (or"
+                " greatest) other one of its list"
+            )
             tame(column, far, exists)
-    return Features(tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None], tuple(warnings))
+    return Features(
+        tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None], tuple(warnings)
+    )
 
 
 def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
-    """Put the least other value of the list in place of those `far` below 0, the greatest for those above; 0 where there is no other."""
+    """Put the least other value of the list in place of those `far` below 0, the greatest for those
+    above; 0 where there is no other.
+    """
     ordinary = exists & ~far
     some = ordinary.any(1)
-    ends = [np.where(some, end(np.where(ordinary, column, out), axis=1), 0) for end, out in ((np.min, np.inf), (np.max, -np.inf))]
+    ends = [
+        np.where(some, end(np.where(ordinary, column, out), axis=1), 0)
+        for end, out in ((np.min, np.inf), (np.max, -np.inf))
+    ]
     low, high = (np.broadcast_to(end[:, None], column.shape) for end in ends)
     column[far] = np.where(column < 0, low, high)[far]
 
@@ -179,7 +252,8 @@ def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
 def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:
     """Weighted sums (utterances, hypotheses) over features.
 
-    Feature by feature and not as a matrix product, whose rounding may depend on the row: equal hypotheses must get equal sums.
+    Feature by feature and not as a matrix product, whose rounding may depend on the row: equal
+    hypotheses must get equal sums.
     """
     total = np.zeros(values.shape[1:])
     for weight, column in zip(weights, values, strict=True):
@@ -193,7 +267,9 @@ def best(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
 
 
 def set_hash(nbests: Sequence[NBest]) -> str:
-    """SHA-256 of the utterances and their hypotheses' words: the same set in another format or with other scores is the same set."""
+    """SHA-256 of the utterances and their hypotheses' words: the same set in another format or with
+    other scores is the same set.
+    """
     digest = hashlib.sha256()
     for nbest in sorted(nbests, key=lambda nbest: nbest.utt):
         digest.update(json.dumps([nbest.utt, [words(hyp) for hyp in nbest.hyps]]).encode() + b"\n")

@@ -1,6 +1,8 @@
-"""Minimum Bayes risk: what a hypothesis is expected to be worth, when any hypothesis of its list may be the right one.
+"""Minimum Bayes risk: what a hypothesis is expected to be worth, when any hypothesis of its list
+may be the right one.
 
-Choosing the highest expected utility is minimum Bayes risk decoding over an N-best list (Kumar and Byrne 2004 for translation).
+Choosing the highest expected utility is minimum Bayes risk decoding over an N-best list (Kumar and
+Byrne 2004 for translation).
 """
 
 import math
@@ -21,10 +23,12 @@ UNIFORM = "uniform"
 
 @dataclass(frozen=True)
 class Risk:
-    """How expected utilities are computed: the metric, and the posterior softmax(scale * score) over the first `depth` of a list.
+    """How expected utilities are computed: the metric, and the posterior softmax(scale * score)
+    over the first `depth` of a list.
 
-    `score` names a component of the lists; None is `am`, else `score`, else the place in the list, else the first. Indicators of systems
-    are no scores: where lists hold nothing else, all hypotheses are alike (UNIFORM).
+    `score` names a component of the lists; None is `am`, else `score`, else the place in the list,
+    else the first. Indicators of systems are no scores: where lists hold nothing else, all
+    hypotheses are alike (UNIFORM).
     """
 
     utility: str = "bleu"
@@ -34,34 +38,55 @@ class Risk:
 
 
 def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
-    """The expected utility of every hypothesis in the units of `pair_gains`, higher is better; `tokens` are words.
+    """The expected utility of every hypothesis in the units of `pair_gains`, higher is better;
+    `tokens` are words.
 
-    UserError about `source` where the lists lack the score of the posterior, or have none that is finite.
+    UserError about `source` where the lists lack the score of the posterior, or have none that is
+    finite.
     """
     name, scores = posterior_scores(nbests, risk.score, source)
     table = ScoreTable({}, {}, signature(risk, name))
     for nbest, values in zip(nbests, scores, strict=True):
         texts = [hyp.text for hyp in nbest.hyps]
-        table.log_prob[nbest.utt] = expected_utility(texts, posterior(values[: risk.depth], risk.scale), risk.utility)
+        table.log_prob[nbest.utt] = expected_utility(
+            texts, posterior(values[: risk.depth], risk.scale), risk.utility
+        )
         table.tokens[nbest.utt] = np.array([len(text.split()) for text in texts], dtype=np.int64)
     return table
 
 
-def posterior_scores(nbests: Sequence[NBest], name: str | None, source) -> tuple[str, list[np.ndarray]]:
+def posterior_scores(
+    nbests: Sequence[NBest], name: str | None, source
+) -> tuple[str, list[np.ndarray]]:
     """The name of the score that the posterior is made of, and its values (hypotheses,) a list."""
     features = gather(nbests, {}, source, lengths=())
-    name = name or next((one for one in (*REFERENCES, *features.names) if one in features.names and not one.startswith(PREFIX)), UNIFORM)
+    name = name or next(
+        (
+            one
+            for one in (*REFERENCES, *features.names)
+            if one in features.names and not one.startswith(PREFIX)
+        ),
+        UNIFORM,
+    )
     if name == UNIFORM and name not in features.names:
         return name, [np.zeros(len(nbest.hyps)) for nbest in nbests]
     if name not in features.names:
-        raise UserError(f"{source}: has no score {name!r}; give --score one of {', '.join(features.names)}")
-    return name, [row[: len(nbest.hyps)] for nbest, row in zip(nbests, features.column(name), strict=True)]
+        raise UserError(
+            f"{source}: has no score {name!r}; give --score one of {', '.join(features.names)}"
+        )
+    return name, [
+        row[: len(nbest.hyps)] for nbest, row in zip(nbests, features.column(name), strict=True)
+    ]
 
 
 def signature(risk: Risk, name: str) -> dict[str, str]:
     """What one must know to compute the scores again."""
     depth = {"depth": str(risk.depth)} if risk.depth else {}
-    how = {"utility": sentence_signature(risk.utility), "scale": repr(float(risk.scale)), "posterior": name}
+    how = {
+        "utility": sentence_signature(risk.utility),
+        "scale": repr(float(risk.scale)),
+        "posterior": name,
+    }
     return {"lm": "none", "model": f"mbr-{risk.utility}", **how, **depth, "version": __version__}
 
 
@@ -75,7 +100,8 @@ def posterior(scores: np.ndarray, scale: float) -> np.ndarray:
 
 
 def expected_utility(texts: Sequence[str], posterior: np.ndarray, utility: str) -> np.ndarray:
-    """sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j runs over the first len(posterior).
+    """sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j runs over
+    the first len(posterior).
 
     Equal texts are computed once, and the order of the list changes no bit of the sums.
     """

@@ -1,10 +1,12 @@
-"""Weights of least corpus-level loss: exact line searches (Och 2003) along the axes and random directions (Powell 1964).
+"""Weights of least corpus-level loss: exact line searches (Och 2003) along the axes and random
+directions (Powell 1964).
 
-The first column has weight 1. With one other weight the search is exact; with more it starts from several places, and from where it ends
-without each of the other columns; the best end wins.
-Smoothing the loss along the line, averaging the ends or resamples of the set, and minimum risk (Smith and Eisner 2006) chose no better
-weights for unseen utterances when tuned on 250 (within 0.1% WER), so none of them is here. For BLEU on 300 sentences,
-where some ends lost a point on unseen ones, `tolerance` prefers among ends that differ by less than chance the one nearest the first pass.
+The first column has weight 1. With one other weight the search is exact; with more it starts from
+several places, and from where it ends without each of the other columns; the best end wins.
+Smoothing the loss along the line, averaging the ends or resamples of the set, and minimum risk
+(Smith and Eisner 2006) chose no better weights for unseen utterances when tuned on 250 (within 0.1%
+WER), so none of them is here. For BLEU on 300 sentences, where some ends lost a point on unseen
+ones, `tolerance` prefers among ends that differ by less than chance the one nearest the first pass.
 """
 
 from collections.abc import Callable
@@ -17,12 +19,14 @@ from lmtools.rescore.features import best, combine
 
 STARTS = 8
 ROUNDS = 10
-WHOLE = 3  # so many columns are searched without each of them, too: with one more, every set of columns is
+# so many columns are searched without each of them, too: with one more, every set of columns is
+WHOLE = 3
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each hypothesis, and their loss.
+    """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each
+    hypothesis, and their loss.
 
     `nonnegative` (weights,) says which weights may not be below 0.
     """
@@ -42,8 +46,9 @@ class Problem:
 def search(problem: Problem, seed: int, tolerance: float = 0.0) -> np.ndarray:
     """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic.
 
-    With a `tolerance`, of all ends of the search within so much of the least loss the one whose greatest weight is least: where features
-    say nearly the same, some ends give the first pass a thousandth of the others' weight, and learn the set by heart.
+    With a `tolerance`, of all ends of the search within so much of the least loss the one whose
+    greatest weight is least: where features say nearly the same, some ends give the first pass a
+    thousandth of the others' weight, and learn the set by heart.
     """
     count = len(problem.nonnegative)
     nothing = np.append(1.0, np.zeros(count))
@@ -72,11 +77,21 @@ def descents(problem: Problem, seed: int) -> list[np.ndarray]:
 
 
 def dropped(problem: Problem, seed: int) -> list[np.ndarray]:
-    """Where the search ends from the best weights found without one column, for each: never worse than those."""
+    """Where the search ends from the best weights found without one column, for each: never worse
+    than those.
+    """
     ends = []
     for place in range(1, len(problem.columns)):
-        part = replace(problem, columns=np.delete(problem.columns, place, 0), nonnegative=np.delete(problem.nonnegative, place - 1))
-        best_part = search(part, seed) if len(part.nonnegative) <= WHOLE else min(descents(part, seed), key=part.at)
+        part = replace(
+            problem,
+            columns=np.delete(problem.columns, place, 0),
+            nonnegative=np.delete(problem.nonnegative, place - 1),
+        )
+        best_part = (
+            search(part, seed)
+            if len(part.nonnegative) <= WHOLE
+            else min(descents(part, seed), key=part.at)
+        )
         found = np.insert(best_part, place, 0.0)
         ends.append(descend(problem, found, np.random.default_rng(seed)))
     return ends
@@ -85,11 +100,15 @@ def dropped(problem: Problem, seed: int) -> list[np.ndarray]:
 def random_starts(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:
     """Weights drawn around the unit spread of the columns."""
     drawn = rng.normal(size=(STARTS - 1, len(problem.nonnegative)))
-    return [np.append(1.0, np.where(problem.nonnegative, np.abs(weights), weights)) for weights in drawn]
+    return [
+        np.append(1.0, np.where(problem.nonnegative, np.abs(weights), weights)) for weights in drawn
+    ]
 
 
 def descend(problem: Problem, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """`weights` improved by line searches, along each axis and as many random directions, until a round of them gains nothing."""
+    """`weights` improved by line searches, along each axis and as many random directions, until a
+    round of them gains nothing.
+    """
     loss = problem.at(weights)
     for _ in range(ROUNDS):
         axes = np.eye(len(weights))[1:]
@@ -103,8 +122,15 @@ def descend(problem: Problem, weights: np.ndarray, rng: np.random.Generator) -> 
 
 
 def line_search(problem: Problem, weights: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The best weights on the line weights + t direction, in the middle of the widest interval of equal loss; never worse ones."""
-    curve = sweep(combine(weights, problem.columns), combine(direction, problem.columns), problem.valid, problem.statistics)
+    """The best weights on the line weights + t direction, in the middle of the widest interval of
+    equal loss; never worse ones.
+    """
+    curve = sweep(
+        combine(weights, problem.columns),
+        combine(direction, problem.columns),
+        problem.valid,
+        problem.statistics,
+    )
     length = np.sqrt(direction @ direction)
     along = (weights @ direction) / length
     away = np.sqrt(max(weights @ weights - along**2, 1e-12))
@@ -117,7 +143,9 @@ def line_search(problem: Problem, weights: np.ndarray, direction: np.ndarray) ->
     return new if problem.at(new) <= problem.at(weights) else weights
 
 
-def bounds(weights: np.ndarray, direction: np.ndarray, nonnegative: np.ndarray) -> tuple[float, float]:
+def bounds(
+    weights: np.ndarray, direction: np.ndarray, nonnegative: np.ndarray
+) -> tuple[float, float]:
     """The steps between which no weight that may not be negative is."""
     bound = np.append(False, nonnegative) & (direction != 0)
     steps = -weights[bound] / direction[bound]

@@ -20,14 +20,16 @@ POINTS = 400  # at most, of a stored curve
 
 @dataclass(frozen=True)
 class Options:
-    """What tuning may do: `fixed` weights, `lms` the names of language-model columns, `reference` the feature that others scale against.
+    """What tuning may do: `fixed` weights, `lms` the names of language-model columns, `reference`
+    the feature that others scale against.
 
-    The reference's weight is 1 or the one fixed; by default it is the first of REFERENCES that is there, else the lists' first score, and
-    where that is fixed at 0 the next feature, language models first.
+    The reference's weight is 1 or the one fixed; by default it is the first of REFERENCES that is
+    there, else the lists' first score, and where that is fixed at 0 the next feature, language
+    models first.
 
-    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no other free feature.
-    A language model's weight is at least 0 unless `negative`: below it a set of this size was learnt by heart. `tolerance`, in units of the
-    metric, is that of `search`.
+    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
+    other free feature. A language model's weight is at least 0 unless `negative`: below it a set of
+    this size was learnt by heart. `tolerance`, in units of the metric, is that of `search`.
     """
 
     metric: str = "wer"
@@ -40,12 +42,21 @@ class Options:
     reference: str | None = None
 
     def reference_of(self, features: Features) -> str:
-        """The feature that the weights of others are relative to; UserError where all are fixed at 0."""
-        order = [self.reference] if self.reference else [*REFERENCES, features.names[0], *self.lms, *features.names]
+        """The feature that the weights of others are relative to; UserError where all are fixed at
+        0.
+        """
+        order = (
+            [self.reference]
+            if self.reference
+            else [*REFERENCES, features.names[0], *self.lms, *features.names]
+        )
         for name in order:
             if name in features.names and (self.fixed or {}).get(name) != 0:
                 return name
-        raise UserError("--fix: 0 for the reference leaves nothing that others scale against; give another --reference or other weights")
+        raise UserError(
+            "--fix: 0 for the reference leaves nothing that others scale against; give another"
+            " --reference or other weights"
+        )
 
     def free(self, features: Features) -> list[str]:
         """The features whose weights are searched."""
@@ -57,7 +68,8 @@ class Options:
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: Options) -> Weights:
-    """The weights of `features` that make the metric of the chosen hypotheses best over all of `nbests`.
+    """The weights of `features` that make the metric of the chosen hypotheses best over all of
+    `nbests`.
 
     UserError about `path` for missing references, and about options that do not fit the features.
     """
@@ -68,38 +80,63 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: Options) ->
     chosen = best(combine(found.values(), features.values), features.valid)
     score = METRICS[options.metric].score
     after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
-    dev = Dev(str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after)
-    curves = {name: scale_curve(name, features, found, statistics, loss, options) for name in options.free(features) if name in options.lms}
-    given = {"form": options.form, "seed": options.seed, "fixed": dict(options.fixed or {}), "tolerance": options.tolerance}
+    dev = Dev(
+        str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after
+    )
+    curves = {
+        name: scale_curve(name, features, found, statistics, loss, options)
+        for name in options.free(features)
+        if name in options.lms
+    }
+    given = {
+        "form": options.form,
+        "seed": options.seed,
+        "fixed": dict(options.fixed or {}),
+        "tolerance": options.tolerance,
+    }
     notes = given | {"curves": curves}
     if options.form == "interpolation":
         (lm,) = options.free(features)
         part = found[lm] / (1 + found[lm])
         notes["lambda"] = part
-        found = {name: part if name == lm else weight * (1 - part) for name, weight in found.items()}
+        found = {
+            name: part if name == lm else weight * (1 - part) for name, weight in found.items()
+        }
     return Weights(options.metric, found, options.reference_of(features), dev, notes)
 
 
 def check(features: Features, options: Options, path) -> None:
     """UserError where the options do not fit the features."""
-    for option, names in (("--fix", options.fixed or ()), ("--reference", filter(None, [options.reference]))):
+    for option, names in (
+        ("--fix", options.fixed or ()),
+        ("--reference", filter(None, [options.reference])),
+    ):
         for name in names:
             if name not in features.names:
-                raise UserError(f"{option} {name}: {path} has no such feature; it has {', '.join(features.names)}")
+                raise UserError(
+                    f"{option} {name}: {path} has no such feature; it has"
+                    f" {', '.join(features.names)}"
+                )
     reference = options.reference_of(features)
     if options.form == "interpolation" and reference in (options.fixed or {}):
-        raise UserError(f"--fix {reference}: its weight is 1 - lambda in the interpolated form; leave it out, or take --form linear")
+        raise UserError(
+            f"--fix {reference}: its weight is 1 - lambda in the interpolated form; leave it out,"
+            " or take --form linear"
+        )
     free = options.free(features)
     if options.form == "interpolation" and (len(free) != 1 or free[0] not in options.lms):
         others = [name for name in free if name not in options.lms] or list(options.lms)
         raise UserError(
-            f"--form interpolation: one language model goes with the first pass, but {', '.join(others) or 'no column'} "
-            "would be tuned too; give one --scores, --no-words, and --fix the first pass's other scores"
+            "--form interpolation: one language model goes with the first pass, but"
+            f" {', '.join(others) or 'no column'} would be tuned too; give one --scores,"
+            " --no-words, and --fix the first pass's other scores"
         )
 
 
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
-    """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty hypothesis."""
+    """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty
+    hypothesis.
+    """
     try:
         rows = nbest_statistics([filled(nbest) for nbest in nbests], metric)
     except UserError as error:
@@ -111,57 +148,91 @@ def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
 
 
 def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
-    """What is minimised, from summed statistics (..., width): the metric, or minus it where more is better."""
+    """What is minimised, from summed statistics (..., width): the metric, or minus it where more is
+    better.
+    """
     measure = METRICS[metric]
     return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)
 
 
-def weights_of(features: Features, statistics: np.ndarray, loss, options: Options) -> dict[str, float]:
+def weights_of(
+    features: Features, statistics: np.ndarray, loss, options: Options
+) -> dict[str, float]:
     """The weight of each feature, in the features' order and units.
 
-    The search sees one column for the given part and one for each free feature that varies inside lists, all of unit spread.
+    The search sees one column for the given part and one for each free feature that varies inside
+    lists, all of unit spread.
     """
     base = options.base(features)
     first = combine([base.get(name, 0.0) for name in features.names], features.values)
-    names = [name for name in options.free(features) if spread(features.column(name), features.valid)]
+    names = [
+        name for name in options.free(features) if spread(features.column(name), features.valid)
+    ]
     columns = np.stack([first, *(features.column(name) for name in names)])
     scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
-    nonnegative = np.array([name in options.lms and not options.negative for name in names], dtype=bool)
-    problem = Problem(columns / scales[:, None, None], features.valid, statistics, loss, nonnegative)
+    nonnegative = np.array(
+        [name in options.lms and not options.negative for name in names], dtype=bool
+    )
+    problem = Problem(
+        columns / scales[:, None, None], features.valid, statistics, loss, nonnegative
+    )
     found = search(problem, options.seed, options.tolerance) * scales[0] / scales
     free = dict(zip(names, map(float, found[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}
 
 
 def spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """The standard deviation of a column inside its lists, pooled; 0 where no list has two different values."""
+    """The standard deviation of a column inside its lists, pooled; 0 where no list has two
+    different values.
+    """
     means = column.sum(1, where=valid) / valid.sum(1)
     deviations = np.where(valid, column - means[:, None], 0)
     varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1).any()
     return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies else 0.0
 
 
-def scale_curve(name: str, features: Features, found: Mapping[str, float], statistics: np.ndarray, loss, options: Options) -> dict:
-    """The metric over the scale of feature `name`, other weights as found, with its flat region: see Weights."""
-    rest = combine([0.0 if other == name else weight for other, weight in found.items()], features.values)
+def scale_curve(
+    name: str,
+    features: Features,
+    found: Mapping[str, float],
+    statistics: np.ndarray,
+    loss,
+    options: Options,
+) -> dict:
+    """The metric over the scale of feature `name`, other weights as found, with its flat region:
+    see Weights.
+    """
+    rest = combine(
+        [0.0 if other == name else weight for other, weight in found.items()], features.values
+    )
     curve = sweep(rest, features.column(name), features.valid, statistics)
     low = -np.inf if options.negative else 0.0
     losses = loss(curve.totals)
     flat = flat_region(curve, losses, found[name], FLAT, low)
     high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * found[name]
-    high = max(high, 3 * found[name]) or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0) or 1.0
+    high = (
+        max(high, 3 * found[name])
+        or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0)
+        or 1.0
+    )
     begin = min(0.0, 3 * found[name], 1.5 * max(flat[0], -high))
     scales = sample(curve.edges, begin, high, found[name])
     metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
     points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
     chosen = found[name]
     if options.form == "interpolation":
-        points[:, 0], ends, chosen = points[:, 0] / (1 + points[:, 0]), ends / (1 + ends), chosen / (1 + chosen)
+        points[:, 0], ends, chosen = (
+            points[:, 0] / (1 + points[:, 0]),
+            ends / (1 + ends),
+            chosen / (1 + chosen),
+        )
     return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
 
 
 def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
-    """Scales from `low` to `high`: every edge between them, or POINTS even steps where there are more edges; `at` is always one."""
+    """Scales from `low` to `high`: every edge between them, or POINTS even steps where there are
+    more edges; `at` is always one.
+    """
     inside = edges[(edges > low) & (edges < high)]
     if len(inside) > POINTS:
         inside = np.linspace(low, high, POINTS)

@@ -1,4 +1,6 @@
-"""A content-addressed store of scores and vectors: what a model gave a text once is never computed again, whoever asks."""
+"""A content-addressed store of scores and vectors: what a model gave a text once is never computed
+again, whoever asks.
+"""
 
 import contextlib
 import hashlib
@@ -23,7 +25,11 @@ CHECK = 8  # bytes of a row's checksum
 def default_directory() -> Path:
     """$LMTOOLS_CACHE, else lmtools in the user's cache directory."""
     base = os.environ.get("LMTOOLS_CACHE")
-    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
+    return (
+        Path(base)
+        if base
+        else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
+    )
 
 
 def cache_directory(name: str):
@@ -32,23 +38,33 @@ def cache_directory(name: str):
 
 
 class Kind(NamedTuple):
-    """What a cache keeps of a sentence: the table of the database, and values as its bytes and back."""
+    """What a cache keeps of a sentence: the table of the database, and values as its bytes and
+    back.
+    """
 
     table: str
     packed: Callable[[Any], bytes]
     unpacked: Callable[[bytes], Any]
 
 
-SCORES = Kind("checked_score", struct.Struct("<d").pack, lambda content: struct.unpack("<d", content)[0])
-VECTORS = Kind("checked_vector", lambda value: value.astype("<f4").tobytes(), lambda content: np.frombuffer(content, "<f4"))
+SCORES = Kind(
+    "checked_score", struct.Struct("<d").pack, lambda content: struct.unpack("<d", content)[0]
+)
+VECTORS = Kind(
+    "checked_vector",
+    lambda value: value.astype("<f4").tobytes(),
+    lambda content: np.frombuffer(content, "<f4"),
+)
 
 
 class Cache:
-    """Sums of log-probabilities or vectors by (model signature, sentence), safe against crashes and several processes.
+    """Sums of log-probabilities or vectors by (model signature, sentence), safe against crashes and
+    several processes.
 
-    With `directory` None nothing is kept. Each row has a checksum of its key and value; a row that differs from it counts as unknown and is
-    told once. A file that is damaged, locked for long, not to be written or on a full disk is given up with one warning: from
-    there on nothing is known and nothing kept. What is put goes to the file each second and when the cache is closed.
+    With `directory` None nothing is kept. Each row has a checksum of its key and value; a row that
+    differs from it counts as unknown and is told once. A file that is damaged, locked for long, not
+    to be written or on a full disk is given up with one warning: from there on nothing is known and
+    nothing kept. What is put goes to the file each second and when the cache is closed.
     """
 
     def __init__(self, directory, signature: Mapping[str, str], kind: Kind = SCORES):
@@ -80,7 +96,9 @@ class Cache:
         """The bytes of the value at `key`, None where there is none or a damaged one."""
         row = self.fresh.get(key)
         if row is None:
-            found = self.connection.execute(f"SELECT row FROM {self.kind.table} WHERE key = ?", (key,)).fetchone()
+            found = self.connection.execute(
+                f"SELECT row FROM {self.kind.table} WHERE key = ?", (key,)
+            ).fetchone()
             if found is None:
                 return None
             row = found[0]
@@ -102,7 +120,9 @@ class Cache:
         """Have the file hold what was put."""
         if self.connection is not None and self.fresh:
             with self.given_up_on_error(), self.connection:
-                self.connection.executemany(f"INSERT OR REPLACE INTO {self.kind.table} VALUES (?, ?)", self.fresh.items())
+                self.connection.executemany(
+                    f"INSERT OR REPLACE INTO {self.kind.table} VALUES (?, ?)", self.fresh.items()
+                )
                 self.fresh = {}
         self.written = time.monotonic()
 
@@ -114,7 +134,9 @@ class Cache:
                 self.connection.close()
             if self.damaged:
                 again = "computed again; remove the file if more are found next time"
-                print(f"warning: {self.path}: {self.damaged:,} damaged rows, {again}", file=sys.stderr)
+                print(
+                    f"warning: {self.path}: {self.damaged:,} damaged rows, {again}", file=sys.stderr
+                )
         self.connection = None
 
     @contextlib.contextmanager
@@ -122,8 +144,13 @@ class Cache:
         """Where the file cannot be used, say so and go on without it."""
         try:
             yield
-        except (OSError, sqlite3.Error, ValueError, OverflowError, MemoryError) as error:  # ValueError: a message out of a damaged schema
-            print(f"warning: {self.path}: cache given up ({error}); {remedy(error)}, or give another --cache", file=sys.stderr)
+        # ValueError: a message out of a damaged schema
+        except (OSError, sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+            print(
+                f"warning: {self.path}: cache given up ({error}); {remedy(error)}, or give another"
+                " --cache",
+                file=sys.stderr,
+            )
             if self.connection is not None:
                 with contextlib.suppress(sqlite3.Error):
                     self.connection.close()
@@ -131,14 +158,25 @@ class Cache:
 
 
 def opened(path: Path, table: str) -> sqlite3.Connection:
-    """The database at `path` with the table; what a damaged or foreign schema says is not carried out."""
+    """The database at `path` with the table; what a damaged or foreign schema says is not carried
+    out.
+    """
     connection = sqlite3.connect(path, timeout=LOCKED)
     connection.text_factory = bytes  # a damaged row may be text that is none
-    for setting in ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=NORMAL", "journal_mode=WAL"):
-        with contextlib.suppress(sqlite3.OperationalError):  # a file that is only to be read, or another process that is as far
+    for setting in (
+        "trusted_schema=OFF",
+        "cell_size_check=ON",
+        "synchronous=NORMAL",
+        "journal_mode=WAL",
+    ):
+        # a file that is only to be read, or another process that is as far
+        with contextlib.suppress(sqlite3.OperationalError):
             connection.execute(f"PRAGMA {setting}")
     with connection:
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID")
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT"
+            " ROWID"
+        )
     return connection
 
 

@@ -17,28 +17,49 @@ POSITIONS = 4096  # that are computed at a time
 
 
 def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
-    """The scores of `texts`, which follow each other: as `score_texts`, but that each is read with the state that those before left.
+    """The scores of `texts`, which follow each other: as `score_texts`, but that each is read with
+    the state that those before left.
 
-    The first begins with a state of zeros. UserError for a model without a state that can be carried.
+    The first begins with a state of zeros. UserError for a model without a state that can be
+    carried.
     """
     neural = plain(scorer)
     if not (isinstance(neural, Neural) and getattr(neural.lm.trunk, "carries", False)):
-        raise UserError(f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM")
+        raise UserError(
+            f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM"
+        )
     sentences = neural.prepare(texts)
-    parts = np.split(np.concatenate(list(chain(sentences, neural))), np.cumsum([len(s) + 1 for s in sentences])[:-1])
+    parts = np.split(
+        np.concatenate(list(chain(sentences, neural))),
+        np.cumsum([len(s) + 1 for s in sentences])[:-1],
+    )
     unknown = np.array([neural.unknown(s).sum() for s in sentences], dtype=np.int64)
-    sums = np.array([part.sum() for part in parts]) - (scorer.penalty * unknown if isinstance(scorer, Penalised) else 0.0)
+    sums = np.array([part.sum() for part in parts]) - (
+        scorer.penalty * unknown if isinstance(scorer, Penalised) else 0.0
+    )
     refuse_not_finite(sums, sentences, lm)
-    return TextScores(sums, np.array([len(part) for part in parts]), unknown, neural.kind, {**scorer.signature, "carried": "yes"})
+    return TextScores(
+        sums,
+        np.array([len(part) for part in parts]),
+        unknown,
+        neural.kind,
+        {**scorer.signature, "carried": "yes"},
+    )
 
 
 @torch.inference_mode()
 def chain(sentences: Sequence[tuple], scorer: Neural):
     """The scores of all tokens and ends in a row, POSITIONS at a time."""
-    inputs, targets = (np.concatenate(row) for row in zip(*((padded([s], [BOS], [])[0][0], (*s, EOS)) for s in sentences), strict=True))
+    inputs, targets = (
+        np.concatenate(row)
+        for row in zip(*((padded([s], [BOS], [])[0][0], (*s, EOS)) for s in sentences), strict=True)
+    )
     state = None
     for begin in range(0, len(inputs), POSITIONS):
-        read, gold = (torch.from_numpy(row[begin : begin + POSITIONS].astype(np.int64)).to(scorer.device) for row in (inputs, targets))
+        read, gold = (
+            torch.from_numpy(row[begin : begin + POSITIONS].astype(np.int64)).to(scorer.device)
+            for row in (inputs, targets)
+        )
         with autocast(scorer.device, scorer.precision):
             states, state = scorer.lm.trunk.carried(read[None], state)
             heads = scorer.lm.trunk.head(states[0])

@@ -1,4 +1,6 @@
-"""Scores of a model that reads both sides of a word, on lattices: each arc on the best path over it, its best context."""
+"""Scores of a model that reads both sides of a word, on lattices: each arc on the best path over
+it, its best context.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +21,11 @@ from lmtools.types import Lattice
 
 @dataclass(frozen=True)
 class Cover:
-    """The best path over each arc and to each end: `paths[p]` are its arcs and the index of its end in `finals`, each path once.
+    """The best path over each arc and to each end: `paths[p]` are its arcs and the index of its end
+    in `finals`, each path once.
 
-    `of_arc` (A,) and `of_final` (F,) are places in `paths`; -1 where no possible path leads over the arc or to the end.
+    `of_arc` (A,) and `of_final` (F,) are places in `paths`; -1 where no possible path leads over
+    the arc or to the end.
     """
 
     paths: tuple[tuple[tuple[int, ...], int], ...]
@@ -31,7 +35,9 @@ class Cover:
 
 @dataclass(frozen=True)
 class Covered:
-    """How much work a cover was: arcs that have a path, distinct paths, their distinct sentences, tokens in these with the ends."""
+    """How much work a cover was: arcs that have a path, distinct paths, their distinct sentences,
+    tokens in these with the ends.
+    """
 
     arcs: int
     paths: int
@@ -39,13 +45,18 @@ class Covered:
     tokens: int
 
     def __str__(self) -> str:
-        return f"{self.arcs} arcs scored on {self.paths} paths, {self.sentences} distinct sentences of {self.tokens} tokens"
+        return (
+            f"{self.arcs} arcs scored on {self.paths} paths, {self.sentences} distinct sentences of"
+            f" {self.tokens} tokens"
+        )
 
 
 def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
-    """The best path over every arc and to every final state under `weights`; UserError where no path is possible or there is a cycle.
+    """The best path over every arc and to every final state under `weights`; UserError where no
+    path is possible or there is a cycle.
 
-    Ties: to end where one is, else the arc that comes first. Memory: 8 bytes for each arc of each path, at most one path an arc or end.
+    Ties: to end where one is, else the arc that comes first. Memory: 8 bytes for each arc of each
+    path, at most one path an arc or end.
     """
     arcs, finals = total(lattice, weights)
     level = levels(lattice)
@@ -75,7 +86,9 @@ def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
 
 
 def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
-    """For each state (S,) the first of the arcs with the best of `scores` (A,) among those that have it in `ends` (A,), else -1."""
+    """For each state (S,) the first of the arcs with the best of `scores` (A,) among those that
+    have it in `ends` (A,), else -1.
+    """
     found = np.full(states, -1)
     order = np.lexsort((-np.arange(len(scores)), scores, ends))
     order = order[scores[order] > -np.inf]
@@ -84,9 +97,11 @@ def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
 
 
 def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """For each arc (A,) the last one after it that has the same best path; so arcs have equal best paths where these are equal.
+    """For each arc (A,) the last one after it that has the same best path; so arcs have equal best
+    paths where these are equal.
 
-    The best path over an arc goes on with `after`; it is also the next arc's where that is reached from `before`.
+    The best path over an arc goes on with `after`; it is also the next arc's where that is reached
+    from `before`.
     """
     arcs = np.arange(len(target))
     last = np.where((before[target] == arcs) & (after[target] >= 0), after[target], arcs)
@@ -95,9 +110,13 @@ def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np
     return last
 
 
-def walks(lattice: Lattice, chosen: np.ndarray, before: np.ndarray, after: np.ndarray, ending: np.ndarray) -> list:
+def walks(
+    lattice: Lattice, chosen: np.ndarray, before: np.ndarray, after: np.ndarray, ending: np.ndarray
+) -> list:
     """The best path over each of the `chosen` arcs: its arcs, its end."""
-    before, after, source, target = (column.tolist() for column in (before, after, lattice.source, lattice.target))
+    before, after, source, target = (
+        column.tolist() for column in (before, after, lattice.source, lattice.target)
+    )
     paths = []
     for arc in chosen.tolist():
         arcs = (*reversed(chain(arc, before, source)), *chain(after[target[arc]], after, target))
@@ -116,7 +135,9 @@ def chain(arc: int, pointer: Sequence[int], ends: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The words of a path as the scorer reads them: all tokens, and how many scores each of the path's arcs has."""
+    """The words of a path as the scorer reads them: all tokens, and how many scores each of the
+    path's arcs has.
+    """
 
     tokens: tuple
     counts: tuple[int, ...]
@@ -125,7 +146,8 @@ class Sentence:
 def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) -> list[Sentence]:
     """One sentence a path of arcs; an arc without a word has no token.
 
-    Where a sentence's tokens are not those of its words in a row (lmtools.score.words), the latter are taken.
+    Where a sentence's tokens are not those of its words in a row (lmtools.score.words), the latter
+    are taken.
     """
     known = WordTokens(scorer)
     words = [[lattice.words[arc] for arc in arcs] for arcs in paths]
@@ -143,22 +165,34 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
 
 
 def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
-    """For each sentence log p of the words on its arcs and of its end, in nats, (arcs + 1,); each distinct one is computed once."""
+    """For each sentence log p of the words on its arcs and of its end, in nats, (arcs + 1,); each
+    distinct one is computed once.
+    """
     distinct = list(dict.fromkeys(line.tokens for line in lines))
     scores = {}
     for indices, values in score_all(scorer, distinct):
         some = [distinct[i] for i in indices]
         refuse_not_finite([float(v.sum()) for v in values], some, scorer.signature["lm"])
         scores.update(zip(some, values, strict=True))
-    return [np.bincount(np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)), scores[x.tokens], len(x.counts) + 1) for x in lines]
+    return [
+        np.bincount(
+            np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)),
+            scores[x.tokens],
+            len(x.counts) + 1,
+        )
+        for x in lines
+    ]
 
 
-def rescore_cover(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str) -> tuple[Lattice, Covered]:
+def rescore_cover(
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str
+) -> tuple[Lattice, Covered]:
     """The lattice with one more score, `name`, and how much work it was.
 
-    Each arc's word is scored on the best path over it under `weights` (but for that of `name`), each end on the best path that ends
-    there, so that the scores of the best path add up to its sentence's, and those of others nearly do (see `approximation`). Scores are
-    0 where no possible path leads. UserError for a taken name, a cycle, or no possible path.
+    Each arc's word is scored on the best path over it under `weights` (but for that of `name`),
+    each end on the best path that ends there, so that the scores of the best path add up to its
+    sentence's, and those of others nearly do (see `approximation`). Scores are 0 where no possible
+    path leads. UserError for a taken name, a cycle, or no possible path.
     """
     refuse_taken(lattice, {name: scorer})
     covering = cover(lattice, without(weights, name))
@@ -172,8 +206,20 @@ def rescore_cover(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float]
     for end in np.flatnonzero(covering.of_final >= 0):
         ends[end] = scores[covering.of_final[end]][-1]
     distinct = {line.tokens for line in lines}
-    report = Covered(int((covering.of_arc >= 0).sum()), len(lines), len(distinct), sum(len(tokens) + 1 for tokens in distinct))
-    return replace(lattice, scores={**lattice.scores, name: column}, final_scores={**lattice.final_scores, name: ends}), report
+    report = Covered(
+        int((covering.of_arc >= 0).sum()),
+        len(lines),
+        len(distinct),
+        sum(len(tokens) + 1 for tokens in distinct),
+    )
+    return (
+        replace(
+            lattice,
+            scores={**lattice.scores, name: column},
+            final_scores={**lattice.final_scores, name: ends},
+        ),
+        report,
+    )
 
 
 def without(weights: Mapping[str, float], name: str) -> dict[str, float]:
@@ -181,12 +227,17 @@ def without(weights: Mapping[str, float], name: str) -> dict[str, float]:
     return {other: weight for other, weight in weights.items() if other != name}
 
 
-def approximation(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, n: int) -> dict[str, float]:
-    """How far the scores on arcs are from those of whole sentences, over the `n` best distinct word sequences (by the other weights).
+def approximation(
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, n: int
+) -> dict[str, float]:
+    """How far the scores on arcs are from those of whole sentences, over the `n` best distinct word
+    sequences (by the other weights).
 
-    Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in its sentence, `sentence_mean`,
-    `sentence_max` of the path's sum to the sentence's, ends counted. `agrees` is 1 where the best sequence, with the score weighted by
-    weights[name] (1 if there is none), is the same either way. `lattice` is what `rescore_cover` gave, or what it would be given.
+    Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in
+    its sentence, `sentence_mean`, `sentence_max` of the path's sum to the sentence's, ends counted.
+    `agrees` is 1 where the best sequence, with the score weighted by weights[name] (1 if there is
+    none), is the same either way. `lattice` is what `rescore_cover` gave, or what it would be
+    given.
     """
     if name not in lattice.scores:
         lattice, _ = rescore_cover(lattice, scorer, weights, name)
@@ -195,14 +246,20 @@ def approximation(lattice: Lattice, scorer: Scorer, weights: Mapping[str, float]
     exact = word_scores(scorer, lines)
     column, ends = lattice.scores[name], lattice.final_scores[name]
     near = [np.append(column[list(path.arcs)], ends[path.final]) for path in paths]
-    worded = [np.array([lattice.words[arc] is not None for arc in path.arcs], dtype=bool) for path in paths]
-    by_word = np.concatenate([np.abs(a - b)[:-1][own] for a, b, own in zip(near, exact, worded, strict=True)])
+    worded = [
+        np.array([lattice.words[arc] is not None for arc in path.arcs], dtype=bool)
+        for path in paths
+    ]
+    by_word = np.concatenate(
+        [np.abs(a - b)[:-1][own] for a, b, own in zip(near, exact, worded, strict=True)]
+    )
     sums = [np.array([values.sum() for values in each]) for each in (near, exact)]
     by_sentence = np.abs(sums[0] - sums[1])
     score, scale = np.array([path.score for path in paths]), weights.get(name, 1.0)
     best = [int((score + scale * each).argmax()) for each in sums]
     return {
-        "sentences": len(paths), "words": len(by_word), "word_mean": float(by_word.mean()) if len(by_word) else 0.0,
+        "sentences": len(paths), "words": len(by_word),
+        "word_mean": float(by_word.mean()) if len(by_word) else 0.0,
         "word_max": float(by_word.max(initial=0.0)), "sentence_mean": float(by_sentence.mean()),
         "sentence_max": float(by_sentence.max()), "agrees": int(best[0] == best[1]),
     }  # fmt: skip

@@ -1,4 +1,6 @@
-"""What is wanted of rescored lattices, one lattice at a time, in order, computed here or by several processes."""
+"""What is wanted of rescored lattices, one lattice at a time, in order, computed here or by several
+processes.
+"""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,10 +18,12 @@ from lmtools.workers import spread
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to take of each lattice: the lattice itself, its `n` best hypotheses (with their `total`), the text of its best path.
+    """What to take of each lattice: the lattice itself, its `n` best hypotheses (with their
+    `total`), the text of its best path.
 
-    `into`: put all scores but `keep` into this one, for formats that hold no others. `exact`: compare the scores that arcs have of
-    LMs that read both sides with those of the whole sentence, on so many best paths.
+    `into`: put all scores but `keep` into this one, for formats that hold no others. `exact`:
+    compare the scores that arcs have of LMs that read both sides with those of the whole sentence,
+    on so many best paths.
     """
 
     lattice: bool = False
@@ -33,7 +37,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Harvest:
-    """What a lattice gave: sizes before and after, the seconds of speech in it and of work on it, messages for the user, what is wanted."""
+    """What a lattice gave: sizes before and after, the seconds of speech in it and of work on it,
+    messages for the user, what is wanted.
+    """
 
     utt: str
     arcs: int
@@ -47,7 +53,9 @@ class Harvest:
     approximation: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)  # by LM
 
 
-def harvest(lattices: Iterable[Lattice], settings: Settings, wanted: Wanted, nj: int = 1) -> Iterator[Harvest]:
+def harvest(
+    lattices: Iterable[Lattice], settings: Settings, wanted: Wanted, nj: int = 1
+) -> Iterator[Harvest]:
     """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
     return spread(partial(reap, wanted=wanted), lattices, nj, settings.load)
 
@@ -58,14 +66,22 @@ def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:
     rescored, messages = rescorer.rescore(lattice)
     seconds = time.perf_counter() - begun
     weights = rescorer.settings.weights
-    out = Harvest(lattice.utt, len(lattice.words), len(rescored.words), duration(lattice), seconds, messages)
+    out = Harvest(
+        lattice.utt, len(lattice.words), len(rescored.words), duration(lattice), seconds, messages
+    )
     if wanted.n:
         out = replace(out, nbest=as_nbest(rescored, weights, wanted.n, total=wanted.total))
     if wanted.text:
         out = replace(out, text=" ".join(best(rescored, weights).words))
     if wanted.lattice:
-        out = replace(out, lattice=fold(rescored, weights, wanted.into, wanted.keep) if wanted.into else rescored)
+        out = replace(
+            out,
+            lattice=fold(rescored, weights, wanted.into, wanted.keep) if wanted.into else rescored,
+        )
     if wanted.exact:
-        near = {name: approximation(rescored, lm, weights, name, wanted.exact) for name, lm in rescorer.both_sides.items()}
+        near = {
+            name: approximation(rescored, lm, weights, name, wanted.exact)
+            for name, lm in rescorer.both_sides.items()
+        }
         out = replace(out, approximation=near)
     return out

@@ -1,4 +1,6 @@
-"""Scorers of local Hugging Face model directories: BERT through our own fast pass, other masked and causal models as they are."""
+"""Scorers of local Hugging Face model directories: BERT through our own fast pass, other masked and
+causal models as they are.
+"""
 
 import hashlib
 from collections.abc import Callable
@@ -18,39 +20,65 @@ from lmtools.outputs import Softmax
 
 
 def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
-    """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched and no code of the directory runs."""
+    """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched
+    and no code of the directory runs.
+    """
 
     def masked(config) -> bool:
         return (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
 
     def family(transformers, config):
-        return transformers.AutoModelForMaskedLM if masked(config) else transformers.AutoModelForCausalLM
+        return (
+            transformers.AutoModelForMaskedLM
+            if masked(config)
+            else transformers.AutoModelForCausalLM
+        )
 
-    model, tokenizer = pretrained(directory, family, "a masked or causal language model with its tokenizer")
+    model, tokenizer = pretrained(
+        directory, family, "a masked or causal language model with its tokenizer"
+    )
     bert = model.config.model_type == "bert"
-    kind = HuggingFaceCausal if not masked(model.config) else HuggingFaceBert if bert else HuggingFaceMasked
+    kind = (
+        HuggingFaceCausal
+        if not masked(model.config)
+        else HuggingFaceBert
+        if bert
+        else HuggingFaceMasked
+    )
     return kind(model, tokenizer, directory, device, precision, intact, rows)
 
 
 def pretrained(directory: str, family: Callable, wanted: str):
-    """The model, of the class that `family(transformers, config)` names, and the tokenizer of a local directory; UserError without them."""
+    """The model, of the class that `family(transformers, config)` names, and the tokenizer of a
+    local directory; UserError without them.
+    """
     try:
         import transformers
     except ImportError:
-        raise UserError(f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'") from None
+        raise UserError(
+            f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'"
+        ) from None
     transformers.logging.set_verbosity_error()
     if not (Path(directory) / "config.json").is_file():
         cause = "no config.json there" if Path(directory).exists() else "no such directory"
-        raise UserError(f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that save_pretrained wrote")
+        raise UserError(
+            f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that"
+            " save_pretrained wrote"
+        )
     if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
-        remedy = "load it where you trust it and save it again: save_pretrained writes model.safetensors"
+        remedy = (
+            "load it where you trust it and save it again: save_pretrained writes model.safetensors"
+        )
         raise UserError(f"hf:{directory}: its weights are a pickle, which may run code; {remedy}")
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         config = transformers.AutoConfig.from_pretrained(directory, **local)
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **local)
-        model = family(transformers, config).from_pretrained(directory, **local, use_safetensors=True, dtype=torch.float32)
-    except Exception as error:  # transformers raises whatever its parts raise, for one missing or torn file
+        model = family(transformers, config).from_pretrained(
+            directory, **local, use_safetensors=True, dtype=torch.float32
+        )
+    # transformers raises whatever its parts raise, for one missing or torn file
+    except Exception as error:
         cause = " ".join(str(error).split())[:200]
         raise UserError(f"hf:{directory}: {cause}; give {wanted}") from None
     return model, tokenizer
@@ -58,20 +86,36 @@ def pretrained(directory: str, family: Callable, wanted: str):
 
 def directory_hash(directory) -> str:
     """Identifies a model by the files in its directory."""
-    files = sorted(p for p in Path(directory).iterdir() if p.is_file() and not p.name.startswith("."))
+    files = sorted(
+        p for p in Path(directory).iterdir() if p.is_file() and not p.name.startswith(".")
+    )
     return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
 
 
 class HuggingFace:
-    """What the scorers of Hugging Face models share; tokenisation is the model's own, with its boundary tokens."""
+    """What the scorers of Hugging Face models share; tokenisation is the model's own, with its
+    boundary tokens.
+    """
 
     def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
         self.device = choose_device(device)
-        self.precision, self.rows = resolve_precision(precision, self.device), batch_rows(rows, self.device)
-        self.model, self.tokenizer, self.directory, self.intact = model.to(self.device).eval(), tokenizer, directory, intact
-        self.longest = min(getattr(model.config, "max_position_embeddings", tokenizer.model_max_length), tokenizer.model_max_length)
+        self.precision, self.rows = (
+            resolve_precision(precision, self.device),
+            batch_rows(rows, self.device),
+        )
+        self.model, self.tokenizer, self.directory, self.intact = (
+            model.to(self.device).eval(),
+            tokenizer,
+            directory,
+            intact,
+        )
+        self.longest = min(
+            getattr(model.config, "max_position_embeddings", tokenizer.model_max_length),
+            tokenizer.model_max_length,
+        )
         self.signature = {
-            "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""), "model": directory_hash(directory)[:16],
+            "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""),
+            "model": directory_hash(directory)[:16],
             **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
@@ -79,7 +123,13 @@ class HuggingFace:
         return " ".join(text.split())
 
     def prepare(self, texts):
-        encoded = self.tokenizer([self.normalise(text) for text in texts], add_special_tokens=False)["input_ids"] if texts else []
+        encoded = (
+            self.tokenizer([self.normalise(text) for text in texts], add_special_tokens=False)[
+                "input_ids"
+            ]
+            if texts
+            else []
+        )
         for text, ids in zip(texts, encoded, strict=True):
             if len(ids) + 2 > self.longest:
                 size = f"{len(ids)} tokens and the model {self.longest} positions"
@@ -92,11 +142,15 @@ class HuggingFace:
     def logits(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         """The model's logits (B, T, V)."""
         with torch.inference_mode(), autocast(self.device, self.precision):
-            return self.model(input_ids=ids.to(self.device), attention_mask=attention.to(self.device)).logits
+            return self.model(
+                input_ids=ids.to(self.device), attention_mask=attention.to(self.device)
+            ).logits
 
 
 class HuggingFaceCausal(HuggingFace):
-    """log p of each token after the beginning-of-sentence token (or the end-of-text token that stands for it), and of the end."""
+    """log p of each token after the beginning-of-sentence token (or the end-of-text token that
+    stands for it), and of the end.
+    """
 
     kind = "perplexity"
 
@@ -107,7 +161,10 @@ class HuggingFaceCausal(HuggingFace):
         end = self.tokenizer.eos_token_id
         begin = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else end
         if begin is None or end is None:
-            raise UserError(f"hf:{self.directory}: the tokenizer has no beginning or end of sentence; set eos_token in its configuration")
+            raise UserError(
+                f"hf:{self.directory}: the tokenizer has no beginning or end of sentence; set"
+                " eos_token in its configuration"
+            )
         whole = [torch.tensor([begin, *s, end]) for s in sentences]
         ids = pad_sequence(whole, batch_first=True, padding_value=end)
         attention = pad_sequence([torch.ones_like(s) for s in whole], batch_first=True)
@@ -117,7 +174,8 @@ class HuggingFaceCausal(HuggingFace):
 
 
 class HuggingFaceMasked(HuggingFace):
-    """Pseudo-log-likelihood: each token from a copy in which it alone is masked; boundary tokens are not scored (their log p is 0).
+    """Pseudo-log-likelihood: each token from a copy in which it alone is masked; boundary tokens
+    are not scored (their log p is 0).
 
     `intact` scores all tokens from one unmasked pass instead.
     """
@@ -139,7 +197,11 @@ class HuggingFaceMasked(HuggingFace):
 
     def from_intact(self, sentence):
         ids, first = self.whole(sentence)
-        log_p = self.logits(ids[None], torch.ones_like(ids)[None])[0, first : first + len(sentence)].float().log_softmax(-1)
+        log_p = (
+            self.logits(ids[None], torch.ones_like(ids)[None])[0, first : first + len(sentence)]
+            .float()
+            .log_softmax(-1)
+        )
         return log_p[torch.arange(len(sentence)), list(sentence)].double().cpu().numpy()
 
     def from_copies(self, sentence):
@@ -147,12 +209,18 @@ class HuggingFaceMasked(HuggingFace):
         which = torch.arange(len(sentence))
         copies = ids.repeat(len(sentence), 1)
         copies[which, first + which] = self.tokenizer.mask_token_id
-        log_p = self.logits(copies, torch.ones_like(copies))[which, first + which].float().log_softmax(-1)
+        log_p = (
+            self.logits(copies, torch.ones_like(copies))[which, first + which]
+            .float()
+            .log_softmax(-1)
+        )
         return log_p[which, list(sentence)].double().cpu().numpy()
 
 
 class HuggingFaceBert(HuggingFaceMasked):
-    """BERT's weights in our own masked model, whose pseudo-log-likelihood pass shares what the copies have in common."""
+    """BERT's weights in our own masked model, whose pseudo-log-likelihood pass shares what the
+    copies have in common.
+    """
 
     def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
         super().__init__(model, tokenizer, directory, device, precision, intact, rows)
@@ -172,9 +240,13 @@ class HuggingFaceBert(HuggingFaceMasked):
     @torch.inference_mode()
     def same_length(self, sentences) -> np.ndarray:
         """Token scores (B, T) of sentences of one length."""
-        ids = torch.tensor([self.tokenizer.build_inputs_with_special_tokens(list(s)) for s in sentences], device=self.device)
+        ids = torch.tensor(
+            [self.tokenizer.build_inputs_with_special_tokens(list(s)) for s in sentences],
+            device=self.device,
+        )
         with autocast(self.device, self.precision):
-            states = self.trunk.masked_states(ids, self.tokenizer.mask_token_id)[:, 1:-1]  # [CLS] and [SEP] are not scored
+            # [CLS] and [SEP] are not scored
+            states = self.trunk.masked_states(ids, self.tokenizer.mask_token_id)[:, 1:-1]
             head = self.trunk.head(states.flatten(0, 1))
         dtype = torch.float32 if self.precision == "float32" else torch.bfloat16
         scores = self.output.log_prob(head.to(dtype), ids[:, 1:-1].flatten())
@@ -182,7 +254,9 @@ class HuggingFaceBert(HuggingFaceMasked):
 
 
 def from_bert(model) -> tuple[Masked, Softmax]:
-    """Our masked model and softmax with the weights of a Hugging Face BERT that predicts masked tokens."""
+    """Our masked model and softmax with the weights of a Hugging Face BERT that predicts masked
+    tokens.
+    """
     trunk, head = bert_trunk(model.bert), model.cls.predictions
     trunk.head_dense.load_state_dict(head.transform.dense.state_dict())
     trunk.head_norm.load_state_dict(head.transform.LayerNorm.state_dict())
@@ -192,27 +266,39 @@ def from_bert(model) -> tuple[Masked, Softmax]:
 
 
 def bert_trunk(bert) -> Masked:
-    """Our masked model with the weights of a Hugging Face BertModel, but for the head; the first token type goes into the positions."""
+    """Our masked model with the weights of a Hugging Face BertModel, but for the head; the first
+    token type goes into the positions.
+    """
     c = bert.config
     if c.hidden_act != "gelu":
-        raise UserError(f"BERT with activation {c.hidden_act}: only gelu is known; use another model")
+        raise UserError(
+            f"BERT with activation {c.hidden_act}: only gelu is known; use another model"
+        )
     size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
-    trunk = Masked(TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size)
+    trunk = Masked(
+        TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size
+    )
     state = {
         "embedding.token.weight": bert.embeddings.word_embeddings.weight,
-        "embedding.position.weight": bert.embeddings.position_embeddings.weight + bert.embeddings.token_type_embeddings.weight[0],
+        "embedding.position.weight": (
+            bert.embeddings.position_embeddings.weight
+            + bert.embeddings.token_type_embeddings.weight[0]
+        ),
         **named("embedding.norm", bert.embeddings.LayerNorm),
     }
     for i, layer in enumerate(bert.encoder.layer):
         own, output = layer.attention.self, layer.attention.output
         parts = {
             "query": own.query, "attention": output.dense, "attention_norm": output.LayerNorm,
-            "inner": layer.intermediate.dense, "outer": layer.output.dense, "norm": layer.output.LayerNorm,
+            "inner": layer.intermediate.dense, "outer": layer.output.dense,
+            "norm": layer.output.LayerNorm,
         }  # fmt: skip
         for name, module in parts.items():
             state |= named(f"blocks.{i}.{name}", module)
         for kind in ("weight", "bias"):
-            state[f"blocks.{i}.key_value.{kind}"] = torch.cat([getattr(own.key, kind), getattr(own.value, kind)])
+            state[f"blocks.{i}.key_value.{kind}"] = torch.cat(
+                [getattr(own.key, kind), getattr(own.value, kind)]
+            )
     missing, unknown = trunk.load_state_dict(state, strict=False)
     assert not unknown and all(name.startswith("head_") for name in missing), (missing, unknown)
     return trunk

@@ -1,4 +1,6 @@
-"""Rescoring of lattices by any language models: left-to-right ones state by state, those that read both sides over a path cover."""
+"""Rescoring of lattices by any language models: left-to-right ones state by state, those that read
+both sides over a path cover.
+"""
 
 import functools
 import math
@@ -24,13 +26,16 @@ LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those 
 class Settings:
     """What lattices are rescored by, and how.
 
-    `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score -> the names of left-to-right models
-    in `lms` and their shares; those have no score of their own then. `old`: the model that is part of the lattice's `graph` score.
-    `weights` of scores, old and new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before, `order`,
-    `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that is one number is that of all models that
-    never forget, which n-gram models do. `cover_beam` prunes what models that read both sides are to score, by all other scores: the
-    better the paths, the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models) and `oov_penalty` are
-    those of lmtools.score.Options; `old` is not concerned, as the recogniser scored without them.
+    `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score
+    -> the names of left-to-right models in `lms` and their shares; those have no score of their own
+    then. `old`: the model that is part of the lattice's `graph` score. `weights` of scores, old and
+    new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before,
+    `order`, `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that
+    is one number is that of all models that never forget, which n-gram models do. `cover_beam`
+    prunes what models that read both sides are to score, by all other scores: the better the paths,
+    the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models)
+    and `oov_penalty` are those of lmtools.score.Options; `old` is not concerned, as the recogniser
+    scored without them.
     """
 
     lms: Mapping[str, str]
@@ -50,21 +55,40 @@ class Settings:
     oov_penalty: float = 0.0
 
     def load(self) -> "Rescorer":
-        """The rescorer, its models loaded; UserError for one that cannot be, and for names that do not fit together."""
-        load = functools.cache(lambda spec, normalise: load_scorer(spec, self.device, self.precision, normalise=normalise))
-        scorers = {name: penalised(load(spec, self.normalise), self.oov_penalty) for name, spec in self.lms.items()}
+        """The rescorer, its models loaded; UserError for one that cannot be, and for names that do
+        not fit together.
+        """
+        load = functools.cache(
+            lambda spec, normalise: load_scorer(
+                spec, self.device, self.precision, normalise=normalise
+            )
+        )
+        scorers = {
+            name: penalised(load(spec, self.normalise), self.oov_penalty)
+            for name, spec in self.lms.items()
+        }
         return Rescorer(self, scorers, self.old and load(self.old, "full"))
 
 
 class Rescorer:
     """Rescores one lattice at a time; `signatures` says for each new score which model gives it."""
 
-    def __init__(self, settings: Settings, scorers: Mapping[str, Scorer], old: Scorer | None = None):
+    def __init__(
+        self, settings: Settings, scorers: Mapping[str, Scorer], old: Scorer | None = None
+    ):
         check_names(settings)
         self.settings = settings
-        mixed = {part: load_prefix_lm(scorers[part]) for parts in settings.mixtures.values() for part in parts}
+        mixed = {
+            part: load_prefix_lm(scorers[part])
+            for parts in settings.mixtures.values()
+            for part in parts
+        }
         alone = {name: scorer for name, scorer in scorers.items() if name not in mixed}
-        self.left = {name: load_prefix_lm(scorer) for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT}
+        self.left = {
+            name: load_prefix_lm(scorer)
+            for name, scorer in alone.items()
+            if scorer.kind == LEFT_TO_RIGHT
+        }
         self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
         for name, parts in settings.mixtures.items():
             self.left[name] = MixtureLM([mixed[part] for part in parts], list(parts.values()))
@@ -74,9 +98,11 @@ class Rescorer:
         self.signatures = {name: lm.signature for name, lm in (self.left | self.both_sides).items()}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """The lattice with one more score a model, and messages for the user; UserErrors name the utterance.
+        """The lattice with one more score a model, and messages for the user; UserErrors name the
+        utterance.
 
-        What is broken is repaired, and what is too large for the memory or the bounds is pruned, with a message.
+        What is broken is repaired, and what is too large for the memory or the bounds is pruned,
+        with a message.
         """
         try:
             refuse_taken(lattice, self.signatures)
@@ -89,22 +115,39 @@ class Rescorer:
                 lattice, _ = rescore_cover(lattice, scorer, self.known(lattice, name), name)
             return lattice, messages
         except UserError as error:
-            raise error if str(error).startswith(lattice.utt) else UserError(f"{lattice.utt}: {error}") from None
+            raise (
+                error
+                if str(error).startswith(lattice.utt)
+                else UserError(f"{lattice.utt}: {error}")
+            ) from None
 
     def made_small(self, lattice: Lattice, messages: list[str]) -> tuple[Lattice, list[str]]:
         """The lattice within the bounds that hold before the expansion."""
         settings = self.settings
         if settings.prune_beam is None and settings.prune_arcs is None:
             return lattice, messages
-        return prune(lattice, self.known(lattice), settings.prune_beam, settings.prune_arcs), messages
+        return (
+            prune(lattice, self.known(lattice), settings.prune_beam, settings.prune_arcs),
+            messages,
+        )
 
     def known(self, lattice: Lattice, *names: str) -> dict[str, float]:
-        """The weights of what the lattice has, of `names`, and of what no model will give, which is an error where it is used."""
-        coming = (self.signatures.keys() | ({OLD} if self.old else set())) - lattice.scores.keys() - set(names)
-        return {name: weight for name, weight in self.settings.weights.items() if name not in coming}
+        """The weights of what the lattice has, of `names`, and of what no model will give, which is
+        an error where it is used.
+        """
+        coming = (
+            (self.signatures.keys() | ({OLD} if self.old else set()))
+            - lattice.scores.keys()
+            - set(names)
+        )
+        return {
+            name: weight for name, weight in self.settings.weights.items() if name not in coming
+        }
 
     def expanded(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """The lattice with the scores of the left-to-right models; where memory does not suffice, of a lattice of half the arcs."""
+        """The lattice with the scores of the left-to-right models; where memory does not suffice,
+        of a lattice of half the arcs.
+        """
         whole, messages = len(lattice.words), []
         while self.left or self.old:
             try:
@@ -115,38 +158,66 @@ class Rescorer:
                     raise
             smaller = prune(lattice, self.known(lattice), arcs=len(lattice.words) // 2)
             if len(smaller.words) == len(lattice.words):
-                raise UserError(f"{lattice.utt}: not even its best path fits into memory; drop it or use a larger machine")
+                raise UserError(
+                    f"{lattice.utt}: not even its best path fits into memory; drop it or use a"
+                    " larger machine"
+                )
             lattice = smaller
-            messages = [f"{lattice.utt}: too large for the memory; pruned from {whole} to {len(lattice.words)} arcs before"]
+            messages = [
+                f"{lattice.utt}: too large for the memory; pruned from {whole} to"
+                f" {len(lattice.words)} arcs before"
+            ]
         return lattice, messages
 
     def expanded_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """What `expand` makes of the lattice."""
         settings, old = self.settings, self.old and self.old.utterance()
         lms = {name: lm.utterance() for name, lm in self.left.items()}
-        bounds = {"order": self.order, "beam": settings.beam, "tokens": settings.tokens, "states": settings.states}
+        bounds = {
+            "order": self.order,
+            "beam": settings.beam,
+            "tokens": settings.tokens,
+            "states": settings.states,
+        }
         return expand(lattice, lms, self.known(lattice, *lms, OLD), **bounds, old=old)
 
 
 def check_names(settings: Settings) -> None:
     """UserError where names in `settings` clash, or mean no model that they could."""
     parts = [part for parts in settings.mixtures.values() for part in parts]
-    new = [name for name in settings.lms if name not in parts] + list(settings.mixtures) + ([OLD] if settings.old else [])
+    new = (
+        [name for name in settings.lms if name not in parts]
+        + list(settings.mixtures)
+        + ([OLD] if settings.old else [])
+    )
     if not new:
         raise UserError("no language model to rescore lattices with; name one")
     for name in new:
         if new.count(name) > 1 or (name in settings.mixtures and name in settings.lms):
-            raise UserError(f"two language models are called {name!r}; give each its own name ({OLD!r} is the old model's)")
+            raise UserError(
+                f"two language models are called {name!r}; give each its own name ({OLD!r} is the"
+                " old model's)"
+            )
         if settings.weights and name not in settings.weights and name != OLD:
-            raise UserError(f"no weight for {name!r}; give all language models one, 0 if its score is not to count")
+            raise UserError(
+                f"no weight for {name!r}; give all language models one, 0 if its score is not to"
+                " count"
+            )
     orders = settings.order if isinstance(settings.order, Mapping) else ()
     for kind, names, known in (("mixture", parts, settings.lms), ("order", orders, new)):
         if unknown := [name for name in names if name not in known]:
-            raise UserError(f"{kind} of {unknown[0]!r}: no language model is called so; known are {', '.join(known)}")
+            raise UserError(
+                f"{kind} of {unknown[0]!r}: no language model is called so; known are"
+                f" {', '.join(known)}"
+            )
 
 
 def endless(lm: PrefixLM) -> bool:
     """Whether a word may depend on all words before it."""
     if isinstance(lm, PenalisedLM):
         lm = lm.lm
-    return any(map(endless, lm.parts)) if isinstance(lm, MixtureLM) else not isinstance(lm, NgramPrefixLM)
+    return (
+        any(map(endless, lm.parts))
+        if isinstance(lm, MixtureLM)
+        else not isinstance(lm, NgramPrefixLM)
+    )

@@ -14,48 +14,70 @@ from lmtools.types import NBest, ScoreTable
 
 def score_nbest(nbests: Sequence[NBest], options: Options) -> tuple[ScoreTable, TextScores]:
     """The ScoreTable of `nbests`, and the same scores as one flat array over all hypotheses."""
-    flat = score_texts([hyp.text for nbest in nbests for hyp in nbest.hyps], options.load(), options)
+    flat = score_texts(
+        [hyp.text for nbest in nbests for hyp in nbest.hyps], options.load(), options
+    )
     bounds = np.cumsum([len(nbest.hyps) for nbest in nbests])[:-1]
     names = [nbest.utt for nbest in nbests]
-    log_prob, tokens = (dict(zip(names, np.split(column, bounds), strict=True)) for column in (flat.log_prob, flat.tokens))
+    log_prob, tokens = (
+        dict(zip(names, np.split(column, bounds), strict=True))
+        for column in (flat.log_prob, flat.tokens)
+    )
     return ScoreTable(log_prob, tokens, flat.signature), flat
 
 
-SAMPLE = 300  # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass of its own
+# texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
+# of its own
+SAMPLE = 300
 RULES = (
-    "natural log; the end of sentence is predicted and counted; unknown {unit} count with the model's unknown-token probability{less}; "
-    "words are those between spaces after the model's normalisation of the text"
+    "natural log; the end of sentence is predicted and counted; unknown {unit} count with the"
+    " model's unknown-token probability{less}; words are those between spaces after the model's"
+    " normalisation of the text"
 )
 CARRIED = "a line is read with the state that the lines before it left"
-BOTH = "log p is the mean of that from the left, with the end of sentence, and that from the right, with its beginning"
+BOTH = (
+    "log p is the mean of that from the left, with the end of sentence, and that from the right,"
+    " with its beginning"
+)
 
 
 def perplexity(texts: Sequence[str], options: Options, carry: bool = False) -> dict:
     """Perplexities of `texts` (one a sentence, at least one) under stated rules.
 
-    subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the latter compares models of different
-    vocabularies. Over sentences: mean and median of exp(-log p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of
-    ours `criterion`, and `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores, of SAMPLE of the
-    texts; how far it is from a constant is what scores without normalisation get wrong. With `carry` the texts follow each other, and a
-    recurrent model reads each with the state that those before left.
+    subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
+    latter compares models of different vocabularies. Over sentences: mean and median of exp(-log
+    p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of ours `criterion`, and
+    `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores,
+    of SAMPLE of the texts; how far it is from a constant is what scores without normalisation get
+    wrong. With `carry` the texts follow each other, and a recurrent model reads each with the state
+    that those before left.
     """
     scorer = options.load()
     neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
-    scores = carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
-    own = {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural)} if neural else {}
+    scores = (
+        carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
+    )
+    own = (
+        {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural)}
+        if neural
+        else {}
+    )
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
     characters = sum(len(text) + 1 for text in normalised)  # the end of line is a character
     per_sentence = np.exp(-scores.log_prob / scores.tokens)
     return {
-        "lm": options.lm, "kind": scores.kind, "sentences": len(texts), "words": words, "tokens": int(scores.tokens.sum()),
+        "lm": options.lm, "kind": scores.kind, "sentences": len(texts), "words": words,
+        "tokens": int(scores.tokens.sum()),
         "oov": int(scores.unknown.sum()), "log_prob": log_prob,
         "subword_ppl": float(np.exp(-log_prob / scores.tokens.sum())),
         "word_ppl": float(np.exp(-log_prob / (words + len(texts)))),
         "bits_per_char": -log_prob / characters / float(np.log(2)),
-        "sentence_ppl_mean": float(per_sentence.mean()), "sentence_ppl_median": float(np.median(per_sentence)),
-        "rules": rules("words" if by_word else "subwords", scores.kind, options.oov_penalty) + (f"; {CARRIED}" if carry else ""),
+        "sentence_ppl_mean": float(per_sentence.mean()),
+        "sentence_ppl_median": float(np.median(per_sentence)),
+        "rules": rules("words" if by_word else "subwords", scores.kind,
+        options.oov_penalty) + (f"; {CARRIED}" if carry else ""),
         "signature": scores.signature, **own,
     }  # fmt: skip
 
@@ -67,11 +89,21 @@ def rules(unit: str, kind: str, oov_penalty: float) -> str:
 
 
 def spread(texts: Sequence[str], scorer: Neural) -> dict[str, float]:
-    """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE texts, evenly taken from all."""
+    """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE
+    texts, evenly taken from all.
+    """
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
     with one_thread():
         for batch in batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
-            parts += scorer.computed([sentences[i] for i in batch], lambda heads, targets: scorer.output.log_normaliser(heads))
+            parts += scorer.computed(
+                [sentences[i] for i in batch],
+                lambda heads, targets: scorer.output.log_normaliser(heads),
+            )
     values = np.concatenate(parts)
-    return {"mean": float(values.mean()), "sd": float(values.std()), "min": float(values.min()), "max": float(values.max())}
+    return {
+        "mean": float(values.mean()),
+        "sd": float(values.std()),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }

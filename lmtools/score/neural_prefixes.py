@@ -1,4 +1,6 @@
-"""Neural left-to-right language models on the words of lattices: a tree of prefixes whose states are computed once."""
+"""Neural left-to-right language models on the words of lattices: a tree of prefixes whose states
+are computed once.
+"""
 
 from collections.abc import Sequence
 
@@ -12,19 +14,29 @@ from lmtools.score.scorers import Neural
 from lmtools.score.words import WordTokens
 from lmtools.subword import BOS, EOS
 
-TOGETHER = 128  # prefixes that go through the model at once: few enough that their ancestors fit into a CPU's cache
+# prefixes that go through the model at once: few enough that their ancestors fit into a CPU's cache
+TOGETHER = 128
 
 
 class NeuralPrefixLM:
-    """A causal Transformer or LSTM as lmtools.lattice.expand asks for it; UserError where the model reads both sides of a word."""
+    """A causal Transformer or LSTM as lmtools.lattice.expand asks for it; UserError where the model
+    reads both sides of a word.
+    """
 
     def __init__(self, scorer: Neural):
         if not (isinstance(scorer, Neural) and scorer.lm.objective.name == "causal"):
             kind = scorer.signature["lm"]
-            raise UserError(f"{kind}: not a left-to-right model of lmtools train; score a path cover or N-best lists with it")
+            raise UserError(
+                f"{kind}: not a left-to-right model of lmtools train; score a path cover or N-best"
+                " lists with it"
+            )
         self.scorer, self.signature = scorer, scorer.signature
         self.words = WordTokens(scorer)
-        self.trunk, self.output, self.dtype = scorer.lm.trunk, scorer.output, PRECISIONS[scorer.precision]
+        self.trunk, self.output, self.dtype = (
+            scorer.lm.trunk,
+            scorer.output,
+            PRECISIONS[scorer.precision],
+        )
 
     def utterance(self) -> "NeuralPrefixes":
         """The prefixes of one utterance, empty; what they remember is freed with them."""
@@ -34,13 +46,14 @@ class NeuralPrefixLM:
 class NeuralPrefixes:
     """The prefixes of one utterance: a tree of tokens, in which equal prefixes are one node.
 
-    A node's state and log-normaliser are computed when something after it is first asked for, all that a call needs in one batch; no
-    normaliser is where the scorer does not normalise.
-    Memory: what the model remembers of a prefix (lmtools/models: KeyValues, Cells) and 4 x width of the output matrix bytes for each
-    computed state, some 300 bytes for each node; 5.8 kB for 3 layers of 192. Scores equal `Neural.log_probs` summed over a word, as
-    far as the sentence fits the positions. Beyond, a prefix that fills the positions forgets its oldest half: its node is that of its
-    last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence; `Neural` has windows of the same stride, but goes
-    over to the next one earlier.
+    A node's state and log-normaliser are computed when something after it is first asked for, all
+    that a call needs in one batch; no normaliser is where the scorer does not normalise. Memory:
+    what the model remembers of a prefix (lmtools/models: KeyValues, Cells) and 4 x width of the
+    output matrix bytes for each computed state, some 300 bytes for each node; 5.8 kB for 3 layers
+    of 192. Scores equal `Neural.log_probs` summed over a word, as far as the sentence fits the
+    positions. Beyond, a prefix that fills the positions forgets its oldest half: its node is that
+    of its last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence;
+    `Neural` has windows of the same stride, but goes over to the next one earlier.
     """
 
     start = 0
@@ -49,13 +62,16 @@ class NeuralPrefixes:
         self.lm, self.memory = lm, lm.trunk.memory()
         self.longest = lm.scorer.lm.longest
         self.kept = self.longest - max(1, self.longest // 2)  # tokens, when the positions are full
-        self.tokens, self.parents, self.depths, self.rows = [BOS], [-1], [0], [-1]  # of each node; row -1: not computed
+        # of each node; row -1: not computed
+        self.tokens, self.parents, self.depths, self.rows = [BOS], [-1], [0], [-1]
         self.children: dict[tuple[int, int], int] = {}
         self.heads = Rows(lm.trunk.width, lm.scorer.device)
         self.normalisers = Rows(1, lm.scorer.device)
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """See lmtools.lattice.expand.Prefixes; a word without tokens has log p 0 and leads back to its node."""
+        """See lmtools.lattice.expand.Prefixes; a word without tokens has log p 0 and leads back to
+        its node.
+        """
         self.lm.words.learn(words)
         before, tokens, pairs, longer = [], [], [], []
         for pair, (node, word) in enumerate(zip(nodes.tolist(), words, strict=True)):
@@ -65,7 +81,9 @@ class NeuralPrefixes:
                 pairs.append(pair)
                 node = self.child(node, token)
             longer.append(node)
-        log_p = np.bincount(np.array(pairs, dtype=np.int64), self.log_probs(before, tokens), len(words))
+        log_p = np.bincount(
+            np.array(pairs, dtype=np.int64), self.log_probs(before, tokens), len(words)
+        )
         return log_p, np.array(longer, dtype=np.int64)
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
@@ -76,7 +94,9 @@ class NeuralPrefixes:
         """The node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
-            known = self.children[node, token] = self.grown(self.shortened(node) if self.depths[node] == self.longest else node, token)
+            known = self.children[node, token] = self.grown(
+                self.shortened(node) if self.depths[node] == self.longest else node, token
+            )
         return known
 
     def grown(self, node: int, token: int) -> int:
@@ -111,11 +131,16 @@ class NeuralPrefixes:
         targets = torch.tensor(tokens, device=device)
         result = torch.empty(len(nodes), device=device)
         for some in torch.arange(len(nodes), device=device).split(1 << 14):
-            result[some] = self.lm.output.unnormalised(self.heads.values[rows[some]].to(self.lm.dtype), targets[some])
+            result[some] = self.lm.output.unnormalised(
+                self.heads.values[rows[some]].to(self.lm.dtype), targets[some]
+            )
         if self.lm.scorer.normalised:
             result -= self.normalisers.values[rows, 0]
         if not result.isfinite().all():
-            raise UserError(f"{self.lm.signature['lm']}: scores a word NaN or infinite; the model is damaged, train it again")
+            raise UserError(
+                f"{self.lm.signature['lm']}: scores a word NaN or infinite; the model is damaged,"
+                " train it again"
+            )
         return result.double().cpu().numpy()
 
     def missing(self, nodes: list[int]) -> list[int]:
@@ -139,9 +164,13 @@ class NeuralPrefixes:
                 self.rows[node] = row
             parents = np.array([self.rows[self.parents[node]] if node else -1 for node in some])
             with autocast(self.lm.scorer.device, self.lm.scorer.precision):
-                head = self.lm.trunk.head(self.memory.grow(parents, np.array([self.tokens[node] for node in some])))
+                head = self.lm.trunk.head(
+                    self.memory.grow(parents, np.array([self.tokens[node] for node in some]))
+                )
             head = head.to(self.lm.dtype)
             self.heads.values[first : self.heads.count] = head
             if self.lm.scorer.normalised:
                 self.normalisers.add(len(some))
-                self.normalisers.values[first : self.heads.count, 0] = self.lm.output.log_normaliser(head)
+                self.normalisers.values[first : self.heads.count, 0] = (
+                    self.lm.output.log_normaliser(head)
+                )

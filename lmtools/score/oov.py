@@ -1,4 +1,6 @@
-"""What unknown words cost: log p(<unk>) is that of all words that a vocabulary lacks together, and one of them is less probable."""
+"""What unknown words cost: log p(<unk>) is that of all words that a vocabulary lacks together, and
+one of them is less probable.
+"""
 
 import math
 from collections.abc import Sequence
@@ -19,17 +21,28 @@ class Penalised:
     def __init__(self, scorer: Scorer, penalty: float):
         self.scorer, self.penalty, self.kind, self.rows = scorer, penalty, scorer.kind, scorer.rows
         self.signature = {**scorer.signature, "oov": repr(float(penalty))}
-        self.normalise, self.prepare, self.cost, self.unknown = scorer.normalise, scorer.prepare, scorer.cost, scorer.unknown
+        self.normalise, self.prepare, self.cost, self.unknown = (
+            scorer.normalise,
+            scorer.prepare,
+            scorer.cost,
+            scorer.unknown,
+        )
 
     def log_probs(self, sentences):
         scores = self.scorer.log_probs(sentences)
-        return [values - np.append(self.penalty * self.unknown(s), 0.0) for s, values in zip(sentences, scores, strict=True)]
+        return [
+            values - np.append(self.penalty * self.unknown(s), 0.0)
+            for s, values in zip(sentences, scores, strict=True)
+        ]
 
 
 def penalised(scorer: Scorer, penalty: float) -> Scorer:
     """The scorer under that penalty; itself where it is 0. UserError for one below 0."""
     if not 0 <= penalty < math.inf:
-        raise UserError(f"--oov-penalty {penalty:g}: not a number from 0; give nats, such as the logarithm of the number of words left out")
+        raise UserError(
+            f"--oov-penalty {penalty:g}: not a number from 0; give nats, such as the logarithm of"
+            " the number of words left out"
+        )
     return Penalised(scorer, penalty) if penalty else scorer
 
 
@@ -39,7 +52,9 @@ def plain(scorer: Scorer) -> Scorer:
 
 
 class PenalisedLM:
-    """A left-to-right LM as lmtools.lattice.expand asks for it, with the penalty of `scorer`; `lm` is the LM without."""
+    """A left-to-right LM as lmtools.lattice.expand asks for it, with the penalty of `scorer`; `lm`
+    is the LM without.
+    """
 
     def __init__(self, lm: PrefixLM, scorer: Penalised):
         self.lm, self.scorer, self.signature = lm, scorer, scorer.signature
@@ -48,7 +63,9 @@ class PenalisedLM:
     def cost(self, word: str, first: bool) -> float:
         """The penalty of a word that `lm` has seen, the first of a sentence or a later one."""
         if (word, first) not in self.known:
-            self.known[word, first] = self.scorer.penalty * float(np.sum(self.scorer.unknown(self.lm.words.tokens(word, first))))
+            self.known[word, first] = self.scorer.penalty * float(
+                np.sum(self.scorer.unknown(self.lm.words.tokens(word, first)))
+            )
         return self.known[word, first]
 
     def utterance(self) -> "PenalisedPrefixes":
@@ -66,7 +83,14 @@ class PenalisedPrefixes:
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """See lmtools.lattice.expand.Prefixes."""
         log_p, longer = self.prefixes.words(nodes, words)
-        return log_p - [self.lm.cost(word, node == self.start) for node, word in zip(nodes.tolist(), words, strict=True)], longer
+        return (
+            log_p
+            - [
+                self.lm.cost(word, node == self.start)
+                for node, word in zip(nodes.tolist(), words, strict=True)
+            ],
+            longer,
+        )
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """See lmtools.lattice.expand.Prefixes."""

@@ -1,4 +1,6 @@
-"""Left-to-right language models over the word prefixes of an utterance, for the expansion of lattices (lmtools.lattice.expand)."""
+"""Left-to-right language models over the word prefixes of an utterance, for the expansion of
+lattices (lmtools.lattice.expand).
+"""
 
 from collections.abc import Sequence
 
@@ -27,9 +29,11 @@ class NgramPrefixLM:
 
 
 class NgramPrefixes:
-    """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest history that decides the future.
+    """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest
+    history that decides the future.
 
-    Scores equal those of the whole sentence in `NgramModel.query`; a word that normalises to nothing scores 0 and keeps its node.
+    Scores equal those of the whole sentence in `NgramModel.query`; a word that normalises to
+    nothing scores 0 and keeps its node.
     """
 
     start = 0
@@ -59,11 +63,19 @@ class NgramPrefixes:
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """See lmtools.lattice.expand.Prefixes."""
         after = kenlm.State()
-        return np.array([self.score(self.states.things[node], "</s>", after) for node in nodes.tolist()], dtype=np.float64) * LN10
+        return (
+            np.array(
+                [self.score(self.states.things[node], "</s>", after) for node in nodes.tolist()],
+                dtype=np.float64,
+            )
+            * LN10
+        )
 
 
 def load_prefix_lm(scorer: Scorer) -> PrefixLM:
-    """The left-to-right model in `scorer`; UserError if it gives no word's probability from the words before alone."""
+    """The left-to-right model in `scorer`; UserError if it gives no word's probability from the
+    words before alone.
+    """
     if isinstance(scorer, Penalised):
         return PenalisedLM(load_prefix_lm(scorer.scorer), scorer)
     if isinstance(scorer, Ngram):

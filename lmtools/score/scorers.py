@@ -1,4 +1,6 @@
-"""Scorers turn prepared texts into natural-log probabilities token by token; one class a kind of language model."""
+"""Scorers turn prepared texts into natural-log probabilities token by token; one class a kind of
+language model.
+"""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -12,14 +14,24 @@ from torch import Tensor, nn
 from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
 from lmtools.errors import UserError
-from lmtools.lm import PRECISIONS, LanguageModel, autocast, batch_rows, choose_device, numerics, resolve_precision
+from lmtools.lm import (
+    PRECISIONS,
+    LanguageModel,
+    autocast,
+    batch_rows,
+    choose_device,
+    numerics,
+    resolve_precision,
+)
 from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
 from lmtools.subword import MASK, UNK
 
 
 class Scorer(Protocol):
-    """What the planner asks of a language model. A sentence is whatever `prepare` made of a text: hashable, equal for equal scores."""
+    """What the planner asks of a language model. A sentence is whatever `prepare` made of a text:
+    hashable, equal for equal scores.
+    """
 
     kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
     signature: dict[str, str]
@@ -32,10 +44,14 @@ class Scorer(Protocol):
         """One sentence a text: normalised and segmented."""
 
     def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence; sentences of equal cost are computed in equal shapes."""
+        """How many rows the model computes for the sentence; sentences of equal cost are computed
+        in equal shapes.
+        """
 
     def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a sentence."""
+        """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a
+        sentence.
+        """
 
     def unknown(self, sentence: tuple) -> np.ndarray:
         """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
@@ -45,27 +61,48 @@ NORMALISATIONS = ("full", "none")
 
 
 class Neural:
-    """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by pseudo-log-likelihood.
+    """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by
+    pseudo-log-likelihood.
 
-    `intact` scores a masked model in one pass over the intact input instead (a variant in the T-TA paper: each token sees itself).
-    Sentences that do not fit the positions are scored in overlapping windows, each token where it has most context. With `normalise`
-    none a token's score is log p up to normalisation (`output.unnormalised`), without a pass over the vocabulary. `output` is the output
-    layer with its matrices in the precision of matrix products.
+    `intact` scores a masked model in one pass over the intact input instead (a variant in the T-TA
+    paper: each token sees itself). Sentences that do not fit the positions are scored in
+    overlapping windows, each token where it has most context. With `normalise` none a token's score
+    is log p up to normalisation (`output.unnormalised`), without a pass over the vocabulary.
+    `output` is the output layer with its matrices in the precision of matrix products.
     """
 
     def __init__(
-        self, lm: LanguageModel, subword, identity: str, device="cpu", precision="float32", intact=False, normalise="full", rows=None
+        self,
+        lm: LanguageModel,
+        subword,
+        identity: str,
+        device="cpu",
+        precision="float32",
+        intact=False,
+        normalise="full",
+        rows=None,
     ):
         if normalise not in NORMALISATIONS:
-            raise UserError(f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}")
+            raise UserError(
+                f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}"
+            )
         self.device = choose_device(device)
-        self.precision, self.rows = resolve_precision(precision, self.device), batch_rows(rows, self.device)
-        self.lm, self.subword, self.intact, self.normalised = lm.to(self.device).eval(), subword, intact, normalise == "full"
+        self.precision, self.rows = (
+            resolve_precision(precision, self.device),
+            batch_rows(rows, self.device),
+        )
+        self.lm, self.subword, self.intact, self.normalised = (
+            lm.to(self.device).eval(),
+            subword,
+            intact,
+            normalise == "full",
+        )
         self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
         self.masked = isinstance(lm.trunk, Masked) and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
-            "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16], "vocabulary": subword.hash[:16],
+            "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16],
+            "vocabulary": subword.hash[:16],
             "version": __version__, **numerics(self.precision, self.device, self.rows),
             **({} if self.normalised else {"normalise": "none"}),
         }  # fmt: skip
@@ -77,7 +114,10 @@ class Neural:
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        cuts, width = windows(len(sentence), self.lm.longest), min(len(sentence), self.lm.longest) + self.lm.objective.boundary
+        cuts, width = (
+            windows(len(sentence), self.lm.longest),
+            min(len(sentence), self.lm.longest) + self.lm.objective.boundary,
+        )
         return len(cuts) * (width * width if self.masked else width)
 
     def unknown(self, sentence):
@@ -88,14 +128,25 @@ class Neural:
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""
-        return (self.output.log_prob if self.normalised else self.output.unnormalised)(heads, targets)
+        return (self.output.log_prob if self.normalised else self.output.unnormalised)(
+            heads, targets
+        )
 
     def computed(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
-        """What a function of states (N, D) and targets (N,) says of each token and end of sentence, (tokens + 1, ...) a sentence."""
+        """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
+        (tokens + 1, ...) a sentence.
+        """
         pieces = [windows(len(s), self.lm.longest) for s in sentences]
-        parts = [s[begin:end] for s, cuts in zip(sentences, pieces, strict=True) for begin, end, _, _ in cuts]
+        parts = [
+            s[begin:end]
+            for s, cuts in zip(sentences, pieces, strict=True)
+            for begin, end, _, _ in cuts
+        ]
         values = iter(self.one_pass(parts, what))
-        return [np.concatenate([next(values)[first:last] for _, _, first, last in cuts]) for cuts in pieces]
+        return [
+            np.concatenate([next(values)[first:last] for _, _, first, last in cuts])
+            for cuts in pieces
+        ]
 
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
@@ -103,7 +154,12 @@ class Neural:
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.states(examples))
-        values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets).double().cpu().numpy()
+        values = (
+            (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
+            .double()
+            .cpu()
+            .numpy()
+        )
         return self.divided(values, sentences)
 
     def divided(self, values: np.ndarray, sentences) -> list[np.ndarray]:
@@ -116,18 +172,23 @@ class Neural:
             return self.lm.states(examples)
         inputs, lengths = examples.inputs, examples.lengths
         states = [None] * len(inputs)
-        for length in lengths.unique().tolist():  # sentences of one length go through together, without padding
+        # sentences of one length go through together, without padding
+        for length in lengths.unique().tolist():
             some = (lengths == length).nonzero()[:, 0]
-            for i, state in zip(some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True):
+            for i, state in zip(
+                some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True
+            ):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
 
 
 class TwoWay(Neural):
-    """A model that predicts each word from the left and, apart from that, from the right: the mean of both log-probabilities.
+    """A model that predicts each word from the left and, apart from that, from the right: the mean
+    of both log-probabilities.
 
-    Each direction alone gives a sentence a probability; the mean is the logarithm of their geometric mean, and exp of its negative mean
-    over words and ends is the perplexity that ELMo's authors print. A sentence is its piece ids; what has a score are its words.
+    Each direction alone gives a sentence a probability; the mean is the logarithm of their
+    geometric mean, and exp of its negative mean over words and ends is the perplexity that ELMo's
+    authors print. A sentence is its piece ids; what has a score are its words.
     """
 
     def __init__(self, *args, **kwargs):
@@ -142,31 +203,46 @@ class TwoWay(Neural):
         return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
 
     def divided(self, values, sentences):
-        parts = np.split(values, np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1])
+        parts = np.split(
+            values, np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
+        )
         return [together(*np.split(part, 2)) for part in parts]
 
 
 def together(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
-    """The mean of both directions for each word and, last, the end: from the left the end is last, from the right it is first."""
+    """The mean of both directions for each word and, last, the end: from the left the end is last,
+    from the right it is first.
+    """
     return (from_left + np.roll(from_right, -1, axis=0)) / 2
 
 
 def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not, but for them in its own precision."""
-    matrices = [matrix for matrix in output.parameters() if matrix.dim() == 2 and matrix.dtype != dtype]
-    converted = {id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False) for matrix in matrices}
+    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,
+    but for them in its own precision.
+    """
+    matrices = [
+        matrix for matrix in output.parameters() if matrix.dim() == 2 and matrix.dtype != dtype
+    ]
+    converted = {
+        id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)
+        for matrix in matrices
+    }
     return copy.deepcopy(output, converted) if converted else output
 
 
 def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
-    """Cover `length` tokens by windows of at most `longest`: (begin, end, first, last) with the scores first:last of a window's
-    end - begin + 1 to be used; together they are those of the tokens and the end of sentence, once each, in order."""
+    """Cover `length` tokens by windows of at most `longest`: (begin, end, first, last) with the
+    scores first:last of a window's end - begin + 1 to be used; together they are those of the
+    tokens and the end of sentence, once each, in order."""
     if length <= longest:
         return [(0, length, 0, length + 1)]
     stride, margin = max(1, longest // 2), longest // 4
     begins = [*range(0, length - longest, stride), length - longest]
     cuts = [0, *(begin + margin for begin in begins[1:]), length + 1]
-    return [(begin, begin + longest, first - begin, last - begin) for begin, first, last in zip(begins, cuts, cuts[1:], strict=False)]
+    return [
+        (begin, begin + longest, first - begin, last - begin)
+        for begin, first, last in zip(begins, cuts, cuts[1:], strict=False)
+    ]
 
 
 class Ngram:
@@ -176,7 +252,12 @@ class Ngram:
 
     def __init__(self, model: NgramModel):
         self.model = model
-        self.signature = {"lm": "ngram", "model": model.hash[:16], "precision": "float32", "version": __version__}
+        self.signature = {
+            "lm": "ngram",
+            "model": model.hash[:16],
+            "precision": "float32",
+            "version": __version__,
+        }
 
     def normalise(self, text):
         return self.model.subword.normaliser(text) if self.model.subword else " ".join(text.split())
@@ -194,24 +275,38 @@ class Ngram:
         return [self.model.query(sentence)[0] for sentence in sentences]
 
 
-def load_scorer(lm: str, device="auto", precision="float32", intact=False, normalise="full", rows=None) -> Scorer:
-    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or `hf:DIR` (a Hugging Face directory).
+def load_scorer(
+    lm: str, device="auto", precision="float32", intact=False, normalise="full", rows=None
+) -> Scorer:
+    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or
+    `hf:DIR` (a Hugging Face directory).
 
-    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay as they are. `rows`: model rows of a
-    batch, None: what suits the device.
+    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
+    as they are. `rows`: model rows of a batch, None: what suits the device.
     """
     if lm.startswith("hf:") or (Path(lm) / "config.json").exists():
-        from lmtools.score.huggingface import load_huggingface  # transformers is an optional dependency
+        # transformers is an optional dependency
+        from lmtools.score.huggingface import load_huggingface
 
         if normalise != "full":
-            raise UserError(f"{lm}: a Hugging Face model has no score without normalisation; leave --normalise out")
+            raise UserError(
+                f"{lm}: a Hugging Face model has no score without normalisation; leave"
+                " --normalise out"
+            )
         return load_huggingface(lm.removeprefix("hf:"), device, precision, intact, rows)
     path = Path(lm)
     if not path.exists():
-        raise UserError(f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR")
+        raise UserError(
+            f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"
+        )
     if path.is_file() or not (path / "model.safetensors").exists():
         if path.is_dir() and not (path / CONFIG).exists():
-            raise UserError(f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or `lmtools ngram` wrote")
+            raise UserError(
+                f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
+                " `lmtools ngram` wrote"
+            )
         return Ngram(NgramModel.load(path))
     model, subword = load_model(path)
-    return (TwoWay if model.two_way else Neural)(model, subword, model_hash(path), device, precision, intact, normalise, rows)
+    return (TwoWay if model.two_way else Neural)(
+        model, subword, model_hash(path), device, precision, intact, normalise, rows
+    )

@@ -1,4 +1,6 @@
-"""Scores of any number of texts, in input order: deduplicated, cached, planned, and spread over processes."""
+"""Scores of any number of texts, in input order: deduplicated, cached, planned, and spread over
+processes.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +23,11 @@ WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 @dataclass(frozen=True)
 class Options:
-    """Which language model scores, and how; the scores depend on the first five, their last bits on `device` and `rows` too.
+    """Which language model scores, and how; the scores depend on the first five, their last bits on
+    `device` and `rows` too.
 
-    `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs beyond log p(<unk>).
+    `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs
+    beyond log p(<unk>).
     """
 
     lm: str
@@ -34,13 +38,19 @@ class Options:
     device: str = "auto"
     nj: int = 1
     cache: str = "default"  # a directory, default (the user's cache directory) or none
-    rows: int | None = None  # model rows a batch, halved where they do not fit into memory; None: what suits the device
+    # model rows a batch, halved where they do not fit into memory; None: what suits the device
+    rows: int | None = None
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise."""
-        scorer = load_scorer(self.lm, self.device, self.precision, self.intact, self.normalise, self.rows)
+        scorer = load_scorer(
+            self.lm, self.device, self.precision, self.intact, self.normalise, self.rows
+        )
         if isinstance(scorer, Ngram) and self.normalise != "full":
-            raise UserError(f"{self.lm}: an n-gram model has no score without normalisation; leave --normalise out")
+            raise UserError(
+                f"{self.lm}: an n-gram model has no score without normalisation; leave"
+                " --normalise out"
+            )
         return penalised(scorer, self.oov_penalty)
 
     def open_cache(self, scorer: Scorer) -> Cache:
@@ -50,7 +60,9 @@ class Options:
 
 @dataclass(frozen=True)
 class TextScores:
-    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums over, unknown tokens among them."""
+    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums
+    over, unknown tokens among them.
+    """
 
     log_prob: np.ndarray
     tokens: np.ndarray
@@ -59,13 +71,18 @@ class TextScores:
     signature: dict[str, str]
 
 
-def score_texts(texts: Sequence[str], scorer: Scorer, options: Options, cache: Cache | None = None) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU; see lmtools.score.planner).
+def score_texts(
+    texts: Sequence[str], scorer: Scorer, options: Options, cache: Cache | None = None
+) -> TextScores:
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU;
+    see lmtools.score.planner).
 
     `cache`: one that is open, for many calls; else that of the options is opened and closed.
     """
     sentences, which = distinct(texts, scorer.prepare)
-    with contextlib.nullcontext(cache) if cache else contextlib.closing(options.open_cache(scorer)) as known:
+    with (
+        contextlib.nullcontext(cache) if cache else contextlib.closing(options.open_cache(scorer))
+    ) as known:
         scores = score_sentences(sentences, scorer, options, known)
     out_of_vocabulary = [scorer.unknown(s) for s in sentences]
     lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
@@ -73,8 +90,12 @@ def score_texts(texts: Sequence[str], scorer: Scorer, options: Options, cache: C
     return TextScores(scores[which], lengths[which], unknown[which], scorer.kind, scorer.signature)
 
 
-def distinct(texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]) -> tuple[list[tuple], np.ndarray]:
-    """The distinct sentences that `prepare` makes of `texts`, and which of them each text is, int64 (N,)."""
+def distinct(
+    texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]
+) -> tuple[list[tuple], np.ndarray]:
+    """The distinct sentences that `prepare` makes of `texts`, and which of them each text is, int64
+    (N,).
+    """
     number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     prepared = prepare(list(number))
     sentences = list(dict.fromkeys(prepared))
@@ -88,9 +109,20 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Ca
     for i, value in cache.get(sentences).items():
         scores[i] = value
     missing = np.flatnonzero(np.isnan(scores)).tolist()
-    plan = [[missing[i] for i in batch] for batch in batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)]
-    with tqdm(total=len(missing), desc=f"score {options.lm}", unit="text", disable=None, dynamic_ncols=True) as bar:
-        for number, values in run([[sentences[i] for i in batch] for batch in plan], scorer, options):
+    plan = [
+        [missing[i] for i in batch]
+        for batch in batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)
+    ]
+    with tqdm(
+        total=len(missing),
+        desc=f"score {options.lm}",
+        unit="text",
+        disable=None,
+        dynamic_ncols=True,
+    ) as bar:
+        for number, values in run(
+            [[sentences[i] for i in batch] for batch in plan], scorer, options
+        ):
             batch = plan[number]
             refuse_not_finite(values, [sentences[i] for i in batch], options.lm)
             scores[batch] = values
@@ -100,11 +132,19 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Ca
 
 
 def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[tuple[int, list[float]]]:
-    """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by `nj` processes."""
+    """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by
+    `nj` processes.
+    """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
     if processes > 1:
-        yield from as_completed(sums, work, processes, partial(load_alone, options), f"{REMEDY} or smaller batches (--rows)")
+        yield from as_completed(
+            sums,
+            work,
+            processes,
+            partial(load_alone, options),
+            f"{REMEDY} or smaller batches (--rows)",
+        )
     else:
         yield from enumerate(compute_all(scorer, work, partial(sums, scorer)))
 
@@ -124,4 +164,7 @@ def refuse_not_finite(values, sentences, lm: str) -> None:
     """A score that is NaN or infinite would silently win or lose every comparison."""
     for value, sentence in zip(values, sentences, strict=True):
         if not np.isfinite(value):
-            raise UserError(f"{lm}: scores {value} for {' '.join(map(str, sentence))[:100]!r}; the model is damaged, train it again")
+            raise UserError(
+                f"{lm}: scores {value} for {' '.join(map(str, sentence))[:100]!r}; the model is"
+                " damaged, train it again"
+            )

@@ -6,8 +6,12 @@ from lmtools.score.texts import Options
 from lmtools.text.unknown import MANY, warn_unknown
 
 
-def warn_scored(path, texts: Iterable[str], unknown: int, tokens: int, options: Options, lists: bool = False) -> None:
-    """`warn_unknown` of what was scored: of `texts` from `path`, `unknown` tokens among `tokens`, their ends not counted."""
+def warn_scored(
+    path, texts: Iterable[str], unknown: int, tokens: int, options: Options, lists: bool = False
+) -> None:
+    """`warn_unknown` of what was scored: of `texts` from `path`, `unknown` tokens among `tokens`,
+    their ends not counted.
+    """
     if unknown <= MANY * tokens:
         return
     scorer = options.load()  # once more: this is rare, and scores come from other processes too

@@ -18,7 +18,9 @@ DESCRIPTION = "subword.yaml"
 
 
 class LeftOut(NamedTuple):
-    """How many distinct words (or characters) a list leaves out, and their share of the text, None where no counts are known."""
+    """How many distinct words (or characters) a list leaves out, and their share of the text, None
+    where no counts are known.
+    """
 
     items: int
     share: float | None
@@ -30,20 +32,27 @@ class LeftOut(NamedTuple):
 
 
 def room(vocab_size: int | None, most: int) -> int:
-    """How many items a vocabulary of that size holds beside the specials, `most` where it has no bound; UserError if none."""
+    """How many items a vocabulary of that size holds beside the specials, `most` where it has no
+    bound; UserError if none.
+    """
     if vocab_size is None:
         return most
     if vocab_size <= len(SPECIALS):
-        raise UserError(f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a larger --vocab-size")
+        raise UserError(
+            f"a vocabulary of {vocab_size} has no room beside its {len(SPECIALS)} specials; give a"
+            " larger --vocab-size"
+        )
     return vocab_size - len(SPECIALS)
 
 
 class Subword:
-    """A vocabulary with the segmentation of text into it; immutable, and its ids depend on nothing but its content and its normaliser.
+    """A vocabulary with the segmentation of text into it; immutable, and its ids depend on nothing
+    but its content and its normaliser.
 
-    A scheme is a subclass with `scheme`, `file` (the name of its content in the directory), `learn`, `read`, `segment`, `surfaces`.
-    `vocabulary` holds the piece of each id, the specials first; `begins` (size,) says which pieces begin a word. `left_out` is known of
-    a list where it is made, and written into its directory for whoever reads it there.
+    A scheme is a subclass with `scheme`, `file` (the name of its content in the directory),
+    `learn`, `read`, `segment`, `surfaces`. `vocabulary` holds the piece of each id, the specials
+    first; `begins` (size,) says which pieces begin a word. `left_out` is known of a list where it
+    is made, and written into its directory for whoever reads it there.
     """
 
     scheme = ""
@@ -63,12 +72,18 @@ class Subword:
         return type(self), (self.content, self.normaliser)
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, LeftOut | None]:
-        """The model's content, learnt from normalised `lines`, and what it leaves out of them where it is a list."""
+    def learn(
+        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+    ) -> tuple[bytes, LeftOut | None]:
+        """The model's content, learnt from normalised `lines`, and what it leaves out of them where
+        it is a list.
+        """
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:
-        """Take up the model's content; the piece of each id. ValueError or RuntimeError where it is damaged."""
+        """Take up the model's content; the piece of each id. ValueError or RuntimeError where it is
+        damaged.
+        """
         raise NotImplementedError
 
     def beginnings(self) -> np.ndarray:
@@ -97,7 +112,9 @@ class Subword:
         return self.segment([self.normaliser(text) for text in texts])
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of `text` after normalisation, one an id, with unknown ones as they are written."""
+        """The pieces of `text` after normalisation, one an id, with unknown ones as they are
+        written.
+        """
         return self.surfaces(self.normaliser(text))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -114,7 +131,9 @@ class Subword:
         return not self.unknown(word)
 
     def word_lengths(self, text: str) -> list[int]:
-        """The number of ids of each word of the normalised text; they sum to `len(encode(text))`."""
+        """The number of ids of each word of the normalised text; they sum to
+        `len(encode(text))`.
+        """
         return self.lengths(self.encode(text))
 
     def lengths(self, ids: Sequence[int]) -> list[int]:
@@ -126,11 +145,15 @@ class Subword:
         return np.diff(bounds).tolist()
 
     def save_to(self, directory) -> None:
-        """Write the model into `directory`, whole or not at all; an older subword model there is replaced, anything else refused."""
+        """Write the model into `directory`, whole or not at all; an older subword model there is
+        replaced, anything else refused.
+        """
         with atomic_directory(directory, DESCRIPTION) as temporary:
             (temporary / self.file).write_bytes(self.content)
             self.normaliser.save(temporary)
             description = {"scheme": self.scheme, "size": self.size, "hash": self.hash}
             if self.left_out:
                 description["left_out"] = self.left_out._asdict()
-            (temporary / DESCRIPTION).write_text(sealed_yaml(yaml.safe_dump(description, sort_keys=False)), encoding="utf-8")
+            (temporary / DESCRIPTION).write_text(
+                sealed_yaml(yaml.safe_dump(description, sort_keys=False)), encoding="utf-8"
+            )

@@ -19,13 +19,22 @@ VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not lea
 
 
 def train(
-    scheme: str, lines: Iterable[str], vocab_size: int | None, normaliser: Normaliser, out_dir, min_count=1, sentences=1_000_000, words=None
+    scheme: str,
+    lines: Iterable[str],
+    vocab_size: int | None,
+    normaliser: Normaliser,
+    out_dir,
+    min_count=1,
+    sentences=1_000_000,
+    words=None,
 ) -> Subword:
-    """The subword model of `scheme` learnt from `lines` (normalised here, empty ones skipped) and saved in `out_dir`.
+    """The subword model of `scheme` learnt from `lines` (normalised here, empty ones skipped) and
+    saved in `out_dir`.
 
-    `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer words or characters of a word
-    or char list; `sentences` bounds the random sample (fixed seed) that bpe and unigram learn from. With `words`, the directory of a word
-    list, the model spells words and predicts those of the list (lmtools.subword.spelled).
+    `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer
+    words or characters of a word or char list; `sentences` bounds the random sample (fixed seed)
+    that bpe and unigram learn from. With `words`, the directory of a word list, the model spells
+    words and predicts those of the list (lmtools.subword.spelled).
     """
     kind = SUBWORDS[scheme]
     room(vocab_size, 0)
@@ -44,22 +53,33 @@ def saved(subword: Subword, out_dir, words=None) -> Subword:
 
 
 def spelled(pieces: Subword, words_dir) -> Spelled:
-    """The words of the list in `words_dir`, spelled by `pieces`; UserError unless both see text alike."""
+    """The words of the list in `words_dir`, spelled by `pieces`; UserError unless both see text
+    alike.
+    """
     words = load_subword(words_dir)
     if not isinstance(words, Word):
-        raise UserError(f"{words_dir}: a {words.scheme} vocabulary; --words takes a directory that lmtools subword --type word made")
+        raise UserError(
+            f"{words_dir}: a {words.scheme} vocabulary; --words takes a directory that lmtools"
+            " subword --type word made"
+        )
     if words.normaliser != pieces.normaliser:
-        raise UserError(f"{words_dir}: its text was normalised in another way; give the same options of the normaliser")
+        raise UserError(
+            f"{words_dir}: its text was normalised in another way; give the same options of the"
+            " normaliser"
+        )
     share = (described(words_dir).get("left_out") or {}).get("share") or 0.0
     unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
     return Spelled(Spelled.joined(pieces, words, unknown), pieces.normaliser)
 
 
-def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None) -> Subword:
-    """What another toolkit has in the file `path`, saved in `out_dir` with our specials: a SentencePiece model or a word list.
+def adopt(
+    path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None
+) -> Subword:
+    """What another toolkit has in the file `path`, saved in `out_dir` with our specials: a
+    SentencePiece model or a word list.
 
-    A model keeps its pieces, a list its order (lmtools.subword.wordlists); `vocab_size`, specials counted, cuts a list.
-    `words` is as in `train`.
+    A model keeps its pieces, a list its order (lmtools.subword.wordlists); `vocab_size`, specials
+    counted, cuts a list. `words` is as in `train`.
     """
     content = read_bytes(path)
     if is_word_list(content):
@@ -68,35 +88,59 @@ def adopt(path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, 
         subword.left_out = left_out
         return saved(subword, out_dir, words)
     if vocab_size is not None:
-        raise UserError(f"{path}: a SentencePiece model has the size it was trained with; leave --vocab-size out")
+        raise UserError(
+            f"{path}: a SentencePiece model has the size it was trained with; leave"
+            " --vocab-size out"
+        )
     try:
         subword = SUBWORDS[scheme_of(content)](content, normaliser)
     except (RuntimeError, ValueError) as error:
-        raise UserError(f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or a word list") from None
+        raise UserError(
+            f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or"
+            " a word list"
+        ) from None
     return saved(subword, out_dir, words)
 
 
 def load_subword(directory) -> Subword:
-    """The subword model in `directory`; UserError if there is none, it is damaged, or its files do not belong together."""
+    """The subword model in `directory`; UserError if there is none, it is damaged, or its files do
+    not belong together.
+    """
     path, description = Path(directory), described(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:
-        raise UserError(f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of {', '.join(VOCABULARIES)}")
-    return assemble(kind, read_bytes(path / kind.file), Normaliser.load(path), description.get("hash"), path)
+        raise UserError(
+            f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of"
+            f" {', '.join(VOCABULARIES)}"
+        )
+    return assemble(
+        kind, read_bytes(path / kind.file), Normaliser.load(path), description.get("hash"), path
+    )
 
 
 def described(directory) -> dict:
     """What a subword model's directory says of itself; UserError where that was damaged."""
     path = Path(directory) / DESCRIPTION
-    return unsealed(load_yaml(path), path, "copy the directory again, or write it again with lmtools subword", warn=False)
+    return unsealed(
+        load_yaml(path),
+        path,
+        "copy the directory again, or write it again with lmtools subword",
+        warn=False,
+    )
 
 
-def assemble(kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source) -> Subword:
-    """The subword model of these parts; UserError about `source` unless its hash is the expected one."""
+def assemble(
+    kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source
+) -> Subword:
+    """The subword model of these parts; UserError about `source` unless its hash is the expected
+    one.
+    """
     try:
         subword = kind(content, normaliser)
     except (RuntimeError, ValueError, IndexError) as error:
         raise UserError(f"{source}: damaged subword model ({error}); write it again") from None
     if subword.hash != expected:
-        raise UserError(f"{source}: the subword model or its normaliser was changed; write it again")
+        raise UserError(
+            f"{source}: the subword model or its normaliser was changed; write it again"
+        )
     return subword

@@ -1,4 +1,6 @@
-"""Vocabularies that are plain lists sorted by frequency: words, or characters with a mark between words."""
+"""Vocabularies that are plain lists sorted by frequency: words, or characters with a mark between
+words.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +21,11 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):
-    """What `found` says of each word of raw text, where a normaliser is concerned with one word at a time as ours are.
+    """What `found` says of each word of raw text, where a normaliser is concerned with one word at
+    a time as ours are.
 
-    Normalising a text's words one by one gives the words of the normalised text, and most of them have been seen before.
+    Normalising a text's words one by one gives the words of the normalised text, and most of them
+    have been seen before.
     """
 
     def __missing__(self, token: str):
@@ -55,7 +59,8 @@ class Numbered(Remembering):
 
 
 class Listed(Subword):
-    """A vocabulary in `vocab.txt`: `item<TAB>count`, the most frequent first (ties by alphabet), the specials not among them.
+    """A vocabulary in `vocab.txt`: `item<TAB>count`, the most frequent first (ties by alphabet),
+    the specials not among them.
 
     What is not in the list is <unk>: one id, and one probability, for all of it.
     """
@@ -65,25 +70,48 @@ class Listed(Subword):
 
     def __init__(self, content: bytes, normaliser: Normaliser):
         super().__init__(content, normaliser)
-        self.ids = dict(zip(self.vocabulary[len(SPECIALS) :], range(len(SPECIALS), self.size), strict=True))
+        self.ids = dict(
+            zip(self.vocabulary[len(SPECIALS) :], range(len(SPECIALS), self.size), strict=True)
+        )
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, LeftOut]:
-        return cls.selected(counting.tally(Counter(cls.items(line)) for line in lines), vocab_size, min_count)
+    def learn(
+        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+    ) -> tuple[bytes, LeftOut]:
+        return cls.selected(
+            counting.tally(Counter(cls.items(line)) for line in lines), vocab_size, min_count
+        )
 
     @classmethod
-    def learnt(cls, paths: Sequence, normaliser: Normaliser, vocab_size: int | None = None, min_count: int = 1, nj: int = 1) -> "Listed":
-        """The vocabulary of texts of one sentence a line, counted by `nj` processes in bounded memory; same bytes for any `nj`."""
+    def learnt(
+        cls,
+        paths: Sequence,
+        normaliser: Normaliser,
+        vocab_size: int | None = None,
+        min_count: int = 1,
+        nj: int = 1,
+    ) -> "Listed":
+        """The vocabulary of texts of one sentence a line, counted by `nj` processes in bounded
+        memory; same bytes for any `nj`.
+        """
         room(vocab_size, 0)
-        counts = counting.tally(spread(partial(cls.occurrences, normaliser=Normalised(normaliser)), read_blocks(paths), nj))
+        counts = counting.tally(
+            spread(
+                partial(cls.occurrences, normaliser=Normalised(normaliser)), read_blocks(paths), nj
+            )
+        )
         content, left_out = cls.selected(counts, vocab_size, min_count)
         made = cls(content, normaliser)
         made.left_out = left_out
         return made
 
     @classmethod
-    def selected(cls, counts: counting.Tally, vocab_size: int | None, min_count: int) -> tuple[bytes, LeftOut]:
-        """The content of the list of these counts, and what it leaves out; in memory are only items of `min_count` and more."""
+    def selected(
+        cls, counts: counting.Tally, vocab_size: int | None, min_count: int
+    ) -> tuple[bytes, LeftOut]:
+        """The content of the list of these counts, and what it leaves out; in memory are only items
+        of `min_count` and more.
+        """
         kept, distinct = {}, 0
         for item, count in counts:
             distinct += 1
@@ -91,20 +119,31 @@ class Listed(Subword):
                 kept[item] = count
         chosen = cls.chosen(kept, vocab_size, min_count)
         inside = [kept[item] for item in chosen if item in kept]
-        return cls.written(chosen, kept), LeftOut.of(distinct - len(inside), counts.total - sum(inside), counts.total)
+        return cls.written(chosen, kept), LeftOut.of(
+            distinct - len(inside), counts.total - sum(inside), counts.total
+        )
 
     @classmethod
-    def listing(cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1) -> bytes:
+    def listing(
+        cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1
+    ) -> bytes:
         """The model's content from how often each item occurs."""
         return cls.written(cls.chosen(counts, vocab_size, min_count), counts)
 
     @classmethod
     def chosen(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
         """The items of the list, in order."""
-        frequent = (item for item in counts if counts[item] >= min_count and item not in (*SPECIALS, *cls.always))
+        frequent = (
+            item
+            for item in counts
+            if counts[item] >= min_count and item not in (*SPECIALS, *cls.always)
+        )
         chosen = [*cls.always, *sorted(frequent, key=lambda item: (-counts[item], item))]
         if len(chosen) == len(cls.always):
-            raise UserError(f"the text holds nothing that occurs {min_count} times; give one sentence a line, or a lower --min-count")
+            raise UserError(
+                f"the text holds nothing that occurs {min_count} times; give one sentence a line,"
+                " or a lower --min-count"
+            )
         return chosen[: room(vocab_size, len(chosen))]
 
     @staticmethod
@@ -123,7 +162,8 @@ class Listed(Subword):
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:
-        *fields, rest = content.decode().replace("\n", "\t").split("\t")  # one list: of 800,000 words, a list each takes seconds
+        # one list: of 800,000 words, a list each takes seconds
+        *fields, rest = content.decode().replace("\n", "\t").split("\t")
         if rest or len(fields) != 2 * content.count(b"\n"):
             raise ValueError("its lines are not all an item and a count")
         self.counts = np.array(list(map(int, fields[1::2])), dtype=np.int64)

@@ -13,14 +13,16 @@ from lmtools.text import MARK
 
 SEED = 1
 REMEMBERED = 200_000  # words
-WIDEST = 1000  # characters: a longer "word" is noise; nothing is learnt from it and nothing remembered
+# characters: a longer "word" is noise; nothing is learnt from it and nothing remembered
+WIDEST = 1000
 
 
 class Words(dict):
-    """The ids of each word, found when first asked for; no piece crosses a word, so that a text's ids are those of its words in a row.
+    """The ids of each word, found when first asked for; no piece crosses a word, so that a text's
+    ids are those of its words in a row.
 
-    This is several times faster than segmenting whole texts, and a word's pieces never depend on rounding in its neighbourhood.
-    `ids` says which of our ids each id of the processor is.
+    This is several times faster than segmenting whole texts, and a word's pieces never depend on
+    rounding in its neighbourhood. `ids` says which of our ids each id of the processor is.
     """
 
     def __init__(self, processor: sentencepiece.SentencePieceProcessor, ids: Sequence[int]):
@@ -34,19 +36,28 @@ class Words(dict):
 
 
 class SentencePiece(Subword):
-    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability, those of bpe by order of merging.
+    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability,
+    those of bpe by order of merging.
 
-    The content may be another program's SentencePiece model: its pieces follow our specials in their order, its own specials fall away.
+    The content may be another program's SentencePiece model: its pieces follow our specials in
+    their order, its own specials fall away.
     """
 
     file = "subword.model"
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int) -> tuple[bytes, None]:
+    def learn(
+        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+    ) -> tuple[bytes, None]:
         if vocab_size is None:
-            raise UserError(f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in --vocab-size 2000")
+            raise UserError(
+                f"{cls.scheme} needs the size of its vocabulary; give --vocab-size, as in"
+                " --vocab-size 2000"
+            )
         if min_count > 1:
-            raise UserError(f"--min-count is for word and char vocabularies; leave it out with {cls.scheme}")
+            raise UserError(
+                f"--min-count is for word and char vocabularies; leave it out with {cls.scheme}"
+            )
         text = sample((short for line in lines if (short := drop_wide(line))), sentences)
         if not text:
             raise UserError("the text holds no sentence; give text with one sentence a line")
@@ -69,7 +80,9 @@ class SentencePiece(Subword):
         return [[i for word in text.split() for i in words[word]] for text in texts]
 
     def surfaces(self, text: str) -> list[str]:
-        return [piece for word in text.split() for piece in self.processor.encode(word, out_type=str)]
+        return [
+            piece for word in text.split() for piece in self.processor.encode(word, out_type=str)
+        ]
 
 
 class Bpe(SentencePiece):
@@ -85,30 +98,40 @@ class Unigram(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """The ids of the pieces that text is made of, in order: all but control symbols, the unknown piece and unused ones."""
+    """The ids of the pieces that text is made of, in order: all but control symbols, the unknown
+    piece and unused ones.
+    """
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
     return [i for i in range(processor.get_piece_size()) if not any(test(i) for test in special)]
 
 
 def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
-    """ValueError unless the model segments word by word, `▁` before each word, into pieces that are text."""
+    """ValueError unless the model segments word by word, `▁` before each word, into pieces that are
+    text.
+    """
     if clash := set(pieces) & set(SPECIALS):
         raise ValueError(f"its piece {min(clash)} is a special here")
-    if any(MARK in piece.lstrip(MARK) for piece in pieces) or not processor.encode("a", out_type=str)[0].startswith(MARK):
+    if any(MARK in piece.lstrip(MARK) for piece in pieces) or not processor.encode(
+        "a", out_type=str
+    )[0].startswith(MARK):
         raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
     if any(processor.is_byte(i) for i in range(processor.get_piece_size())):
         raise ValueError("it falls back on bytes")
 
 
 def scheme_of(content: bytes) -> str:
-    """bpe or unigram, whichever a SentencePiece model is: BPE's scores are whole numbers, the order of merging."""
+    """bpe or unigram, whichever a SentencePiece model is: BPE's scores are whole numbers, the order
+    of merging.
+    """
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     whole = all(processor.get_score(i).is_integer() for i in ordinary(processor))
     return (Bpe if whole else Unigram).scheme
 
 
 def sample(lines: Iterable[str], count: int) -> list[str]:
-    """At most `count` of `lines`, each equally likely (reservoir sampling with a fixed seed), so that any text fits in memory."""
+    """At most `count` of `lines`, each equally likely (reservoir sampling with a fixed seed), so
+    that any text fits in memory.
+    """
     chosen, draw = [], random.Random(SEED).random
     for seen, line in enumerate(lines, 1):
         if seen <= count:
@@ -120,11 +143,17 @@ def sample(lines: Iterable[str], count: int) -> list[str]:
 
 def drop_wide(line: str) -> str:
     """`line` without words of more than WIDEST characters."""
-    return line if len(line) <= WIDEST else " ".join(word for word in line.split() if len(word) <= WIDEST)
+    return (
+        line
+        if len(line) <= WIDEST
+        else " ".join(word for word in line.split() if len(word) <= WIDEST)
+    )
 
 
 def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
-    """The serialised SentencePiece model; one thread, so that the same text gives the same bytes."""
+    """The serialised SentencePiece model; one thread, so that the same text gives the same
+    bytes.
+    """
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -138,7 +167,8 @@ def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
             unk_id=UNK,
             bos_id=BOS,
             pad_piece=SPECIALS[PAD],
-            control_symbols=[SPECIALS[MASK]],  # a control symbol, unlike a user-defined one, is never found in text
+            # a control symbol, unlike a user-defined one, is never found in text
+            control_symbols=[SPECIALS[MASK]],
             character_coverage=1.0,
             normalization_rule_name="identity",
             split_digits=False,
@@ -151,7 +181,8 @@ def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
     except RuntimeError as error:
         if needed := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
             raise UserError(
-                f"a vocabulary of {vocab_size} cannot hold the text's characters; give --vocab-size {needed[1]} or more, or normalise more"
+                f"a vocabulary of {vocab_size} cannot hold the text's characters; give --vocab-size"
+                f" {needed[1]} or more, or normalise more"
             ) from None
         raise
     return model.getvalue()

@@ -1,4 +1,6 @@
-"""Words spelled by pieces: a two-way language model (ELMo, subword ELMo) reads the pieces of any word and predicts words of a list."""
+"""Words spelled by pieces: a two-way language model (ELMo, subword ELMo) reads the pieces of any
+word and predicts words of a list.
+"""
 
 import json
 from collections.abc import Sequence
@@ -17,9 +19,11 @@ END = MASK  # the id that marks the end of a word's spelling: nothing is masked 
 
 
 class Targets:
-    """The words that a two-way model predicts, and how their spellings (tuples of piece ids, without END) are told apart.
+    """The words that a two-way model predicts, and how their spellings (tuples of piece ids,
+    without END) are told apart.
 
-    `size` counts the specials; `counts` (size,) says how often each was seen where the list was made, words outside it as <unk>.
+    `size` counts the specials; `counts` (size,) says how often each was seen where the list was
+    made, words outside it as <unk>.
     """
 
     def __init__(self, words: Word, pieces: Subword, unknown: int):
@@ -35,7 +39,9 @@ class Targets:
         return [tuple(flat[a:b]) for a, b in pairwise([*starts, len(flat)])]
 
     def id_of(self, spelling: tuple[int, ...]) -> int:
-        """The id of the word so spelled; <unk> for one that the list lacks, or with a piece that the pieces lack."""
+        """The id of the word so spelled; <unk> for one that the list lacks, or with a piece that
+        the pieces lack.
+        """
         found = self.known.get(spelling)
         if found is None:
             text = "".join(self.pieces.vocabulary[i] for i in spelling).replace(MARK, "")
@@ -46,10 +52,11 @@ class Targets:
 
 
 class Spelled(Subword):
-    """Pieces learnt inside words, and the word list that is predicted: `words`; a text's ids are the pieces of its words in a row.
+    """Pieces learnt inside words, and the word list that is predicted: `words`; a text's ids are
+    the pieces of its words in a row.
 
-    Every word begins with a piece that begins a word (among characters a MARK leads the first word too). The content is a line of
-    JSON, the content of the pieces and that of the list.
+    Every word begins with a piece that begins a word (among characters a MARK leads the first word
+    too). The content is a line of JSON, the content of the pieces and that of the list.
     """
 
     scheme = "spelled"
@@ -59,7 +66,10 @@ class Spelled(Subword):
     def joined(pieces: Subword, words: Word, unknown: int) -> bytes:
         """The content made of both; `unknown`: how many words of the text the list left out."""
         if pieces.scheme not in PIECES:
-            raise UserError(f"words are spelled by pieces inside them ({', '.join(PIECES)}), not by {pieces.scheme}; choose another --type")
+            raise UserError(
+                f"words are spelled by pieces inside them ({', '.join(PIECES)}), not by"
+                f" {pieces.scheme}; choose another --type"
+            )
         head = {"pieces": pieces.scheme, "bytes": len(pieces.content), "unknown": unknown}
         return json.dumps(head).encode() + b"\n" + pieces.content + words.content
 

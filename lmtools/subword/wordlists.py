@@ -1,4 +1,6 @@
-"""Word lists that other toolkits wrote, as the content of a word vocabulary in the list's own order."""
+"""Word lists that other toolkits wrote, as the content of a word vocabulary in the list's own
+order.
+"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -9,21 +11,29 @@ from lmtools.subword.base import SPECIALS, LeftOut, room
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
 
-# No words: sentence marks, the empty word, the unknown word, silence and back-off of other toolkits. All else, <SPOKEN_NOISE> too, is one.
+# No words: sentence marks, the empty word, the unknown word, silence and back-off of other
+# toolkits. All else, <SPOKEN_NOISE> too, is one.
 MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "!SENT_END", "#0"))
 
 
 def is_word_list(content: bytes) -> bool:
-    """Whether a file's content is text rather than a SentencePiece model, which begins with a field that a list's first word cannot be."""
+    """Whether a file's content is text rather than a SentencePiece model, which begins with a field
+    that a list's first word cannot be.
+    """
     return bool(content) and content[:1] != b"\n"
 
 
-def adopted(content: bytes, path, normaliser: Normaliser, vocab_size: int | None) -> tuple[bytes, LeftOut]:
-    """The content of a `Word` vocabulary of the list in `content`, read from `path`, and what `vocab_size` (specials counted) cuts off.
+def adopted(
+    content: bytes, path, normaliser: Normaliser, vocab_size: int | None
+) -> tuple[bytes, LeftOut]:
+    """The content of a `Word` vocabulary of the list in `content`, read from `path`, and what
+    `vocab_size` (specials counted) cuts off.
 
-    A line is a word, a word and its id (Kaldi's words.txt: numbers that ascend), or a word and its count (our vocab.txt: any others;
-    without counts they are 0). The order stays. Words are normalised; of those that become equal the first has the place and all the
-    counts, and what the normaliser empties or splits is no word of a text and left out, as are MARKS. UserError names the line.
+    A line is a word, a word and its id (Kaldi's words.txt: numbers that ascend), or a word and its
+    count (our vocab.txt: any others; without counts they are 0). The order stays. Words are
+    normalised; of those that become equal the first has the place and all the counts, and what the
+    normaliser empties or splits is no word of a text and left out, as are MARKS. UserError names
+    the line.
     """
     words: dict[str, int] = {}
     for word, count in counted(rows(content, path)):
@@ -31,19 +41,28 @@ def adopted(content: bytes, path, normaliser: Normaliser, vocab_size: int | None
         if own and " " not in own and own not in SPECIALS:
             words[own] = words.get(own, 0) + count
     if not words:
-        raise UserError(f"{path}: no words in it; give a list of one a line, such as Kaldi's words.txt, or SentencePiece's .model file")
+        raise UserError(
+            f"{path}: no words in it; give a list of one a line, such as Kaldi's words.txt, or"
+            " SentencePiece's .model file"
+        )
     kept = list(words)[: room(vocab_size, len(words))]
     total = sum(words.values())
-    return Word.written(kept, words), LeftOut.of(len(words) - len(kept), total - sum(words[word] for word in kept), total)
+    return Word.written(kept, words), LeftOut.of(
+        len(words) - len(kept), total - sum(words[word] for word in kept), total
+    )
 
 
 def rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
-    """The fields of each line that has any, one or two on all of them alike, the second a whole number."""
+    """The fields of each line that has any, one or two on all of them alike, the second a whole
+    number.
+    """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}:{line}: not UTF-8; convert it with iconv, or give SentencePiece's .model file") from None
+        raise UserError(
+            f"{path}:{line}: not UTF-8; convert it with iconv, or give SentencePiece's .model file"
+        ) from None
     columns, most = 0, longest_line()
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > most:
@@ -52,9 +71,17 @@ def rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
         if not fields:
             continue
         columns = columns or len(fields)
-        if len(fields) != columns or columns > 2 or "\0" in line or (columns == 2 and not (fields[1].isascii() and fields[1].isdigit())):
+        if (
+            len(fields) != columns
+            or columns > 2
+            or "\0" in line
+            or (columns == 2 and not (fields[1].isascii() and fields[1].isdigit()))
+        ):
             expected = "a word" if columns == 1 else "a word and its id or count"
-            raise UserError(f"{path}:{number}: expected {expected}, found {line[:60]!r}; give a word list, or --text to learn from text")
+            raise UserError(
+                f"{path}:{number}: expected {expected}, found {line[:60]!r}; give a word list, or"
+                " --text to learn from text"
+            )
         yield tuple(fields)
 
 

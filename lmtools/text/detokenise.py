@@ -1,4 +1,6 @@
-"""Tokenised translations (`I don &apos;t know , he said`) written as people write them, by sacremoses' port of Moses's detokeniser."""
+"""Tokenised translations (`I don &apos;t know , he said`) written as people write them, by
+sacremoses' port of Moses's detokeniser.
+"""
 
 import re
 from collections.abc import Callable
@@ -9,17 +11,21 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """A function from one line of tokenised text in `language` (ISO 639: en, de, fr ..) to the detokenised line.
+    """A function from one line of tokenised text in `language` (ISO 639: en, de, fr ..) to the
+    detokenised line.
 
-    Also undoes Moses's escapes (`&apos; &quot; &amp; &#124;` ..) and split hyphens (` @-@ `); subword marks have to be joined before.
-    English, French, Italian, Irish, Czech, Finnish and CJK scripts have rules of their own, all others share one set. UserError for what
-    is no language code, and without sacremoses.
+    Also undoes Moses's escapes (`&apos; &quot; &amp; &#124;` ..) and split hyphens (` @-@ `);
+    subword marks have to be joined before. English, French, Italian, Irish, Czech, Finnish and CJK
+    scripts have rules of their own, all others share one set. UserError for what is no language
+    code, and without sacremoses.
     """
     if not LANGUAGE.fullmatch(language):
         raise UserError(f"--detokenise {language}: not a language code; write en, de, fr ..")
     try:
         from sacremoses import MosesDetokenizer
     except ImportError:
-        raise UserError(f"--detokenise {language} needs sacremoses; pip install 'lmtools[mt]'") from None
+        raise UserError(
+            f"--detokenise {language} needs sacremoses; pip install 'lmtools[mt]'"
+        ) from None
     rules = MosesDetokenizer(lang=language)
     return lambda text: rules.detokenize(text.split())

@@ -1,4 +1,6 @@
-"""What is given as text and is none: N-best lists, models, archives, markup. Any of them could be read as lines of words, and be learnt."""
+"""What is given as text and is none: N-best lists, models, archives, markup. Any of them could be
+read as lines of words, and be learnt.
+"""
 
 import re
 from collections.abc import Iterable
@@ -27,10 +29,22 @@ class Foreign(NamedTuple):
 ARTIFACTS = tuple(
     Foreign(re.compile(mark, re.DOTALL), what, remedy)
     for mark, what, remedy in (
-        (rb"(?:[^\n]*\n){0,20}?\\data\\\s*\n\s*ngram\s+1\s*=", "an ARPA language model, which goes to --lm", SOURCE),
-        (rb"mmap lm http://kheafield", "KenLM's binary of a language model, which goes to --lm", SOURCE),
+        (
+            rb"(?:[^\n]*\n){0,20}?\\data\\\s*\n\s*ngram\s+1\s*=",
+            "an ARPA language model, which goes to --lm",
+            SOURCE,
+        ),
+        (
+            rb"mmap lm http://kheafield",
+            "KenLM's binary of a language model, which goes to --lm",
+            SOURCE,
+        ),
         (rb"lmtools-corpus-[0-9]+\n", "a binarised corpus, which goes to lmtools train", SOURCE),
-        (rb".{4}\0{4}\{\"", "weights of a neural network (safetensors); a model directory as a whole goes to --lm", PLAIN),
+        (
+            rb".{4}\0{4}\{\"",
+            "weights of a neural network (safetensors); a model directory as a whole goes to --lm",
+            PLAIN,
+        ),
         (rb"# lmtools-scores", "a file of scores, which goes to --scores", PLAIN),
         (rb"\x89HDF|\x80[\x02-\x05]|\x7fELF|RIFF", "binary data", PLAIN),
     )
@@ -41,27 +55,33 @@ SHAPES = tuple(
     for mark, what, remedy in (
         (rb"NBestList", "SRILM's N-best lists", LISTS),
         (rb"[\[\s]*\{\s*\"[^\"\n]*\"\s*:", "JSON, such as N-best lists", LISTS),
-        (rb"(?i)\s*<(?:\?xml\b|!doctype\b|html\b|[a-z]\w*(?:\s+[\w:-]+\s*=\s*[\"'][^\"'\n]*[\"'])+\s*/?>)", "XML or HTML",
-         "take the text out of it"),
+        (rb"(?i)\s*<(?:\?xml\b|!doctype\b|html\b"
+         rb"|[a-z]\w*(?:\s+[\w:-]+\s*=\s*[\"'][^\"'\n]*[\"'])+\s*/?>)",
+         "XML or HTML", "take the text out of it"),
         (rb"\S+ \|\|\| [^\n]* \|\|\| ", "Moses's or Marian's N-best lists", LISTS),
         (rb"(?:#[^\n]*\n)*VERSION=\d", "a lattice (HTK SLF)", PATHS),
         (rb"\S+[ \t]*\n\d+[ \t]+\d+[ \t]+\S+[ \t]+[-\d.]+,[-\d.]+", "Kaldi lattices", PATHS),
         (rb"\(\(\(\s*['\"]", "lattices (PLF)", PATHS),
         (rb"\S+ \0[B4]", "a Kaldi archive (binary)", PLAIN),
         (rb"\S+[ \t]+\[\s*[-+]?\d+\.\d", "a Kaldi archive of vectors or matrices", PLAIN),
-        (rb"(?:\S+[ \t]+[-+]?\d+\.\d+(?:[eE][-+]?\d+)?(?:[ \t]+\d+)?[ \t]*\r?\n){5}", "a file of scores, a number a line", PLAIN),
+        (rb"(?:\S+[ \t]+[-+]?\d+\.\d+(?:[eE][-+]?\d+)?(?:[ \t]+\d+)?[ \t]*\r?\n){5}",
+        "a file of scores, a number a line", PLAIN),
     )
 )  # fmt: skip
 
 
 def identify(head: bytes, kinds: Iterable[Foreign]) -> Foreign | None:
-    """The first of `kinds` that begins like `head` (decompressed); None of what may be something else."""
+    """The first of `kinds` that begins like `head` (decompressed); None of what may be something
+    else.
+    """
     head = head[:HEAD].removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind in kinds if kind.mark.match(head)), None)
 
 
 def refuse_foreign(head: bytes, path) -> None:
-    """UserError with what a file is that begins with `head` (decompressed) and holds no text; nothing is said of what might be text."""
+    """UserError with what a file is that begins with `head` (decompressed) and holds no text;
+    nothing is said of what might be text.
+    """
     if error := misnamed(path, head):
         raise error
     if kind := identify(head, (*ARTIFACTS, *SHAPES)):
@@ -69,7 +89,11 @@ def refuse_foreign(head: bytes, path) -> None:
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:
-    """UserError with the line of the first NUL byte of `block`, which begins with line `first`: no text has one."""
+    """UserError with the line of the first NUL byte of `block`, which begins with line `first`: no
+    text has one.
+    """
     if (place := block.find(b"\0")) >= 0:
         line = first + block.count(b"\n", 0, place)
-        raise UserError(f"{path}:{line}: holds a NUL byte, as binary data does; give text, or remove it")
+        raise UserError(
+            f"{path}:{line}: holds a NUL byte, as binary data does; give text, or remove it"
+        )

@@ -1,4 +1,6 @@
-"""Normalisation of case, punctuation, apostrophes, Unicode form and white space, stored beside every model trained on its output."""
+"""Normalisation of case, punctuation, apostrophes, Unicode form and white space, stored beside
+every model trained on its output.
+"""
 
 import argparse
 import dataclasses
@@ -20,17 +22,23 @@ CHOICES = {
     "unicode_form": ("none", "NFC", "NFKC"),
 }
 APOSTROPHES = "'’‘‛ʼ´`′＇"
-MARK = "▁"  # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words stay words
+# U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words
+# stay words
+MARK = "▁"
 FILE = "normaliser.yaml"
 RULES = 1  # part of the hash: raise it when the same settings give another text
 
 
 class Blanking(dict):
-    """A translation table, filled as characters turn up, of punctuation and symbols to spaces; apostrophes stay."""
+    """A translation table, filled as characters turn up, of punctuation and symbols to spaces;
+    apostrophes stay.
+    """
 
     def __missing__(self, point: int) -> str:
         letter = chr(point)
-        self[point] = " " if unicodedata.category(letter)[0] in "PS" and letter not in APOSTROPHES else letter
+        self[point] = (
+            " " if unicodedata.category(letter)[0] in "PS" and letter not in APOSTROPHES else letter
+        )
         return self[point]
 
 
@@ -42,10 +50,12 @@ QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation mark
 
 @dataclass(frozen=True)
 class Normaliser:
-    """A function text -> text with single spaces between words and none around; applying it twice changes nothing more.
+    """A function text -> text with single spaces between words and none around; applying it twice
+    changes nothing more.
 
-    `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces, except an apostrophe inside a
-    word; `apostrophe="straight"` maps typographic apostrophes, accents and backticks to `'`, "strip" deletes them all.
+    `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces,
+    except an apostrophe inside a word; `apostrophe="straight"` maps typographic apostrophes,
+    accents and backticks to `'`, "strip" deletes them all.
     """
 
     case: str = "keep"
@@ -56,20 +66,26 @@ class Normaliser:
     def __post_init__(self):
         for name, allowed in CHOICES.items():
             if (value := getattr(self, name)) not in allowed:
-                raise UserError(f"normaliser: setting '{name}' is {value!r}; choose one of {', '.join(allowed)}")
+                raise UserError(
+                    f"normaliser: setting '{name}' is {value!r}; choose one of {', '.join(allowed)}"
+                )
 
     def __call__(self, text: str) -> str:
         once = self.apply(text)
         if text.isascii():
             return once
-        while (again := self.apply(once)) != once:  # a change of case can leave a form that composes anew
+        # a change of case can leave a form that composes anew
+        while (again := self.apply(once)) != once:
             once = again
         return once
 
     def apply(self, text: str) -> str:
-        """One pass over `text`, in an order that lets accents count as apostrophes before compatibility forms take them apart."""
+        """One pass over `text`, in an order that lets accents count as apostrophes before
+        compatibility forms take them apart.
+        """
         if not text.isascii():
-            text = text.encode("utf-8", "replace").decode("utf-8").replace(MARK, " ")  # JSON can hold half a surrogate pair
+            # JSON can hold half a surrogate pair
+            text = text.encode("utf-8", "replace").decode("utf-8").replace(MARK, " ")
         if self.apostrophe != "keep":
             text = text.translate(STRAIGHTEN if self.apostrophe == "straight" else REMOVE)
         if self.unicode_form != "none":
@@ -84,7 +100,9 @@ class Normaliser:
     @property
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
-        return hashlib.sha256(json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True).encode()
+        ).hexdigest()
 
     def save(self, directory) -> None:
         """Write `normaliser.yaml` into `directory`."""
@@ -107,13 +125,26 @@ NORMALISERS = {
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
-def add_arguments(parser: argparse.ArgumentParser, about: str = LEARNING, case: bool = True) -> None:
-    """Declare the normaliser's options, the same for every verb; without `case` where a verb has an option of that name."""
+def add_arguments(
+    parser: argparse.ArgumentParser, about: str = LEARNING, case: bool = True
+) -> None:
+    """Declare the normaliser's options, the same for every verb; without `case` where a verb has an
+    option of that name.
+    """
     group = parser.add_argument_group("normaliser", about)
-    presets = "; ".join(f"{name}: {', '.join(dataclasses.asdict(one).values())}" for name, one in NORMALISERS.items())
-    group.add_argument("--normaliser", choices=NORMALISERS, help=f"a set of these options, default none ({presets})")
+    presets = "; ".join(
+        f"{name}: {', '.join(dataclasses.asdict(one).values())}"
+        for name, one in NORMALISERS.items()
+    )
+    group.add_argument(
+        "--normaliser",
+        choices=NORMALISERS,
+        help=f"a set of these options, default none ({presets})",
+    )
     for name, allowed in CHOICES.items() if case else list(CHOICES.items())[1:]:
-        group.add_argument(f"--{name.replace('_', '-')}", choices=allowed, help="default: as the set says")
+        group.add_argument(
+            f"--{name.replace('_', '-')}", choices=allowed, help="default: as the set says"
+        )
 
 
 def from_arguments(args: argparse.Namespace) -> Normaliser:

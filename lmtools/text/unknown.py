@@ -16,16 +16,25 @@ CHANGES = {
     "--apostrophe straight": ("with straight apostrophes", Normaliser(apostrophe="straight")),
     "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
     "--normaliser librispeech": ("in lower case without punctuation", NORMALISERS["librispeech"]),
-    "--normaliser librispeech --case upper": ("in upper case without punctuation", Normaliser("upper", "strip", "straight", "NFKC")),
+    "--normaliser librispeech --case upper": (
+        "in upper case without punctuation",
+        Normaliser("upper", "strip", "straight", "NFKC"),
+    ),
 }
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
-    """Why words with these counts are probably unknown, and the normaliser's options that make most of them known ('': none do)."""
+    """Why words with these counts are probably unknown, and the normaliser's options that make most
+    of them known ('': none do).
+    """
     total, changed = sum(unknown.values()), {}
     for option, (_, change) in CHANGES.items():
         better = {word: change(word).split() for word in unknown}
-        changed[option] = sum(unknown[word] for word, parts in better.items() if parts and parts != [word] and all(map(known, parts)))
+        changed[option] = sum(
+            unknown[word]
+            for word, parts in better.items()
+            if parts and parts != [word] and all(map(known, parts))
+        )
     option = max(changed, key=changed.get)  # of equal ones the first, which changes least
     if changed[option] > 0.5 * total:
         return f"most of them are known {CHANGES[option][0]}", option
@@ -33,22 +42,36 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
 
 
 def conversion(option: str) -> str:
-    """The command that writes hypotheses and references as options of the normaliser say; --case alone would leave references."""
+    """The command that writes hypotheses and references as options of the normaliser say; --case
+    alone would leave references.
+    """
     return f"lmtools convert {'--normaliser none ' * option.startswith('--case')}{option}"
 
 
 def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:
-    """The words of the first texts that are not known, with their counts; `<unk>` says itself that it is not."""
+    """The words of the first texts that are not known, with their counts; `<unk>` says itself that
+    it is not.
+    """
     counts = Counter(word for text in itertools.islice(texts, LOOKED_AT) for word in text.split())
-    return Counter({word: count for word, count in counts.items() if word != "<unk>" and not known(word)})
+    return Counter(
+        {word: count for word, count in counts.items() if word != "<unk>" and not known(word)}
+    )
 
 
 def warn_unknown(
-    path, unknown: int, tokens: int, model, texts: Iterable[str] = (), known: Callable[[str], bool] | None = None, lists: bool = False
+    path,
+    unknown: int,
+    tokens: int,
+    model,
+    texts: Iterable[str] = (),
+    known: Callable[[str], bool] | None = None,
+    lists: bool = False,
 ) -> None:
-    """One line on standard error where more than MANY of the `tokens` of `path` are `unknown` to `model`; else nothing.
+    """One line on standard error where more than MANY of the `tokens` of `path` are `unknown` to
+    `model`; else nothing.
 
-    The words are sought among the `texts`, normalised as the model does, by `known`. `lists`: `path` holds N-best lists.
+    The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
+    `path` holds N-best lists.
     """
     if unknown <= MANY * tokens:
         return
@@ -58,7 +81,15 @@ def warn_unknown(
         cause, option = explain(words, known)
         line += f", most often {', '.join(repr(word) for word, _ in words.most_common(3))}: {cause}"
     if words and option:
-        remedy = conversion(option) if lists else f"write it so, as {option} of lmtools subword and ngram does"
+        remedy = (
+            conversion(option)
+            if lists
+            else f"write it so, as {option} of lmtools subword and ngram does"
+        )
     else:
-        remedy = f"lmtools doctor --nbest {path} --lm {model} says more" if lists else "give text like that of the model's vocabulary"
+        remedy = (
+            f"lmtools doctor --nbest {path} --lm {model} says more"
+            if lists
+            else "give text like that of the model's vocabulary"
+        )
     print(f"{line}; {remedy}", file=sys.stderr)

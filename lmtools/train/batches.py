@@ -1,4 +1,6 @@
-"""Which sentences go into a batch together, as a function of (lengths, seed, epoch) alone, so that a resumed run sees the same."""
+"""Which sentences go into a batch together, as a function of (lengths, seed, epoch) alone, so that
+a resumed run sees the same.
+"""
 
 from collections.abc import Mapping
 
@@ -16,7 +18,8 @@ from lmtools.train.parallel import World
 class Segments:
     """The sentences of a corpus, those longer than `longest` tokens cut into pieces that fit.
 
-    `widths` (sentences,) says how long sentences are for the model, where that is not their number of tokens; such ones are not cut.
+    `widths` (sentences,) says how long sentences are for the model, where that is not their number
+    of tokens; such ones are not cut.
     """
 
     def __init__(self, corpus: Corpus, longest: int, widths: np.ndarray | None = None):
@@ -27,18 +30,27 @@ class Segments:
         first = np.cumsum(pieces) - pieces
         self.begin = (np.arange(len(self.sentence)) - first[self.sentence]) * longest
         self.lengths = np.minimum(longest, lengths[self.sentence] - self.begin)
-        self.widths = self.lengths if widths is None or len(self.sentence) > len(lengths) else np.asarray(widths)
+        self.widths = (
+            self.lengths
+            if widths is None or len(self.sentence) > len(lengths)
+            else np.asarray(widths)
+        )
 
     def __len__(self) -> int:
         return len(self.sentence)
 
     def batch(self, indices: np.ndarray) -> list[np.ndarray]:
         """The token ids of the segments at `indices`."""
-        return [self.corpus[int(self.sentence[i])][self.begin[i] : self.begin[i] + self.lengths[i]] for i in indices]
+        return [
+            self.corpus[int(self.sentence[i])][self.begin[i] : self.begin[i] + self.lengths[i]]
+            for i in indices
+        ]
 
 
 class Sentences:
-    """Batches of whole sentences for a model. A step's batch is an array of indices of segments; `world` shares it among processes."""
+    """Batches of whole sentences for a model. A step's batch is an array of indices of segments;
+    `world` shares it among processes.
+    """
 
     def __init__(self, corpus: Corpus, batch: Batch, seed: int, world: World, lm: LanguageModel):
         self.segments = Segments(corpus, lm.longest, lm.objective.widths(corpus))
@@ -63,9 +75,17 @@ class Sentences:
         """How many tokens (of spelled vocabularies: words) are in a batch."""
         return int(self.segments.widths[indices].sum())
 
-    def loss(self, lm: LanguageModel, indices: np.ndarray, generator: np.random.Generator, device: torch.device) -> tuple[Tensor, int]:
+    def loss(
+        self,
+        lm: LanguageModel,
+        indices: np.ndarray,
+        generator: np.random.Generator,
+        device: torch.device,
+    ) -> tuple[Tensor, int]:
         """The summed loss of this process's share of a batch and the number of its targets."""
-        share = self.world.share(lm.objective.training(self.segments.batch(indices), generator, lm.size))
+        share = self.world.share(
+            lm.objective.training(self.segments.batch(indices), generator, lm.size)
+        )
         if not len(share.targets):  # fewer sentences than processes
             return torch.zeros((), device=device), 0
         return lm(share.to(device))
@@ -84,11 +104,13 @@ class Sentences:
         return f"sentences {some}{' ...' if len(indices) > 8 else ''}"
 
 
-def plan(lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int) -> list[np.ndarray]:
+def plan(
+    lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int
+) -> list[np.ndarray]:
     """The batches of one epoch, in order: arrays of indices into `lengths`.
 
-    Sentences of equal length stand together (almost no padding), which of them meet in a batch and the order of the batches are
-    drawn anew for each epoch; their number is the same in every epoch.
+    Sentences of equal length stand together (almost no padding), which of them meet in a batch and
+    the order of the batches are drawn anew for each epoch; their number is the same in every epoch.
     """
     generator = np.random.default_rng([seed, epoch])
     order = np.lexsort((generator.random(len(lengths)), lengths))
@@ -98,16 +120,23 @@ def plan(lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int
 
 
 def boundaries(widths: np.ndarray, batch: Batch) -> np.ndarray:
-    """Where the ascending `widths` are cut into batches; a sentence wider than the token budget is a batch of its own."""
+    """Where the ascending `widths` are cut into batches; a sentence wider than the token budget is
+    a batch of its own.
+    """
     if batch.sentences:
         return np.arange(batch.sentences, len(widths), batch.sentences)
     cuts, begin = [], 0
     while True:
-        # Rows begin..end-1 are padded to widths[end-1]: the cost is ascending in `end`, so the last that fits is found by bisection.
+        # Rows begin..end-1 are padded to widths[end-1]: the cost is ascending in `end`, so the last
+        # that fits is found by bisection.
         low, high = begin + 1, min(len(widths), begin + max(1, batch.tokens // int(widths[begin])))
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if (middle - begin) * widths[middle - 1] <= batch.tokens else (low, middle - 1)
+            low, high = (
+                (middle, high)
+                if (middle - begin) * widths[middle - 1] <= batch.tokens
+                else (low, middle - 1)
+            )
         begin = low
         if begin >= len(widths):
             return np.array(cuts, dtype=np.int64)

@@ -1,4 +1,6 @@
-"""What a training tells: metrics.jsonl for the report, a progress bar on a terminal, plain lines in a log."""
+"""What a training tells: metrics.jsonl for the report, a progress bar on a terminal, plain lines in
+a log.
+"""
 
 import json
 import sys
@@ -10,7 +12,9 @@ from lmtools.files import atomic_text, cannot, read_lines
 
 
 class Log:
-    """Writes metrics of a training that starts, or goes on, at `step` of `total`; lines of later steps (lost to a crash) are dropped."""
+    """Writes metrics of a training that starts, or goes on, at `step` of `total`; lines of later
+    steps (lost to a crash) are dropped.
+    """
 
     def __init__(self, directory, step: int, total: int, name: str):
         self.path, self.total, self.name = Path(directory) / "metrics.jsonl", total, name
@@ -18,11 +22,17 @@ class Log:
         with atomic_text(self.path) as stream:
             stream.writelines(line + "\n" for line in keep if is_before(line, step))
         terminal = sys.stderr.isatty()
-        self.bar = tqdm(total=total, initial=step, desc=name, unit="step", dynamic_ncols=True) if terminal else None
+        self.bar = (
+            tqdm(total=total, initial=step, desc=name, unit="step", dynamic_ncols=True)
+            if terminal
+            else None
+        )
 
     def metrics(self, line: str, **values) -> None:
         """Append one line of metrics and show it."""
-        made = json.dumps({key: round(v, 6) if isinstance(v, float) else v for key, v in values.items()})
+        made = json.dumps(
+            {key: round(v, 6) if isinstance(v, float) else v for key, v in values.items()}
+        )
         try:
             with open(self.path, "a") as stream:
                 stream.write(made + "\n")

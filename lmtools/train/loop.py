@@ -1,7 +1,8 @@
 """The one training loop, for every model, objective and criterion.
 
-Every random choice is a function of (seed, epoch) or (seed, step): a training that was killed and resumed makes the same weights,
-byte for byte on a CPU of one kind with one number of threads, as one that never stopped.
+Every random choice is a function of (seed, epoch) or (seed, step): a training that was killed and
+resumed makes the same weights, byte for byte on a CPU of one kind with one number of threads, as
+one that never stopped.
 """
 
 import contextlib
@@ -54,8 +55,8 @@ class Stopped(Exception):
 class Found(NamedTuple):
     """What a training finds in its model directory.
 
-    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to make room; `lost`: why its weights are
-    not those that they should be, although it can go on.
+    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
+    make room; `lost`: why its weights are not those that they should be, although it can go on.
     """
 
     progress: Progress | None = None
@@ -74,11 +75,13 @@ class Found(NamedTuple):
 
 
 def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
-    """Train into the model directory `out`, going on from what a killed run left there; returns at once when it is complete and undamaged.
+    """Train into the model directory `out`, going on from what a killed run left there; returns at
+    once when it is complete and undamaged.
 
-    A directory that holds a training of other settings or data, or a damaged one that cannot be mended exactly, is set aside (`out.1`,
-    `out.2` ...), never overwritten. UserError where another process trains into it. As one of several processes of torchrun it trains
-    together with the others; how many they are may change when a training goes on.
+    A directory that holds a training of other settings or data, or a damaged one that cannot be
+    mended exactly, is set aside (`out.1`, `out.2` ...), never overwritten. UserError where another
+    process trains into it. As one of several processes of torchrun it trains together with the
+    others; how many they are may change when a training goes on.
     """
     with joined(device) as world, contextlib.ExitStack() as held:
         world.agree(lambda: held.enter_context(locked(out)) if world.first else None)
@@ -88,8 +91,16 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
         found = world.agree(lambda: inspect(out, fingerprint))
         training = None
         if not found.complete:  # refuses what does not fit before anything is written
-            training = world.agree(lambda: Training(settings, *corpora, out, world.device(device), fingerprint, world))
-        world.agree(lambda: make_room(out, settings, corpora[0].subword, found, world.device(device)) if world.first else None)
+            training = world.agree(
+                lambda: Training(settings, *corpora, out, world.device(device), fingerprint, world)
+            )
+        world.agree(
+            lambda: (
+                make_room(out, settings, corpora[0].subword, found, world.device(device))
+                if world.first
+                else None
+            )
+        )
         return training.run(found) if training else found.progress
 
 
@@ -106,7 +117,11 @@ def read_corpora(train_bin, valid_bin) -> tuple[Corpus, Corpus]:
 
 def identify(settings: Settings, *corpora: Corpus) -> str:
     """A hash of all that determines the weights; UserError where a corpus is damaged."""
-    parts = [dataclasses.asdict(settings), corpora[0].subword.hash, *(corpus.digest() for corpus in corpora)]
+    parts = [
+        dataclasses.asdict(settings),
+        corpora[0].subword.hash,
+        *(corpus.digest() for corpus in corpora),
+    ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -124,7 +139,9 @@ def inspect(out, fingerprint: str) -> Found:
         return Found(aside=str(error).partition("; ")[0])
     other = f"{out}: held a training of other settings or data"
     if state is None:
-        return Found(aside=lost or (other if said.get("fingerprint", fingerprint) != fingerprint else None))
+        return Found(
+            aside=lost or (other if said.get("fingerprint", fingerprint) != fingerprint else None)
+        )
     if state["fingerprint"] != fingerprint:
         return Found(aside=other)
     if said.get("fingerprint", fingerprint) != fingerprint:
@@ -141,7 +158,11 @@ def make_room(out, settings: Settings, subword, found: Found, device: torch.devi
     if found.aside:
         set_aside(out, found.aside)
     if found.lost:
-        how = "made again from the checkpoint" if found.rebuilt else "the next validation that is better than the best so far writes them"
+        how = (
+            "made again from the checkpoint"
+            if found.rebuilt
+            else "the next validation that is better than the best so far writes them"
+        )
         print(f"{found.lost}; {how}", flush=True)
         (Path(out) / WEIGHTS).unlink(missing_ok=True)
     if found.complete and is_prepared(out, settings, subword):
@@ -155,18 +176,37 @@ def set_aside(out, why: str) -> None:
     """Move a model directory out of the way under the first free number."""
     number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
     shutil.move(out, f"{out}.{number}")
-    print(f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True)
+    print(
+        f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True
+    )
 
 
 class Training:
     """The state of one training and the steps that change it."""
 
-    def __init__(self, settings: Settings, train: Corpus, valid: Corpus, out, device: torch.device, fingerprint: str, world: World):
-        self.settings, self.out, self.device, self.fingerprint, self.world = settings, out, device, fingerprint, world
+    def __init__(
+        self,
+        settings: Settings,
+        train: Corpus,
+        valid: Corpus,
+        out,
+        device: torch.device,
+        fingerprint: str,
+        world: World,
+    ):
+        self.settings, self.out, self.device, self.fingerprint, self.world = (
+            settings,
+            out,
+            device,
+            fingerprint,
+            world,
+        )
         self.subword, words = train.subword, train.subword.words
         torch.manual_seed(settings.seed)
         objective = OBJECTIVES[settings.objective](words)
-        counts = target_counts(objective, train, words.size if isinstance(objective, TwoWay) else self.subword.size)
+        counts = target_counts(
+            objective, train, words.size if isinstance(objective, TwoWay) else self.subword.size
+        )
         self.lm = LanguageModel(settings, self.subword.size, counts, words).to(device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
         self.noise = own_noise(self.lm) if world.size > 1 else None
@@ -182,7 +222,13 @@ class Training:
         """What the batches of a corpus come from; `seed` None: those of validation."""
         if self.settings.batch.streams:
             return Streams(corpus, self.settings.batch, seed, self.world)
-        return Sentences(corpus, self.settings.batch, VALIDATION_SEED if seed is None else seed, self.world, self.lm)
+        return Sentences(
+            corpus,
+            self.settings.batch,
+            VALIDATION_SEED if seed is None else seed,
+            self.world,
+            self.lm,
+        )
 
     def run(self, found: Found) -> Progress:
         """Train to the end, or until patience ends or SIGTERM comes."""
@@ -192,7 +238,11 @@ class Training:
             self.train.resume(saved.carried, self.device)
             if found.rebuilt and self.world.first:
                 self.save_best()
-        self.log = Log(self.out, self.progress.step, self.total, Path(self.out).name) if self.world.first else Silence()
+        self.log = (
+            Log(self.out, self.progress.step, self.total, Path(self.out).name)
+            if self.world.first
+            else Silence()
+        )
         self.log.say(self.describe(resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
@@ -204,11 +254,14 @@ class Training:
         return self.progress
 
     def check_weights(self) -> None:
-        """UserError where the best weights were lost on the way, and none were better afterwards."""
+        """UserError where the best weights were lost on the way, and none were better
+        afterwards.
+        """
         if not (Path(self.out) / WEIGHTS).exists():
             raise UserError(
-                f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were lost while this training was stopped;"
-                " run the same command again, it trains from the beginning"
+                f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were"
+                " lost while this training was stopped; run the same command again, it trains from"
+                " the beginning"
             )
 
     def describe(self, resume: bool) -> str:
@@ -219,9 +272,10 @@ class Training:
         told = f", {trunk.describe()}" if hasattr(trunk, "describe") else ""
         streams = f" in {batch.streams} streams of {batch.unroll} a step" if batch.streams else ""
         return (
-            f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion}, {parameters:,} parameters{told}, "
-            f"{self.sentences:,} sentences{streams}, {self.total:,} steps of {self.per_epoch:,} an epoch, "
-            f"{self.settings.precision} on {self.device}{f' by {self.world.size} processes' if self.world.size > 1 else ''}"
+            f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion},"
+            f" {parameters:,} parameters{told}, {self.sentences:,} sentences{streams},"
+            f" {self.total:,} steps of {self.per_epoch:,} an epoch, {self.settings.precision} on"
+            f" {self.device}{f' by {self.world.size} processes' if self.world.size > 1 else ''}"
         )
 
     def terminate(self, *_) -> None:
@@ -249,9 +303,13 @@ class Training:
                     self.validate()
                 if due["valid"] or due["save"] or stopping:
                     self.save()
-                losses, count, begin = [], 0, time.perf_counter()  # time spent is that of training steps
+                # time spent is that of training steps
+                losses, count, begin = [], 0, time.perf_counter()
             if stopping and not progress.done:
-                raise Stopped(f"{self.out}: stopped by SIGTERM at step {progress.step}, saved; the same command goes on from there")
+                raise Stopped(
+                    f"{self.out}: stopped by SIGTERM at step {progress.step}, saved; the same"
+                    " command goes on from there"
+                )
 
     def save(self) -> None:
         """Write all that a continuation needs."""
@@ -261,21 +319,32 @@ class Training:
 
     def save_best(self) -> None:
         """Write the weights, the best so far."""
-        said = {"step": self.progress.step, "valid_loss": self.progress.best, "fingerprint": self.fingerprint}
+        said = {
+            "step": self.progress.step,
+            "valid_loss": self.progress.best,
+            "fingerprint": self.fingerprint,
+        }
         save_weights(self.out, self.lm, **said)
 
     def intervals(self):
         """What is done every so many steps."""
-        return ("log", self.settings.log_every), ("valid", self.valid_every), ("save", self.settings.checkpoint_every)
+        return (
+            ("log", self.settings.log_every),
+            ("valid", self.valid_every),
+            ("save", self.settings.checkpoint_every),
+        )
 
     def due(self, every: int) -> bool:
         """Whether something done every so many steps, and at the end, is due."""
         return self.progress.step % every == 0 or self.progress.step == self.total
 
     def step(self, batch) -> tuple[torch.Tensor, int]:
-        """One update; returns the summed loss (on the device) and the number of targets, both over all processes."""
+        """One update; returns the summed loss (on the device) and the number of targets, both over
+        all processes.
+        """
         step, settings, world = self.progress.step, self.settings, self.world
-        torch.manual_seed(hash_seed(settings.seed, step, *[world.rank] * (world.rank > 0)))  # dropout, as a function of the step alone
+        # dropout, as a function of the step alone
+        torch.manual_seed(hash_seed(settings.seed, step, *[world.rank] * (world.rank > 0)))
         if self.noise is not None:
             self.noise.manual_seed(hash_seed(settings.seed, step))
         generator = np.random.default_rng([settings.seed, step, 1])
@@ -298,11 +367,14 @@ class Training:
         return loss, count
 
     def refuse(self, step: int) -> None:
-        """Stop on a loss that is not finite; on a GPU this is noticed when losses are next read, before anything is saved."""
+        """Stop on a loss that is not finite; on a GPU this is noticed when losses are next read,
+        before anything is saved.
+        """
         epoch, index = divmod(step, self.per_epoch)
         raise self.world.error(
-            f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch {epoch + 1}: {self.train.place(step)}"
-            f" of the training corpus); lower optim.lr or optim.clip, or use precision=float32"
+            f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch"
+            f" {epoch + 1}: {self.train.place(step)} of the training corpus); lower optim.lr or"
+            " optim.clip, or use precision=float32"
         )
 
     def report(self, values: list[float], count: int) -> None:
@@ -315,15 +387,19 @@ class Training:
         rate = progress.tokens / max(progress.seconds, 1e-9)
         self.log.metrics(
             f"epoch {epoch} loss {loss:.4f} lr {lr:.2e} {rate:,.0f} tokens/s",
-            step=progress.step, epoch=epoch, tokens=progress.tokens, seconds=progress.seconds, train_loss=loss, lr=lr,
+            step=progress.step, epoch=epoch, tokens=progress.tokens, seconds=progress.seconds,
+            train_loss=loss, lr=lr,
         )  # fmt: skip
 
     def validate(self) -> None:
-        """Measure the validation loss, keep the best weights, and decide whether training is done."""
+        """Measure the validation loss, keep the best weights, and decide whether training is
+        done.
+        """
         progress, loss = self.progress, self.validation_loss()
         if not math.isfinite(loss):
             raise self.world.error(
-                f"{self.out}: the validation loss is {loss} at step {progress.step}; lower optim.lr or optim.clip, or use precision=float32"
+                f"{self.out}: the validation loss is {loss} at step {progress.step}; lower optim.lr"
+                " or optim.clip, or use precision=float32"
             )
         better = progress.best is None or loss < progress.best
         if better:
@@ -334,10 +410,17 @@ class Training:
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"
         self.log.metrics(
-            f"validation loss {loss:.4f}{' (best)' if better else ''}", step=progress.step, tokens=progress.tokens, valid_loss=loss
+            f"validation loss {loss:.4f}{' (best)' if better else ''}",
+            step=progress.step,
+            tokens=progress.tokens,
+            valid_loss=loss,
         )
         impatient = self.settings.patience is not None and progress.worse >= self.settings.patience
-        progress.done = progress.step >= self.total or impatient or shrunk_rate(optim, progress.shrunk) < optim.min_lr
+        progress.done = (
+            progress.step >= self.total
+            or impatient
+            or shrunk_rate(optim, progress.shrunk) < optim.min_lr
+        )
 
     @torch.inference_mode()
     def validation_loss(self) -> float:
@@ -353,10 +436,15 @@ class Training:
 
 
 def own_noise(lm: LanguageModel) -> torch.Generator:
-    """What a sampled criterion draws from in place of torch's own generator, so that all processes draw the same noise."""
+    """What a sampled criterion draws from in place of torch's own generator, so that all processes
+    draw the same noise.
+    """
     generator = torch.Generator()
     if lm.settings.criterion in SAMPLED:
-        lm.output.register_forward_pre_hook(lambda output, given, named: (given, {"generator": generator, **named}), with_kwargs=True)
+        lm.output.register_forward_pre_hook(
+            lambda output, given, named: (given, {"generator": generator, **named}),
+            with_kwargs=True,
+        )
     return generator
 
 

@@ -11,14 +11,24 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Optim
 
-torch.sparse.check_sparse_tensor_invariants.disable()  # as it is by default; said aloud, torch's Adagrad does not warn of it
+# as it is by default; said aloud, torch's Adagrad does not warn of it
+torch.sparse.check_sparse_tensor_invariants.disable()
 
 
 class Decoupled:
-    """Weight decay of p <- (1 - lr decay) p before the update, for optimisers of torch that would add it to the gradient."""
+    """Weight decay of p <- (1 - lr decay) p before the update, for optimisers of torch that would
+    add it to the gradient.
+    """
 
     def __init__(self, groups: list[dict], **options):
-        groups = [{"params": g["params"], "decay": g.get("weight_decay", 0.0)} if isinstance(g, dict) else {"params": [g]} for g in groups]
+        groups = [
+            (
+                {"params": g["params"], "decay": g.get("weight_decay", 0.0)}
+                if isinstance(g, dict)
+                else {"params": [g]}
+            )
+            for g in groups
+        ]
         super().__init__(groups, **options)
 
     @torch.no_grad()
@@ -31,16 +41,24 @@ class Decoupled:
 
 
 class Nag(Decoupled, torch.optim.SGD):
-    """Nesterov's accelerated gradient (Sutskever et al. 2013): v <- mu v + g, p <- p - lr (g + mu v); v knows of no learning rate."""
+    """Nesterov's accelerated gradient (Sutskever et al. 2013): v <- mu v + g, p <- p - lr (g + mu
+    v); v knows of no learning rate.
+    """
 
 
 class Adagrad(Decoupled, torch.optim.Adagrad):
-    """Adagrad (Duchi et al. 2011): a <- a + g^2, p <- p - lr g / sqrt(a), a from 1 as in bilm, so that nothing is divided by 0."""
+    """Adagrad (Duchi et al. 2011): a <- a + g^2, p <- p - lr g / sqrt(a), a from 1 as in bilm, so
+    that nothing is divided by 0.
+    """
 
 
 def nag(groups, optim: Optim) -> Nag:
-    """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after others."""
-    return Nag(groups, lr=optim.lr, momentum=optim.momentum, nesterov=optim.momentum > 0, foreach=True)
+    """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after
+    others.
+    """
+    return Nag(
+        groups, lr=optim.lr, momentum=optim.momentum, nesterov=optim.momentum > 0, foreach=True
+    )
 
 
 def adagrad(groups, optim: Optim) -> Adagrad:
@@ -49,21 +67,32 @@ def adagrad(groups, optim: Optim) -> Adagrad:
 
 
 OPTIMISERS = {
-    "adam": lambda groups, optim: torch.optim.AdamW(groups, lr=optim.lr, betas=optim.betas, eps=optim.eps, fused=True),
+    "adam": lambda groups, optim: torch.optim.AdamW(
+        groups, lr=optim.lr, betas=optim.betas, eps=optim.eps, fused=True
+    ),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr, fused=True),
     "nag": nag,
     "adagrad": adagrad,
 }
-SPARSE_OPTIMISERS = {  # of matrices with sparse gradients: Adam's moments, too, change only in the rows in use
-    "adam": lambda groups, optim: torch.optim.SparseAdam(groups, lr=optim.lr, betas=optim.betas, eps=optim.eps),
+# of matrices with sparse gradients: Adam's moments, too, change only in the rows in use
+SPARSE_OPTIMISERS = {
+    "adam": lambda groups, optim: torch.optim.SparseAdam(
+        groups, lr=optim.lr, betas=optim.betas, eps=optim.eps
+    ),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr),
     "adagrad": adagrad,
 }
-DECAYS = {"linear": lambda progress: max(0.0, 1.0 - progress), "none": lambda progress: 1.0, "plateau": lambda progress: 1.0}
+DECAYS = {
+    "linear": lambda progress: max(0.0, 1.0 - progress),
+    "none": lambda progress: 1.0,
+    "plateau": lambda progress: 1.0,
+}
 
 
 class Joint:
-    """Several optimisers, each of its own parameters, used and saved as one; their parameters are numbered in a row."""
+    """Several optimisers, each of its own parameters, used and saved as one; their parameters are
+    numbered in a row.
+    """
 
     def __init__(self, parts: list[torch.optim.Optimizer]):
         self.parts = parts
@@ -87,23 +116,38 @@ class Joint:
 
     def state_dict(self) -> dict:
         """The state of each parameter by its number, and the groups."""
-        state = {first + i: s for part, first in zip(self.parts, self.first, strict=False) for i, s in part.state_dict()["state"].items()}
+        state = {
+            first + i: s
+            for part, first in zip(self.parts, self.first, strict=False)
+            for i, s in part.state_dict()["state"].items()
+        }
         return {"state": state, "param_groups": self.param_groups}
 
     def load_state_dict(self, saved: Mapping) -> None:
         """Put back what `state_dict` gave."""
         for part, first, end in zip(self.parts, self.first, self.first[1:], strict=False):
-            own = {number - first: dict(s) for number, s in saved["state"].items() if first <= number < end}
+            own = {
+                number - first: dict(s)
+                for number, s in saved["state"].items()
+                if first <= number < end
+            }
             for state in own.values():
                 if isinstance(part, torch.optim.SparseAdam):
-                    state["step"] = int(state["step"])  # it counts in a number, not a tensor, and computes with another precision then
+                    # it counts in a number, not a tensor, and computes with another precision then
+                    state["step"] = int(state["step"])
             part.load_state_dict({"state": own, "param_groups": part.state_dict()["param_groups"]})
 
 
 class Saved:
-    """What a checkpoint holds besides weights: an optimiser's state and, numbered after its parameters, what goes from batch to batch."""
+    """What a checkpoint holds besides weights: an optimiser's state and, numbered after its
+    parameters, what goes from batch to batch.
+    """
 
-    def __init__(self, optimiser: torch.optim.Optimizer | Joint, carried: Mapping[str, torch.Tensor] = types.MappingProxyType({})):
+    def __init__(
+        self,
+        optimiser: torch.optim.Optimizer | Joint,
+        carried: Mapping[str, torch.Tensor] = types.MappingProxyType({}),
+    ):
         self.optimiser, self.carried = optimiser, carried
         self.number = sum(len(group["params"]) for group in optimiser.param_groups)
 
@@ -120,13 +164,20 @@ class Saved:
 
 
 def build_optimiser(lm: LanguageModel, optim: Optim) -> torch.optim.Optimizer | Joint:
-    """The optimiser over all parameters; weight decay is decoupled and spares vectors (biases, LayerNorm) and sparse matrices."""
+    """The optimiser over all parameters; weight decay is decoupled and spares vectors (biases,
+    LayerNorm) and sparse matrices.
+    """
     if optim.name not in OPTIMISERS:
         raise UserError(f"optim.name: {optim.name!r} is unknown; known: {', '.join(OPTIMISERS)}")
     sparse = lm.sparse_parameters()
     if sparse and optim.name not in SPARSE_OPTIMISERS:
-        raise UserError(f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or another optim.name")
-    parameters = [p for p in lm.parameters() if p.requires_grad and not any(p is other for other in sparse)]
+        raise UserError(
+            f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
+            " another optim.name"
+        )
+    parameters = [
+        p for p in lm.parameters() if p.requires_grad and not any(p is other for other in sparse)
+    ]
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": optim.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
@@ -140,7 +191,8 @@ def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:
     gradients = []
     for parameter in parameters:
         if parameter.grad is not None and parameter.grad.is_sparse:
-            parameter.grad = parameter.grad.coalesce()  # a row that is used twice counts with the sum of its gradients
+            # a row that is used twice counts with the sum of its gradients
+            parameter.grad = parameter.grad.coalesce()
             gradients.append(parameter.grad.values())
         elif parameter.grad is not None:
             gradients.append(parameter.grad)
@@ -154,7 +206,9 @@ def shrunk_rate(optim: Optim, shrunk: int) -> float:
 
 
 def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float:
-    """The learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`, after `shrunk` reductions by a plateau."""
+    """The learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`, after
+    `shrunk` reductions by a plateau.
+    """
     if optim.decay not in DECAYS:
         raise UserError(f"optim.decay: {optim.decay!r} is unknown; known: {', '.join(DECAYS)}")
     rate = shrunk_rate(optim, shrunk)

@@ -1,7 +1,9 @@
-"""Several processes that train one model, as torchrun starts them: each takes its share of every batch, and gradients are summed.
+"""Several processes that train one model, as torchrun starts them: each takes its share of every
+batch, and gradients are summed.
 
-What is drawn for a batch (masks, noise) is drawn for the whole of it in every process alike, so that the number of processes changes
-nothing but the order of sums; dropout differs between processes. The first process alone writes and prints.
+What is drawn for a batch (masks, noise) is drawn for the whole of it in every process alike, so
+that the number of processes changes nothing but the order of sums; dropout differs between
+processes. The first process alone writes and prints.
 """
 
 import contextlib
@@ -18,7 +20,8 @@ from lmtools.lm import choose_device
 from lmtools.objectives import Examples
 
 BUCKET = 1 << 26  # bytes of gradients that are summed at a time
-TIMEOUT = timedelta(minutes=30)  # without an answer of another process; the first of them hashes corpora and writes checkpoints
+# without an answer of another process; the first of them hashes corpora and writes checkpoints
+TIMEOUT = timedelta(minutes=30)
 
 
 class Told(UserError):
@@ -26,7 +29,9 @@ class Told(UserError):
 
 
 class World:
-    """All processes of a training: this one alone. `rank` is its number of `size`; `Several` does what has to be done among more."""
+    """All processes of a training: this one alone. `rank` is its number of `size`; `Several` does
+    what has to be done among more.
+    """
 
     rank, size = 0, 1
 
@@ -40,7 +45,9 @@ class World:
         return choose_device(name)
 
     def agree(self, work: Callable):
-        """What `work` returns here, after all processes have done theirs; a UserError of one is a UserError of all."""
+        """What `work` returns here, after all processes have done theirs; a UserError of one is a
+        UserError of all.
+        """
         return work()
 
     def error(self, message: str) -> UserError:
@@ -67,12 +74,16 @@ class World:
         """Rows of which this process has every `size`-th, all of them in order."""
         return tensor
 
-    def add_gradients(self, parameters: Iterable[nn.Parameter], sparse: Iterable[nn.Parameter]) -> None:
+    def add_gradients(
+        self, parameters: Iterable[nn.Parameter], sparse: Iterable[nn.Parameter]
+    ) -> None:
         """Make every gradient the sum over all processes."""
 
 
 class Several(World):
-    """More than one process, each on a device of its own; host values go by gloo, those of GPUs by NCCL."""
+    """More than one process, each on a device of its own; host values go by gloo, those of GPUs by
+    NCCL.
+    """
 
     def __init__(self):
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -114,7 +125,8 @@ class Several(World):
 
     def share(self, examples):
         count, width = examples.inputs.shape
-        states = width * (1 if examples.spellings is None else 2)  # of a sentence; two-way models have one a direction
+        # of a sentence; two-way models have one a direction
+        states = width * (1 if examples.spellings is None else 2)
         sentence, place = examples.rows // states, examples.rows % states
         own = sentence % self.size == self.rank
         rows = sentence[own] // self.size * states + place[own]
@@ -136,9 +148,13 @@ class Several(World):
         return parts
 
     def add_gradients(self, parameters, sparse):
-        """See World; a parameter that no process used keeps no gradient, one that only others used gets theirs."""
+        """See World; a parameter that no process used keeps no gradient, one that only others used
+        gets theirs.
+        """
         parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
-        used = self.total(torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)).tolist()
+        used = self.total(
+            torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
+        ).tolist()
         parameters = [p for p, count in zip(parameters, used, strict=True) if count]
         for parameter in parameters:
             if id(parameter) in rowwise:
@@ -147,21 +163,32 @@ class Several(World):
                 parameter.grad = torch.zeros_like(parameter)
         for bucket in buckets([p.grad for p in parameters if id(p) not in rowwise]):
             flat = self.total(torch.cat([gradient.flatten() for gradient in bucket]))
-            for gradient, summed in zip(bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True):
+            for gradient, summed in zip(
+                bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True
+            ):
                 gradient.copy_(summed.view_as(gradient))
 
     def add_rows(self, parameter: nn.Parameter) -> Tensor:
         """The sum of a sparse gradient: the rows of all processes, each once."""
-        rows, values = torch.zeros(0, dtype=torch.long, device=parameter.device), parameter.detach()[:0]
+        rows, values = (
+            torch.zeros(0, dtype=torch.long, device=parameter.device),
+            parameter.detach()[:0],
+        )
         if parameter.grad is not None:
             own = parameter.grad.coalesce()
             rows, values = own.indices()[0], own.values()
         counts = [int(count) for count in self.gathered(torch.tensor(len(rows)))]
-        missing = max(counts) - len(rows)  # all processes send as many rows as the one that has most
+        # all processes send as many rows as the one that has most
+        missing = max(counts) - len(rows)
         rows = self.gathered(torch.cat([rows, rows.new_zeros(missing)]))
         values = self.gathered(torch.cat([values, values.new_zeros(missing, *values.shape[1:])]))
-        cut = (torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)]) for parts in (rows, values))
-        return torch.sparse_coo_tensor(next(cut)[None], next(cut), parameter.shape, check_invariants=False).coalesce()
+        cut = (
+            torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+            for parts in (rows, values)
+        )
+        return torch.sparse_coo_tensor(
+            next(cut)[None], next(cut), parameter.shape, check_invariants=False
+        ).coalesce()
 
 
 def buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
@@ -179,12 +206,17 @@ def buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
 
 @contextlib.contextmanager
 def answered() -> Iterator[None]:
-    """A context in which others are waited for; UserError where one of them has ended or does not answer."""
+    """A context in which others are waited for; UserError where one of them has ended or does not
+    answer.
+    """
     try:
         yield
     except RuntimeError as error:
         cause = str(error).strip().splitlines()[0][:100]
-        raise UserError(f"another process of this training has ended or does not answer ({cause}); see what it says") from None
+        raise UserError(
+            f"another process of this training has ended or does not answer ({cause}); see what it"
+            " says"
+        ) from None
 
 
 def first_process() -> bool:
@@ -194,9 +226,11 @@ def first_process() -> bool:
 
 @contextlib.contextmanager
 def joined(device: str) -> Iterator[World]:
-    """The world of this process, which torchrun's environment variables describe; without them a world of one.
+    """The world of this process, which torchrun's environment variables describe; without them a
+    world of one.
 
-    Whoever trains more than once in a process opens torch's process group before: a second one in its place may never come about.
+    Whoever trains more than once in a process opens torch's process group before: a second one in
+    its place may never come about.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield World()

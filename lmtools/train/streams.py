@@ -1,4 +1,6 @@
-"""A corpus as streams of text that are read side by side, each step with the state that the step before left."""
+"""A corpus as streams of text that are read side by side, each step with the state that the step
+before left.
+"""
 
 from collections.abc import Mapping
 
@@ -16,19 +18,26 @@ from lmtools.train.parallel import World
 
 
 class Streams:
-    """Truncated back-propagation through time: S streams, T positions a step, gradients within a step only (Williams and Peng 1990).
+    """Truncated back-propagation through time: S streams, T positions a step, gradients within a
+    step only (Williams and Peng 1990).
 
-    The text is one line of positions: sentence by sentence, in the corpus's order, BOS and its tokens are read and its tokens and EOS
-    predicted. An epoch cuts it into S pieces as equal as can be, from a starting point that is drawn for each epoch (`seed` None: the
-    beginning), and starts from a state of zeros. Every position is predicted once. A process has every `world.size`-th stream.
+    The text is one line of positions: sentence by sentence, in the corpus's order, BOS and its
+    tokens are read and its tokens and EOS predicted. An epoch cuts it into S pieces as equal as can
+    be, from a starting point that is drawn for each epoch (`seed` None: the beginning), and starts
+    from a state of zeros. Every position is predicted once. A process has every `world.size`-th
+    stream.
     """
 
     def __init__(self, corpus: Corpus, batch: Batch, seed: int | None, world: World):
         if batch.streams % world.size:
-            raise UserError(f"batch.streams: {batch.streams} cannot be shared by {world.size} processes; give a multiple of that")
+            raise UserError(
+                f"batch.streams: {batch.streams} cannot be shared by {world.size} processes; give a"
+                " multiple of that"
+            )
         self.corpus, self.batch, self.seed, self.world = corpus, batch, seed, world
         self.positions = corpus.tokens + len(corpus)
-        self.length = -(-self.positions // batch.streams)  # of a stream; the last ones may be shorter
+        # of a stream; the last ones may be shorter
+        self.length = -(-self.positions // batch.streams)
         self.per_epoch = -(-self.length // batch.unroll)
         self.state: list[Tensor] | None = None
 
@@ -37,16 +46,26 @@ class Streams:
         return divmod(step, self.per_epoch)
 
     def span(self, batch: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """First position and end (S,) of each stream's part in a step; positions from `self.positions` on are those from 0 again."""
+        """First position and end (S,) of each stream's part in a step; positions from
+        `self.positions` on are those from 0 again.
+        """
         epoch, place = batch
-        start = 0 if self.seed is None else int(np.random.default_rng([self.seed, epoch]).integers(self.positions))
+        start = (
+            0
+            if self.seed is None
+            else int(np.random.default_rng([self.seed, epoch]).integers(self.positions))
+        )
         stream = np.arange(self.batch.streams) * self.length
         first = np.minimum(stream + place * self.batch.unroll, self.positions)
-        end = np.minimum(np.minimum(first + self.batch.unroll, stream + self.length), self.positions)
+        end = np.minimum(
+            np.minimum(first + self.batch.unroll, stream + self.length), self.positions
+        )
         return start + first, start + np.maximum(first, end)
 
     def sentence(self, positions: np.ndarray) -> np.ndarray:
-        """The sentence of each position, by bisection: that of position offsets[i] + i and after is i."""
+        """The sentence of each position, by bisection: that of position offsets[i] + i and after is
+        i.
+        """
         low, high = np.zeros_like(positions), np.full_like(positions, len(self.corpus))
         while (high - low).max(initial=0) > 1:
             middle = (low + high) // 2
@@ -55,26 +74,44 @@ class Streams:
         return low
 
     def read(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is read and what is predicted at each position, int64 of the shape of `positions`."""
+        """What is read and what is predicted at each position, int64 of the shape of
+        `positions`.
+        """
         sentence, ids = self.sentence(positions), self.corpus.ids
         token = positions - sentence  # that is predicted; EOS where the sentence has no more
-        begins, ends = token == self.corpus.offsets[sentence], token == self.corpus.offsets[sentence + 1]
+        begins, ends = (
+            token == self.corpus.offsets[sentence],
+            token == self.corpus.offsets[sentence + 1],
+        )
         inputs = np.where(begins, BOS, ids[np.maximum(token - 1, 0)])
-        return inputs.astype(np.int64), np.where(ends, EOS, ids[np.minimum(token, len(ids) - 1)]).astype(np.int64)
+        return inputs.astype(np.int64), np.where(
+            ends, EOS, ids[np.minimum(token, len(ids) - 1)]
+        ).astype(np.int64)
 
     def tokens(self, batch: tuple[int, int]) -> int:
         """How many tokens (EOS not counted) are predicted in a step."""
         turns, rest = np.divmod(np.stack(self.span(batch)), self.positions)
-        before = turns * self.corpus.tokens + rest - self.sentence(rest)  # tokens before each position
+        # tokens before each position
+        before = turns * self.corpus.tokens + rest - self.sentence(rest)
         return int((before[1] - before[0]).sum())
 
-    def loss(self, lm: LanguageModel, batch: tuple[int, int], generator: np.random.Generator, device: torch.device) -> tuple[Tensor, int]:
-        """The summed loss of this process's streams and the number of their targets; the state goes on to the next call."""
+    def loss(
+        self,
+        lm: LanguageModel,
+        batch: tuple[int, int],
+        generator: np.random.Generator,
+        device: torch.device,
+    ) -> tuple[Tensor, int]:
+        """The summed loss of this process's streams and the number of their targets; the state goes
+        on to the next call.
+        """
         first, end = (bound[self.world.rank :: self.world.size, None] for bound in self.span(batch))
         places = first + np.arange(self.batch.unroll)  # (streams, T)
         inputs, targets = self.read(places % self.positions)
         within = places < end
-        some = examples(np.where(within, inputs, PAD), (end - first)[:, 0], within, targets).to(device)
+        some = examples(np.where(within, inputs, PAD), (end - first)[:, 0], within, targets).to(
+            device
+        )
         states, after = lm.trunk.carried(some.inputs, self.state if batch[1] else None)
         self.state = [state.detach().float() for state in after]
         if not len(some.targets):
@@ -83,7 +120,10 @@ class Streams:
 
     def saved(self) -> dict[str, Tensor]:
         """The state of all streams for a checkpoint; every process has to ask for it."""
-        return {str(number): self.world.interleaved(state) for number, state in enumerate(self.state or [])}
+        return {
+            str(number): self.world.interleaved(state)
+            for number, state in enumerate(self.state or [])
+        }
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
         """Go on from a saved state."""

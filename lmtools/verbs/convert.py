@@ -1,4 +1,6 @@
-"""lmtools convert: N-best lists or lattices from one format to another; their texts normalised, with references, cut or merged."""
+"""lmtools convert: N-best lists or lattices from one format to another; their texts normalised,
+with references, cut or merged.
+"""
 
 import argparse
 import sys
@@ -19,23 +21,70 @@ KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 def arguments(parser):
     """Declare the verb's options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "\n\n".join(f"Formats of {kind}:\n{form.about(formats)}" for kind, formats in KINDS.items())
-    parser.add_argument("input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input")
-    parser.add_argument("output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output")
-    parser.add_argument("--from", dest="source", metavar="FMT", help="format of IN, NAME or NAME:option=value,... (default: recognised)")
-    parser.add_argument("--to", dest="target", metavar="FMT", help="format of OUT (default: jsonl, or slf for lattices)")
-    about = "of hypotheses (with options of the normaliser: of references, too); `sentence`: only the first letter, upper, if truecased"
+    parser.epilog = "\n\n".join(
+        f"Formats of {kind}:\n{form.about(formats)}" for kind, formats in KINDS.items()
+    )
+    parser.add_argument(
+        "input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input"
+    )
+    parser.add_argument(
+        "output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output"
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        metavar="FMT",
+        help="format of IN, NAME or NAME:option=value,... (default: recognised)",
+    )
+    parser.add_argument(
+        "--to",
+        dest="target",
+        metavar="FMT",
+        help="format of OUT (default: jsonl, or slf for lattices)",
+    )
+    about = (
+        "of hypotheses (with options of the normaliser: of references, too); `sentence`: only the"
+        " first letter, upper, if truecased"
+    )
     parser.add_argument("--case", choices=(*CASES, "keep"), help=about)
-    about = "words to take out of hypotheses and references as they are read, one a line: [noise], <unk>, SIL ..; arcs of lattices get none"
+    about = (
+        "words to take out of hypotheses and references as they are read, one a line: [noise],"
+        " <unk>, SIL ..; arcs of lattices get none"
+    )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
     add_references(parser, several=True)
-    about = "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts made in"
-    parser.add_argument("--detokenise", metavar="LANG", help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)")
-    parser.add_argument("--detokenise-ref", metavar="LANG", help="the same for the references, which are often given without tokenisation")
-    parser.add_argument("--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list")
-    parser.add_argument("--dedup", action="store_true", help="merge hypotheses of the same words, keeping the best rank")
-    about = "what is done to hypotheses and references alike, after all else but --dedup and --depth; equal hypotheses stay unless --dedup"
-    add_arguments(parser, f"{about}. Scores stay; what a format keeps of each token (ids, times) goes where a text changes", case=False)
+    about = (
+        "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
+        " made in"
+    )
+    parser.add_argument(
+        "--detokenise",
+        metavar="LANG",
+        help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)",
+    )
+    parser.add_argument(
+        "--detokenise-ref",
+        metavar="LANG",
+        help="the same for the references, which are often given without tokenisation",
+    )
+    parser.add_argument(
+        "--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list"
+    )
+    parser.add_argument(
+        "--dedup",
+        action="store_true",
+        help="merge hypotheses of the same words, keeping the best rank",
+    )
+    about = (
+        "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
+        " equal hypotheses stay unless --dedup"
+    )
+    add_arguments(
+        parser,
+        f"{about}. Scores stay; what a format keeps of each token (ids, times) goes where a text"
+        " changes",
+        case=False,
+    )
     about = "the named set for references instead; none: they stay as they are"
     parser.add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
 
@@ -46,7 +95,10 @@ def kind_of(spec: str) -> str:
     for kind, formats in KINDS.items():
         if name in formats:
             return kind
-    raise UserError(f"{spec}: no such format; known are {', '.join(FORMATS)} and, of lattices, {', '.join(LATTICES)}")
+    raise UserError(
+        f"{spec}: no such format; known are {', '.join(FORMATS)} and, of lattices,"
+        f" {', '.join(LATTICES)}"
+    )
 
 
 def run(args):
@@ -55,7 +107,11 @@ def run(args):
     kind = kind_of(source)
     target = args.target or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
     if kind_of(target) != kind:
-        remedy = "take lists from lattices with `lmtools lattice nbest`" if kind == "lattices" else "choose a format of N-best lists"
+        remedy = (
+            "take lists from lattices with `lmtools lattice nbest`"
+            if kind == "lattices"
+            else "choose a format of N-best lists"
+        )
         raise UserError(f"{args.input}: format {source} holds {kind}, {target} does not; {remedy}")
     if kind == "lattices":
         refuse_for_lattices(args)
@@ -69,7 +125,9 @@ def refuse_for_lattices(args) -> None:
     refs = [args.ref, args.ref_lines, args.detokenise_ref, args.normaliser_ref]
     if any([*refs, args.depth, args.dedup, args.detokenise, args.case == "sentence"]):
         options = "references, --depth, --dedup, --detokenise and --case sentence"
-        raise UserError(f"{args.input}: {options} are for N-best lists, not for lattices; leave them out")
+        raise UserError(
+            f"{args.input}: {options} are for N-best lists, not for lattices; leave them out"
+        )
 
 
 def convert_lists(args, source: str, target: str) -> str:
@@ -80,7 +138,9 @@ def convert_lists(args, source: str, target: str) -> str:
     if args.ref:
         nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
-        nbests = lists.attach_lines(nbests, {path: plain.read(path) for path in args.ref_lines}, args.input)
+        nbests = lists.attach_lines(
+            nbests, {path: plain.read(path) for path in args.ref_lines}, args.input
+        )
     dropped = ""
     if args.drop_words:
         nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
@@ -100,16 +160,25 @@ def convert_lists(args, source: str, target: str) -> str:
     if args.depth:
         nbests = lists.cut(nbests, args.depth)
     form.named(target, FORMATS).write(nbests, args.output)
-    return f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)} hypotheses{dropped}"
+    return (
+        f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
+        f" hypotheses{dropped}"
+    )
 
 
 def normalises(args) -> bool:
-    """Whether options of the normaliser other than --case are given; UserError for those that do not go with them."""
+    """Whether options of the normaliser other than --case are given; UserError for those that do
+    not go with them.
+    """
     given = any((args.normaliser, args.punctuation, args.apostrophe, args.unicode_form))
     if given and args.case == "sentence":
-        raise UserError("--case sentence: is no option of the normaliser; leave one or the other out")
+        raise UserError(
+            "--case sentence: is no option of the normaliser; leave one or the other out"
+        )
     if args.normaliser_ref and not given:
-        raise UserError("--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too")
+        raise UserError(
+            "--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too"
+        )
     return given
 
 
@@ -130,4 +199,6 @@ def convert_lattices(args, source: str, target: str) -> str:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 
     form.named(target, LATTICES).write(counted(), args.output)
-    return f"{args.output}: {count} lattices, {arcs} arcs" + (f", {dropped:,} of them without their words" if drop else "")
+    return f"{args.output}: {count} lattices, {arcs} arcs" + (
+        f", {dropped:,} of them without their words" if drop else ""
+    )

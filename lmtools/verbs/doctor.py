@@ -8,12 +8,27 @@ from lmtools.doctor.patient import LINES
 def arguments(parser):
     """Declare the verb's options."""
     checks = ", ".join(CHECKS)
-    parser.epilog = f"Checks: {checks}. Each finding is a line `level: path:line: cause; remedy`; exit status 1 if one of them is an error."
+    parser.epilog = (
+        f"Checks: {checks}. Each finding is a line `level: path:line: cause; remedy`; exit status 1"
+        " if one of them is an error."
+    )
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
-    parser.add_argument("--ref", metavar="F", help="references, Kaldi text (default: those in the lists)")
-    parser.add_argument("--text", metavar="F", help=f"language-model text, one sentence a line (looked at: {LINES:,} lines)")
-    parser.add_argument("--lm", metavar="DIR", help="language model or subword directory; text and hypotheses are compared as it sees them")
+    parser.add_argument(
+        "--ref", metavar="F", help="references, Kaldi text (default: those in the lists)"
+    )
+    parser.add_argument(
+        "--text",
+        metavar="F",
+        help=f"language-model text, one sentence a line (looked at: {LINES:,} lines)",
+    )
+    parser.add_argument(
+        "--lm",
+        metavar="DIR",
+        help=(
+            "language model or subword directory; text and hypotheses are compared as it sees them"
+        ),
+    )
 
 
 def run(args) -> int:
@@ -23,6 +38,11 @@ def run(args) -> int:
     for finding in findings:
         print(finding)
     errors = sum(finding.level == ERROR for finding in findings)
-    size = f"{plural(patient.nbests, 'list')} with {sum(len(one.hyps) for one in patient.nbests):,} hypotheses"
-    print(f"{args.nbest}: {size}: {plural(errors, 'error')}, {plural(len(findings) - errors, 'hint')}")
+    size = (
+        f"{plural(patient.nbests, 'list')} with {sum(len(one.hyps) for one in patient.nbests):,}"
+        " hypotheses"
+    )
+    print(
+        f"{args.nbest}: {size}: {plural(errors, 'error')}, {plural(len(findings) - errors, 'hint')}"
+    )
     return int(errors > 0)

@@ -20,16 +20,28 @@ WORDS = "words"
 
 def arguments(parser):
     parser.epilog = (
-        "F.npz of sentences: vectors (lines, values), or (lines, layers, values) for several layers, float32; texts; layers; signature. "
-        "Each line of the text has one, an empty one zeros. --pool words, which two-way models have: for each word between the spaces of a "
-        "line, normalised as in training, one vector a layer, the state of the left-to-right LSTM, then that of the right-to-left one. "
-        "F.npz: vectors (words of all lines, layers, values), offsets (where each line's words begin, and the end), words, layers. F.h5: a "
-        "dataset a line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own tools write it."
+        "F.npz of sentences: vectors (lines, values), or (lines, layers, values) for several"
+        " layers, float32; texts; layers; signature. Each line of the text has one, an empty one"
+        " zeros. --pool words, which two-way models have: for each word between the spaces of a"
+        " line, normalised as in training, one vector a layer, the state of the left-to-right LSTM,"
+        " then that of the right-to-left one. F.npz: vectors (words of all lines, layers, values),"
+        " offsets (where each line's words begin, and the end), words, layers. F.h5: a dataset a"
+        " line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own"
+        " tools write it."
     )
     parser.add_argument("--lm", required=True, metavar="LM", help=MODELS)
-    parser.add_argument("--text", required=True, metavar="F", help="one sentence a line; - is standard input")
-    parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
-    parser.add_argument("--out", required=True, metavar="F.npz|F.h5", help="the vectors, float32; .h5 for vectors of words only")
+    parser.add_argument(
+        "--text", required=True, metavar="F", help="one sentence a line; - is standard input"
+    )
+    parser.add_argument(
+        "--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id"
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="F.npz|F.h5",
+        help="the vectors, float32; .h5 for vectors of words only",
+    )
     add_options(parser, [*POOLS, WORDS], "words for a two-way model, else mean")
 
 
@@ -44,7 +56,11 @@ def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
     made = encode(texts, encoder, cache_directory(args.cache))
     if missing := getattr(encoder, "missing", None):
         share = f"{missing.total():,} of {encoder.words:,} words of distinct texts have no vector"
-        print(f"{args.lm}: {share}, most often {', '.join(word for word, _ in missing.most_common(5))}", file=sys.stderr)
+        print(
+            f"{args.lm}: {share}, most often"
+            f" {', '.join(word for word, _ in missing.most_common(5))}",
+            file=sys.stderr,
+        )
     return vectors.SentenceVectors(texts, made, encoder.layers, encoder.signature)
 
 
@@ -67,31 +83,46 @@ def sentences(args, texts: list[str]):
     made = encoded(args, encoder, texts)
     vectors.write(made, args.out)
     which = ", ".join(map(str, made.layers))
-    print(f"{args.out}: {len(texts):,} sentences, {made.vectors.shape[2]:,} values in each of the layers {which}", file=sys.stderr)
+    print(
+        f"{args.out}: {len(texts):,} sentences, {made.vectors.shape[2]:,} values in each of the"
+        f" layers {which}",
+        file=sys.stderr,
+    )
 
 
 def two_way(lm: str) -> bool:
     """Whether the directory is of a two-way model."""
     from lmtools.checkpoint import CONFIG, WEIGHTS, read_settings
 
-    return all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS)) and read_settings(lm)[0].objective == "two-way"
+    return (
+        all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS))
+        and read_settings(lm)[0].objective == "two-way"
+    )
 
 
 def words(args, texts):
     """Vectors of words, lazily."""
     checked(args.out)
     if args.boundaries or args.masked:
-        raise UserError("--pool words: vectors of words know no --boundaries and no --masked; leave them out")
+        raise UserError(
+            "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
+        )
     chosen = {"all": None, "last": None}.get(args.layers, args.layers)
     embed = WordVectors(args.lm, chosen, args.device, args.precision, args.batch_rows)
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0
     with writing(args.out, embed.layers, embed.width) as add:
-        for line in tqdm(embed(texts), desc=f"embed {args.lm}", unit="line", disable=None, dynamic_ncols=True):
+        for line in tqdm(
+            embed(texts), desc=f"embed {args.lm}", unit="line", disable=None, dynamic_ncols=True
+        ):
             add(line)
             lines, count = lines + 1, count + len(line.words)
         if not lines:
             raise UserError(f"{args.text}:1: no lines; give text")
     which = ", ".join(map(str, embed.layers))
-    print(f"{args.out}: {count:,} words of {lines:,} lines, {embed.width:,} values in each of the layers {which}", file=sys.stderr)
+    print(
+        f"{args.out}: {count:,} words of {lines:,} lines, {embed.width:,} values in each of the"
+        f" layers {which}",
+        file=sys.stderr,
+    )

@@ -1,4 +1,6 @@
-"""lmtools evaluate: a metric of hypotheses against references, its confidence interval, and the comparison with another system."""
+"""lmtools evaluate: a metric of hypotheses against references, its confidence interval, and the
+comparison with another system.
+"""
 
 import dataclasses
 import json
@@ -26,16 +28,42 @@ from lmtools.verbs.numbers import seed
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.epilog = "Files are Kaldi text (`utt w1 w2 ...`), trn, or N-best lists, whose first hypotheses and references count."
-    about = "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and TER take all"
+    parser.epilog = (
+        "Files are Kaldi text (`utt w1 w2 ...`), trn, or N-best lists, whose first hypotheses and"
+        " references count."
+    )
+    about = (
+        "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
+        " TER take all"
+    )
     parser.add_argument("--ref", nargs="+", metavar="F", help=about)
     parser.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
     parser.add_argument("--metric", choices=METRICS, default="wer", help="(default: %(default)s)")
-    parser.add_argument("--against", metavar="F", help="hypotheses of another system: is the difference significant?")
-    parser.add_argument("--oracle", action="store_true", help="also the best that N-best lists hold, by depth")
-    parser.add_argument("--oracle-out", metavar="F", help="implies it: write the best hypothesis of each list by itself as Kaldi text")
-    parser.add_argument("--plain", action="store_true", help="files without ids, one sentence a line, joined by line number")
-    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument(
+        "--against",
+        metavar="F",
+        help="hypotheses of another system: is the difference significant?",
+    )
+    parser.add_argument(
+        "--oracle", action="store_true", help="also the best that N-best lists hold, by depth"
+    )
+    parser.add_argument(
+        "--oracle-out",
+        metavar="F",
+        help="implies it: write the best hypothesis of each list by itself as Kaldi text",
+    )
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="files without ids, one sentence a line, joined by line number",
+    )
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=1,
+        metavar="N",
+        help="of the bootstrap's draws (default: %(default)s)",
+    )
     parser.add_argument("--json", metavar="OUT", help="also write everything as JSON")
 
 
@@ -82,7 +110,9 @@ def one(refs, hyp: Texts, args, prefix: str):
 
 
 def best(nbests, args) -> list[float]:
-    """The oracle by depth, printed on the way; its choices from whole lists are written if asked for."""
+    """The oracle by depth, printed on the way; its choices from whole lists are written if asked
+    for.
+    """
     statistics = nbest_statistics([filled(nbest) for nbest in nbests], args.metric)
     curve = oracle_curve(statistics, args.metric)
     print(show.oracle_line(args.metric, curve))
@@ -101,7 +131,10 @@ def compare(refs, hyp: Texts, against: Texts, first, second, args) -> dict:
     print(show.bootstrap_line(result))
     trees = {"bootstrap": dataclasses.asdict(result)}
     if args.metric == "wer":
-        result = matched_pairs(list(refs.values()), *([system.texts.get(utt, "") for utt in refs] for system in (hyp, against)))
+        result = matched_pairs(
+            list(refs.values()),
+            *([system.texts.get(utt, "") for utt in refs] for system in (hyp, against)),
+        )
         print(show.matched_pairs_line(result))
         trees["matched_pairs"] = dataclasses.asdict(result)
     return trees

@@ -1,4 +1,6 @@
-"""lmtools mbr: expected utilities of the hypotheses of N-best lists, for minimum Bayes risk reranking."""
+"""lmtools mbr: expected utilities of the hypotheses of N-best lists, for minimum Bayes risk
+reranking.
+"""
 
 import sys
 
@@ -12,20 +14,51 @@ from lmtools.verbs.numbers import amount, positive
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "The utility of a hypothesis is the metric's score with each hypothesis of its list as the reference, averaged over them with the "
-        "posterior softmax(scale * score); no language model is needed. The file is a column of `lmtools tune` and `rescore` like any "
-        "other (--scores mbr=F). Units: sentence-level BLEU and chrF from 0 to 100, minus TER in percent, minus the number of errors for "
-        "wer and cer. ter has no fast way, some milliseconds for each pair: take --depth 10. The scale is chosen on the "
-        "development set: for each S of, say, 0 0.1 0.2 0.5 1, write a column with `lmtools mbr --scale S`, run `lmtools tune "
-        "--scores mbr=F` with it (`--fix mbr=1000`: by the utility alone), and keep the S that gives the best figure."
+        "The utility of a hypothesis is the metric's score with each hypothesis of its list as the"
+        " reference, averaged over them with the posterior softmax(scale * score); no language"
+        " model is needed. The file is a column of `lmtools tune` and `rescore` like any other"
+        " (--scores mbr=F). Units: sentence-level BLEU and chrF from 0 to 100, minus TER in"
+        " percent, minus the number of errors for wer and cer. ter has no fast way, some"
+        " milliseconds for each pair: take --depth 10. The scale is chosen on the development set:"
+        " for each S of, say, 0 0.1 0.2 0.5 1, write a column with `lmtools mbr --scale S`, run"
+        " `lmtools tune --scores mbr=F` with it (`--fix mbr=1000`: by the utility alone), and keep"
+        " the S that gives the best figure."
     )
-    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
-    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
-    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, expected utility, words, check; - is standard output")
-    parser.add_argument("--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)")
-    parser.add_argument("--scale", type=amount, default=Risk.scale, metavar="X", help="of the score; 0: all alike (default: %(default)s)")
-    parser.add_argument("--score", metavar="NAME", help="component that makes the posterior (default: am, score, rank, the first)")
-    parser.add_argument("--depth", type=positive, metavar="N", help="only the first N of a list are references; all are scored")
+    parser.add_argument(
+        "--nbest", required=True, metavar="F", help="N-best lists; - is standard input"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="FMT",
+        help="format of the lists (default: recognised; jsonl on standard input)",
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="F.scores",
+        help="utt#rank, expected utility, words, check; - is standard output",
+    )
+    parser.add_argument(
+        "--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--scale",
+        type=amount,
+        default=Risk.scale,
+        metavar="X",
+        help="of the score; 0: all alike (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--score",
+        metavar="NAME",
+        help="component that makes the posterior (default: am, score, rank, the first)",
+    )
+    parser.add_argument(
+        "--depth",
+        type=positive,
+        metavar="N",
+        help="only the first N of a list are references; all are scored",
+    )
 
 
 def run(args):
@@ -34,8 +67,17 @@ def run(args):
     table = minimum_risk(nbests, Risk(args.utility, args.scale, args.score, args.depth), args.nbest)
     scores.write(table, nbests, args.out)
     if table.signature["posterior"] == UNIFORM:
-        print(f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list count alike", file=sys.stderr)
+        print(
+            f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list"
+            " count alike",
+            file=sys.stderr,
+        )
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
-    about = f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,} utterances"
-    print(f"{args.out}: {about}; another than the first is best in {other:,} lists", file=sys.stderr)
+    about = (
+        f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,}"
+        " utterances"
+    )
+    print(
+        f"{args.out}: {about}; another than the first is best in {other:,} lists", file=sys.stderr
+    )

@@ -1,4 +1,6 @@
-"""`lmtools ngram`: estimate an n-gram language model with interpolated modified Kneser-Ney smoothing."""
+"""`lmtools ngram`: estimate an n-gram language model with interpolated modified Kneser-Ney
+smoothing.
+"""
 
 import argparse
 import sys
@@ -16,17 +18,40 @@ from lmtools.verbs.numbers import positive
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--text", required=True, nargs="+", action="extend", metavar="F", help="text, one sentence a line (.gz, .xz, -)")
-    parser.add_argument("--order", required=True, type=positive, metavar="N", help="words of the longest n-gram, 1 to 6")
+    parser.add_argument(
+        "--text",
+        required=True,
+        nargs="+",
+        action="extend",
+        metavar="F",
+        help="text, one sentence a line (.gz, .xz, -)",
+    )
+    parser.add_argument(
+        "--order",
+        required=True,
+        type=positive,
+        metavar="N",
+        help="words of the longest n-gram, 1 to 6",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
-    parser.add_argument("--subword", metavar="DIR", help="model the pieces of this subword model (and take its normaliser); default words")
-    about = "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one token with a probability of its own"
+    parser.add_argument(
+        "--subword",
+        metavar="DIR",
+        help="model the pieces of this subword model (and take its normaliser); default words",
+    )
+    about = (
+        "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
+        " token with a probability of its own"
+    )
     parser.add_argument("--unk", action="store_true", help=about)
     parser.add_argument(
         "--kenlm", default="auto", metavar="DIR|auto|none",
-        help="KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed, lmplz for text over 200 MB; none",
+        help="KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed,"
+        " lmplz for text over 200 MB; none",
     )  # fmt: skip
-    parser.add_argument("--memory", default="2G", metavar="SIZE", help="lmplz's memory for sorting, default 2G")
+    parser.add_argument(
+        "--memory", default="2G", metavar="SIZE", help="lmplz's memory for sorting, default 2G"
+    )
     add_arguments(parser)
 
 
@@ -34,7 +59,11 @@ def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
     tokens = load_subword(args.subword) if args.subword else from_arguments(args)
     if args.kenlm == "auto" and directory.size(args.text) > directory.LARGE and not Programs.find():
-        print(f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which sorts on disk", file=sys.stderr)
+        print(
+            f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which"
+            " sorts on disk",
+            file=sys.stderr,
+        )
     if args.subword:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
@@ -42,8 +71,17 @@ def run(args: argparse.Namespace) -> None:
     made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory, args.unk)
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
-        print(f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead", file=sys.stderr)
+        print(
+            f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead",
+            file=sys.stderr,
+        )
     if made.reserved:
-        print(f"{args.out}: left out {made.reserved} words of the text that read <s>, </s> or <unk>", file=sys.stderr)
+        print(
+            f"{args.out}: left out {made.reserved} words of the text that read <s>, </s> or <unk>",
+            file=sys.stderr,
+        )
     counts = " ".join(map(str, made.counts))
-    print(f"{args.out}: {made.order}-gram model by {made.estimator}, n-grams {counts}; {made.sentences} sentences, {made.tokens} tokens")
+    print(
+        f"{args.out}: {made.order}-gram model by {made.estimator}, n-grams {counts};"
+        f" {made.sentences} sentences, {made.tokens} tokens"
+    )

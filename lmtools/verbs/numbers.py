@@ -1,4 +1,6 @@
-"""The numbers that options take, each a type for argparse: what is not such a number is wrong usage, told in one line."""
+"""The numbers that options take, each a type for argparse: what is not such a number is wrong
+usage, told in one line.
+"""
 
 import argparse
 import math

@@ -14,28 +14,48 @@ from lmtools.verbs.score import add_options, options_of
 def arguments(parser):
     add_options(parser)
     parser.set_defaults(normalise="full")
-    parser.add_argument("--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped")
-    parser.add_argument("--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id")
-    parser.add_argument("--carry", action="store_true", help="the lines follow each other: an LSTM keeps its state from line to line")
+    parser.add_argument(
+        "--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped"
+    )
+    parser.add_argument(
+        "--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id"
+    )
+    parser.add_argument(
+        "--carry",
+        action="store_true",
+        help="the lines follow each other: an LSTM keeps its state from line to line",
+    )
     parser.add_argument("--out", metavar="F.json", help="write the figures as JSON too")
 
 
 def run(args):
-    lines = kaldi_text.read(args.text).values() if args.kaldi else (line for _, line in read_text(args.text))
+    lines = (
+        kaldi_text.read(args.text).values()
+        if args.kaldi
+        else (line for _, line in read_text(args.text))
+    )
     texts = [line for line in lines if line.strip()]
     if not texts:
         raise UserError(f"{args.text}:1: no sentences; give text")
     figures = perplexity(texts, options_of(args), args.carry) | {"text": args.text}
-    warn_scored(args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options_of(args))
+    warn_scored(
+        args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options_of(args)
+    )
     if args.out:
         write_json(figures, args.out)
     print(
-        f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token {figures['subword_ppl']:.2f} "
-        f"(by sentence: mean {figures['sentence_ppl_mean']:.2f}, median {figures['sentence_ppl_median']:.2f}), "
-        f"{figures['bits_per_char']:.3f} bits a character"
+        f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token"
+        f" {figures['subword_ppl']:.2f} (by sentence: mean {figures['sentence_ppl_mean']:.2f},"
+        f" median {figures['sentence_ppl_median']:.2f}), {figures['bits_per_char']:.3f} bits a"
+        " character"
     )
-    print(f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,} tokens, {figures['oov']:,} unknown")
+    print(
+        f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,}"
+        f" tokens, {figures['oov']:,} unknown"
+    )
     if figures.get("criterion", "softmax") != "softmax":
-        spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(**figures["log_normaliser"])
+        spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(
+            **figures["log_normaliser"]
+        )
         print(f"log Z of {figures['criterion']}: {spread}")
     print(f"rules: {figures['rules']}", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""The options by which verbs take references, and how they are joined with what the recogniser wrote."""
+"""The options by which verbs take references, and how they are joined with what the recogniser
+wrote.
+"""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -10,19 +12,32 @@ from lmtools.formats import kaldi_text, plain
 Item = TypeVar("Item")  # with the utterance's id as `utt`
 
 
-def add_references(parser: argparse.ArgumentParser, what: str = "lists", purpose: str = "", required: bool = False, several=False) -> None:
-    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; with `several`, --ref-lines takes any number."""
+def add_references(
+    parser: argparse.ArgumentParser,
+    what: str = "lists",
+    purpose: str = "",
+    required: bool = False,
+    several=False,
+) -> None:
+    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; with
+    `several`, --ref-lines takes any number.
+    """
     refs = parser.add_mutually_exclusive_group(required=required)
     refs.add_argument("--ref", metavar="FILE", help=f"Kaldi text with the references{purpose}")
     about = f"plain text with the references, one a line, in the order of the {what}"
-    more = {"nargs": "+", "help": f"{about}; several files for metrics of several references"} if several else {"help": about}
+    more = (
+        {"nargs": "+", "help": f"{about}; several files for metrics of several references"}
+        if several
+        else {"help": about}
+    )
     refs.add_argument("--ref-lines", metavar="FILE", **more)
 
 
 def joined(args: argparse.Namespace, items: Iterable[Item]) -> Iterator[tuple[Item, str | None]]:
     """Each item with its reference, None for all without the options, one by one.
 
-    UserError for an item that the references lack, and for lines that are more or fewer than the items.
+    UserError for an item that the references lack, and for lines that are more or fewer than the
+    items.
     """
     if args.ref_lines:
         lines, count = plain.read(args.ref_lines), 0
@@ -36,10 +51,16 @@ def joined(args: argparse.Namespace, items: Iterable[Item]) -> Iterator[tuple[It
     texts = kaldi_text.read(args.ref) if args.ref else {}
     for item in items:
         if args.ref and item.utt not in texts:
-            raise UserError(f"{args.ref}: no reference for lattice {item.utt!r}; make the ids the same on both sides")
+            raise UserError(
+                f"{args.ref}: no reference for lattice {item.utt!r}; make the ids the same on both"
+                " sides"
+            )
         yield item, texts.get(item.utt)
 
 
 def other_number(args: argparse.Namespace, lines: int, utterances: str) -> UserError:
     """The user's view of references that are not one an utterance."""
-    return UserError(f"{args.ref_lines}: {lines} lines for {utterances} in {args.input}; give one line each, in their order")
+    return UserError(
+        f"{args.ref_lines}: {lines} lines for {utterances} in {args.input}; give one line each, in"
+        " their order"
+    )

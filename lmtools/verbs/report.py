@@ -9,13 +9,27 @@ from lmtools.report import REPORTS, write_report
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("exp", metavar="EXP_DIR", help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report")
     parser.add_argument(
-        "--nbest", nargs="+", action="extend", default=[], metavar="F", help="N-best lists (default: data/*/nbest.jsonl beside it)"
+        "exp",
+        metavar="EXP_DIR",
+        help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report",
     )
-    about = "what EXP_DIR holds: rescored lists, language models by themselves, or sentence similarities (default: by what is there)"
+    parser.add_argument(
+        "--nbest",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="F",
+        help="N-best lists (default: data/*/nbest.jsonl beside it)",
+    )
+    about = (
+        "what EXP_DIR holds: rescored lists, language models by themselves, or sentence"
+        " similarities (default: by what is there)"
+    )
     parser.add_argument("--what", choices=REPORTS, help=about)
-    parser.add_argument("--title", help="name of the corpus (default: the recipe's name and its option corpus)")
+    parser.add_argument(
+        "--title", help="name of the corpus (default: the recipe's name and its option corpus)"
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -32,4 +46,7 @@ def run(args: argparse.Namespace) -> None:
     print(text)
     for line in notes:
         print(line, file=sys.stderr)
-    print(f"{args.exp}/report/index.html: the report; {args.exp}/report/RESULTS.md: its tables", file=sys.stderr)
+    print(
+        f"{args.exp}/report/index.html: the report; {args.exp}/report/RESULTS.md: its tables",
+        file=sys.stderr,
+    )

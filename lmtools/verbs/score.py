@@ -15,38 +15,84 @@ from lmtools.verbs.numbers import amount, positive
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored utterance by utterance, each written as soon as it is "
-        "done. A wspecifier as --out (ark,t:-) takes costs, the negated log-probabilities, under Kaldi's keys utt-n."
+        "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored utterance by"
+        " utterance, each written as soon as it is done. A wspecifier as --out (ark,t:-) takes"
+        " costs, the negated log-probabilities, under Kaldi's keys utt-n."
     )
     add_options(parser)
     add_normalise(parser)
-    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists; - is standard input")
-    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised; jsonl on standard input)")
-    parser.add_argument("--out", required=True, metavar="F.scores", help="utt#rank, log-probability, tokens, check; - is standard output")
+    parser.add_argument(
+        "--nbest", required=True, metavar="F", help="N-best lists; - is standard input"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="FMT",
+        help="format of the lists (default: recognised; jsonl on standard input)",
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="F.scores",
+        help="utt#rank, log-probability, tokens, check; - is standard output",
+    )
 
 
 def add_options(parser):
     """The options that say which language model scores and how, shared with `lmtools ppl`."""
-    parser.add_argument("--lm", required=True, metavar="DIR", help="model directory, KenLM or ARPA file, or hf:DIR")
-    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
-    parser.add_argument("--intact", action="store_true", help="score a masked model in one pass over the unmasked input")
+    parser.add_argument(
+        "--lm", required=True, metavar="DIR", help="model directory, KenLM or ARPA file, or hf:DIR"
+    )
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of matrix products: float32, bfloat16, auto (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--intact",
+        action="store_true",
+        help="score a masked model in one pass over the unmasked input",
+    )
     add_penalty(parser)
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
-    parser.add_argument("--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--cache", default="default", metavar="DIR", help="keeps scores between runs; or none (default: ~/.cache/lmtools)")
-    parser.add_argument("--rows", type=positive, metavar="N", help="model rows a batch (default: 256 on a CPU, 4096 on a GPU)")
+    parser.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--cache",
+        default="default",
+        metavar="DIR",
+        help="keeps scores between runs; or none (default: ~/.cache/lmtools)",
+    )
+    parser.add_argument(
+        "--rows",
+        type=positive,
+        metavar="N",
+        help="model rows a batch (default: 256 on a CPU, 4096 on a GPU)",
+    )
 
 
 def add_normalise(parser):
-    """The option that leaves the normaliser of neural models out, shared with `lmtools lattice rescore`."""
-    about = "of neural models: full, log-probabilities; none, up to the normaliser, which takes most of the time (default: %(default)s)"
+    """The option that leaves the normaliser of neural models out, shared with `lmtools lattice
+    rescore`.
+    """
+    about = (
+        "of neural models: full, log-probabilities; none, up to the normaliser, which takes most of"
+        " the time (default: %(default)s)"
+    )
     parser.add_argument("--normalise", choices=NORMALISATIONS, default="full", help=about)
 
 
 def add_penalty(parser):
     """The option that says what unknown words cost, shared with `lmtools lattice rescore`."""
-    about = "nats that an unknown token costs beyond log p(<unk>), which is of all words left out; their number's log shares it evenly"
-    parser.add_argument("--oov-penalty", type=amount, default=0.0, metavar="P", help=f"{about} (default: 0)")
+    about = (
+        "nats that an unknown token costs beyond log p(<unk>), which is of all words left out;"
+        " their number's log shares it evenly"
+    )
+    parser.add_argument(
+        "--oov-penalty", type=amount, default=0.0, metavar="P", help=f"{about} (default: 0)"
+    )
 
 
 def options_of(args) -> Options:
@@ -56,12 +102,24 @@ def options_of(args) -> Options:
 
 
 def run(args):
-    """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was scored."""
+    """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was
+    scored.
+    """
     piped = args.nbest == "-" or specifier(args.nbest)
-    hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(args, options_of(args))
+    hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(
+        args, options_of(args)
+    )
     share = f", {unknown:,} unknown ({unknown / max(1, tokens):.2%})" if unknown else ""
-    cost = f" at a penalty of {unknown * args.oov_penalty:,.1f} nats in all" if unknown and args.oov_penalty else ""
-    print(f"{args.out}: {hypotheses:,} hypotheses of {utterances:,} utterances, {tokens:,} tokens{share}{cost}", file=sys.stderr)
+    cost = (
+        f" at a penalty of {unknown * args.oov_penalty:,.1f} nats in all"
+        if unknown and args.oov_penalty
+        else ""
+    )
+    print(
+        f"{args.out}: {hypotheses:,} hypotheses of {utterances:,} utterances, {tokens:,}"
+        f" tokens{share}{cost}",
+        file=sys.stderr,
+    )
 
 
 def from_file(args, options: Options) -> tuple[int, int, int, int]:
@@ -74,7 +132,14 @@ def from_file(args, options: Options) -> tuple[int, int, int, int]:
         for nbest in nbests:
             add(nbest, table.log_prob[nbest.utt], table.tokens[nbest.utt])
     texts = (hyp.text for nbest in nbests for hyp in nbest.hyps)
-    warn_scored(args.nbest, texts, int(flat.unknown.sum()), int(flat.tokens.sum()) - len(flat.log_prob), options, lists=True)
+    warn_scored(
+        args.nbest,
+        texts,
+        int(flat.unknown.sum()),
+        int(flat.tokens.sum()) - len(flat.log_prob),
+        options,
+        lists=True,
+    )
     return len(flat.log_prob), len(nbests), int(flat.tokens.sum()), int(flat.unknown.sum())
 
 
@@ -82,7 +147,10 @@ def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
     """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
     form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
     scorer, sizes, texts = options.load(), [0, 0, 0, 0], []
-    with contextlib.closing(options.open_cache(scorer)) as cache, writing(args.out, scorer.signature) as add:
+    with (
+        contextlib.closing(options.open_cache(scorer)) as cache,
+        writing(args.out, scorer.signature) as add,
+    ):
         for nbest in stream(args.nbest, form):
             flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options, cache)
             texts += [hyp.text for hyp in nbest.hyps][: LOOKED_AT - len(texts)]
@@ -102,7 +170,9 @@ def nothing(args) -> UserError:
 
 @contextlib.contextmanager
 def writing(path: str, signature):
-    """A function that writes one list's log-probabilities and tokens: rows of a score file, or costs of a Kaldi table."""
+    """A function that writes one list's log-probabilities and tokens: rows of a score file, or
+    costs of a Kaldi table.
+    """
     if not specifier(path):
         with scores.writing(path, signature) as add:
             yield add
@@ -111,6 +181,9 @@ def writing(path: str, signature):
 
         def add(nbest, log_prob, tokens):
             for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
-                table.write(f"{nbest.utt}-{hyp.extra.get('n', rank)}", archives.packed_float(-float(value), table.text))
+                table.write(
+                    f"{nbest.utt}-{hyp.extra.get('n', rank)}",
+                    archives.packed_float(-float(value), table.text),
+                )
 
         yield add

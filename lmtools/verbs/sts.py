@@ -1,4 +1,6 @@
-"""lmtools sts: how well cosines of sentence vectors agree with people's judgements of similarity."""
+"""lmtools sts: how well cosines of sentence vectors agree with people's judgements of
+similarity.
+"""
 
 import argparse
 import sys
@@ -17,16 +19,27 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 def arguments(parser):
     parser.epilog = (
-        f"formats of pairs:\n{form.about(pairs.PAIRS)}\n\nCorrelations are printed times 100, with 95% intervals by Fisher's z; F.json\n"
-        "has them as they are, and every cosine. A sentence without any known word has the cosine 0 with all others."
+        f"formats of pairs:\n{form.about(pairs.PAIRS)}\n\nCorrelations are printed times 100, with"
+        " 95% intervals by Fisher's z; F.json\nhas them as they are, and every cosine. A sentence"
+        " without any known word has the cosine 0 with all others."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--lm", metavar="LM", help=MODELS)
-    source.add_argument("--vectors", metavar="F.npz", help="vectors of the pairs' sentences that lmtools embed wrote")
-    parser.add_argument("--pairs", required=True, metavar="F", help="sentence pairs with their similarity")
+    source.add_argument(
+        "--vectors",
+        metavar="F.npz",
+        help="vectors of the pairs' sentences that lmtools embed wrote",
+    )
+    parser.add_argument(
+        "--pairs", required=True, metavar="F", help="sentence pairs with their similarity"
+    )
     parser.add_argument("--format", metavar="FMT", help="their format (default: recognised)")
-    parser.add_argument("--against", metavar="F.json", help="what sts wrote of another system: is the difference significant?")
+    parser.add_argument(
+        "--against",
+        metavar="F.json",
+        help="what sts wrote of another system: is the difference significant?",
+    )
     parser.add_argument("--out", metavar="F.json", help="write correlations and cosines")
     add_options(parser, POOLS, "mean")
 
@@ -36,9 +49,12 @@ def run(args):
     given = pairs.read(args.pairs, args.format)
     made, places = looked_up(args, given) if args.vectors else embedded(args, given)
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
-    rows = [row(args, layer, made.vectors[:, i], places, gold) for i, layer in enumerate(made.layers)]
+    rows = [
+        row(args, layer, made.vectors[:, i], places, gold) for i, layer in enumerate(made.layers)
+    ]
     tree = {
-        "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given), "signature": dict(made.signature),
+        "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given),
+        "signature": dict(made.signature),
         "similarity": None if gold is None else gold.tolist(), "rows": rows,
     }  # fmt: skip
     lines = [line(one, len(given)) for one in rows]
@@ -48,11 +64,16 @@ def run(args):
         write_json(tree, args.out, indent=None)
     print("\n".join(lines))
     if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
-        print(f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0", file=sys.stderr)
+        print(
+            f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0",
+            file=sys.stderr,
+        )
 
 
 def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
-    """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2, N)."""
+    """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2,
+    N).
+    """
     from lmtools.verbs.embed import encoded, loaded  # torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
@@ -60,13 +81,18 @@ def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
 
 
 def looked_up(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
-    """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence that it lacks."""
+    """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence
+    that it lacks.
+    """
     made = vectors.read(args.vectors)
     place = {text: i for i, text in enumerate(made.texts)}
     for pair in given:
         for text in (pair.left, pair.right):
             if text not in place:
-                raise UserError(f"{args.vectors}: no vector of {text[:60]!r}, which {args.pairs} has; embed the sentences of these pairs")
+                raise UserError(
+                    f"{args.vectors}: no vector of {text[:60]!r}, which {args.pairs} has; embed the"
+                    " sentences of these pairs"
+                )
     return made, of(given, place)
 
 
@@ -93,7 +119,11 @@ def row(args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarr
 
 def line(row: dict, count: int) -> str:
     """What is printed of one layer."""
-    known = [f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]" for name in CORRELATIONS if (r := row.get(name))]
+    known = [
+        f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]"
+        for name in CORRELATIONS
+        if (r := row.get(name))
+    ]
     return f"layer {row['layer']}: {', '.join(known) or 'no correlation'} ({count:,} pairs)"
 
 
@@ -106,7 +136,12 @@ def compared(args, tree: dict) -> list[str]:
     except (ValueError, KeyError, IndexError, TypeError):
         raise UserError(f"{args.against}: not what lmtools sts --out wrote; {remedy}") from None
     if not same or tree["similarity"] is None:
-        raise UserError(f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity; give the same pairs")
-    p = williams(np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values))
+        raise UserError(
+            f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity;"
+            " give the same pairs"
+        )
+    p = williams(
+        np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values)
+    )
     shown = "<0.0001" if p < 5e-5 else f"{p:.4f}"
     return [f"last layer against that of {args.against}: p {shown} (Williams' test, two-sided)"]

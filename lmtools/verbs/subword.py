@@ -1,4 +1,6 @@
-"""`lmtools subword`: learn a subword model, a word list or a character list from text, or take another toolkit's model or word list."""
+"""`lmtools subword`: learn a subword model, a word list or a character list from text, or take
+another toolkit's model or word list.
+"""
 
 import argparse
 import math
@@ -18,20 +20,56 @@ NOUNS = {"word": "words", "char": "characters"}
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.epilog = (
-        "Words that a word list leaves out are <unk>, which has one probability for all of them; `lmtools score --oov-penalty` divides it. "
-        "A list that is taken keeps its order; log-uniform noise and adaptive softmax rank ids by how often training has them."
+        "Words that a word list leaves out are <unk>, which has one probability for all of them;"
+        " `lmtools score --oov-penalty` divides it. A list that is taken keeps its order;"
+        " log-uniform noise and adaptive softmax rank ids by how often training has them."
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", nargs="+", action="extend", metavar="F", help="text to learn from, one sentence a line (.gz, .xz, -)")
-    about = "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID (Kaldi's words.txt) or WORD COUNT a line"
+    source.add_argument(
+        "--text",
+        nargs="+",
+        action="extend",
+        metavar="F",
+        help="text to learn from, one sentence a line (.gz, .xz, -)",
+    )
+    about = (
+        "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID"
+        " (Kaldi's words.txt) or WORD COUNT a line"
+    )
     source.add_argument("--model", metavar="F", help=about)
-    parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help="with --text: what the vocabulary is made of")
-    parser.add_argument("--vocab-size", type=positive, metavar="N", help="ids in all, five specials included; lists: default all")
-    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help="word and char: drop what occurs less often")
-    parser.add_argument("--sentences", type=positive, default=1_000_000, metavar="N", help="bpe and unigram: learn from a random sample")
+    parser.add_argument(
+        "--type",
+        choices=SUBWORDS,
+        dest="scheme",
+        help="with --text: what the vocabulary is made of",
+    )
+    parser.add_argument(
+        "--vocab-size",
+        type=positive,
+        metavar="N",
+        help="ids in all, five specials included; lists: default all",
+    )
+    parser.add_argument(
+        "--min-count",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="word and char: drop what occurs less often",
+    )
+    parser.add_argument(
+        "--sentences",
+        type=positive,
+        default=1_000_000,
+        metavar="N",
+        help="bpe and unigram: learn from a random sample",
+    )
     about = "word and char: processes that count; the list is the same for any number"
     parser.add_argument("--nj", type=positive, default=1, metavar="N", help=about)
-    parser.add_argument("--words", metavar="DIR", help="spell words by these pieces and predict those of this list: for two-way models")
+    parser.add_argument(
+        "--words",
+        metavar="DIR",
+        help="spell words by these pieces and predict those of this list: for two-way models",
+    )
     parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
     add_arguments(parser)
     parser.set_defaults(wrong_usage=parser.error)
@@ -44,19 +82,44 @@ def run(args: argparse.Namespace) -> None:
     if args.text and not args.scheme:
         args.wrong_usage("--text needs --type")
     with locked(args.out):
-        subword = adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words) if args.model else learn(args)
+        subword = (
+            adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words)
+            if args.model
+            else learn(args)
+        )
     spells = f" that spell {subword.words.size} words" if isinstance(subword, Spelled) else ""
-    print(f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids{spells}, hash {subword.hash[:12]}")
+    print(
+        f"{args.out}: {subword.scheme} vocabulary of {subword.size} ids{spells}, hash"
+        f" {subword.hash[:12]}"
+    )
     if subword.left_out and subword.left_out.items:
         items, share = subword.left_out
-        lacking = f"{items:,} distinct {NOUNS[subword.scheme]} are <unk>" + ("" if share is None else f", {share:.3%} of the text")
-        print(f"{lacking}; --oov-penalty {math.log(items):.2f} shares its probability evenly among them")
+        lacking = f"{items:,} distinct {NOUNS[subword.scheme]} are <unk>" + (
+            "" if share is None else f", {share:.3%} of the text"
+        )
+        print(
+            f"{lacking}; --oov-penalty {math.log(items):.2f} shares its probability evenly among"
+            " them"
+        )
 
 
 def learn(args: argparse.Namespace) -> Subword:
     """The subword model learnt from the text, saved."""
     kind, normaliser = SUBWORDS[args.scheme], from_arguments(args)
     if issubclass(kind, Listed):
-        return saved(kind.learnt(args.text, normaliser, args.vocab_size, args.min_count, args.nj), args.out, args.words)
+        return saved(
+            kind.learnt(args.text, normaliser, args.vocab_size, args.min_count, args.nj),
+            args.out,
+            args.words,
+        )
     lines = (line for path in args.text for _, line in read_text(path))
-    return train(args.scheme, lines, args.vocab_size, normaliser, args.out, args.min_count, args.sentences, args.words)
+    return train(
+        args.scheme,
+        lines,
+        args.vocab_size,
+        normaliser,
+        args.out,
+        args.min_count,
+        args.sentences,
+        args.words,
+    )

@@ -1,4 +1,6 @@
-"""lmtools train: from binarised corpora to a model directory; `torchrun --nproc-per-node N -m lmtools train ...` trains by N processes."""
+"""lmtools train: from binarised corpora to a model directory; `torchrun --nproc-per-node N -m
+lmtools train ...` trains by N processes.
+"""
 
 import contextlib
 import sys
@@ -12,12 +14,38 @@ from lmtools.train import Stopped, Told, first_process, train
 
 
 def arguments(parser):
-    parser.add_argument("--conf", required=True, metavar="F.yaml", help="settings; may name a `base:` file that it refines")
-    parser.add_argument("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
-    parser.add_argument("--valid", required=True, metavar="F.bin", help="validation corpus, for early stopping and the best weights")
-    parser.add_argument("--out", required=True, metavar="DIR", help="model directory; a killed run is continued, damage mended")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes the GPU where there is one (default: auto)")
-    parser.add_argument("settings", nargs="*", metavar="key=value", help="override settings, as in optim.lr=1e-3 arch.layers=6")
+    parser.add_argument(
+        "--conf",
+        required=True,
+        metavar="F.yaml",
+        help="settings; may name a `base:` file that it refines",
+    )
+    parser.add_argument(
+        "--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`"
+    )
+    parser.add_argument(
+        "--valid",
+        required=True,
+        metavar="F.bin",
+        help="validation corpus, for early stopping and the best weights",
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="model directory; a killed run is continued, damage mended",
+    )
+    parser.add_argument(
+        "--device",
+        default="auto",
+        help="cpu, cuda, cuda:1 ...; auto takes the GPU where there is one (default: auto)",
+    )
+    parser.add_argument(
+        "settings",
+        nargs="*",
+        metavar="key=value",
+        help="override settings, as in optim.lr=1e-3 arch.layers=6",
+    )
 
 
 def run(args):

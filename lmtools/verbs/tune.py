@@ -1,4 +1,6 @@
-"""lmtools tune: the weights of first-pass and language-model scores that are best on a development set."""
+"""lmtools tune: the weights of first-pass and language-model scores that are best on a development
+set.
+"""
 
 import sys
 from dataclasses import replace
@@ -12,33 +14,77 @@ from lmtools.verbs.numbers import amount, named, seed
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Features are the lists' own scores (`rank` if they have none), each --scores column, and --lengths, counted in the text. `am` "
-        "(else `score`, `rank`, or the first) has weight 1, unless --fix says otherwise; fixed at 0 it leaves its place to the next "
-        "feature, language models first. Tune on a development set, never on the set that you report."
+        "Features are the lists' own scores (`rank` if they have none), each --scores column, and"
+        " --lengths, counted in the text. `am` (else `score`, `rank`, or the first) has weight 1,"
+        " unless --fix says otherwise; fixed at 0 it leaves its place to the next feature, language"
+        " models first. Tune on a development set, never on the set that you report."
     )
     add_inputs(parser)
-    parser.add_argument("--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)")
-    parser.add_argument("--out", required=True, metavar="F.json", help="weights; - is standard output")
-    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of the search's random starts (default: %(default)s)")
-    about = "of weights whose metric is so near the best found, take those nearest the first pass (default: 0)"
+    parser.add_argument(
+        "--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="F.json", help="weights; - is standard output"
+    )
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=0,
+        metavar="N",
+        help="of the search's random starts (default: %(default)s)",
+    )
+    about = (
+        "of weights whose metric is so near the best found, take those nearest the first pass"
+        " (default: 0)"
+    )
     parser.add_argument("--tolerance", type=amount, default=0.0, metavar="X", help=about)
     lengths = parser.add_mutually_exclusive_group()
-    about = "lengths of the hypothesis that are features: words (the word insertion bonus), characters, log-words: log(1 + words) "
-    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)")
-    lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help="none of them")
-    parser.add_argument("--fix", type=named, nargs="+", action="extend", default=[], metavar="NAME=W", help="give a weight, do not tune it")
-    about = "the feature with weight 1 that others scale against; rank, the order of the lists, is one if it is named here"
+    about = (
+        "lengths of the hypothesis that are features: words (the word insertion bonus), characters,"
+        " log-words: log(1 + words) "
+    )
+    lengths.add_argument(
+        "--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)"
+    )
+    lengths.add_argument(
+        "--no-words", dest="lengths", action="store_const", const=[], help="none of them"
+    )
+    parser.add_argument(
+        "--fix",
+        type=named,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=W",
+        help="give a weight, do not tune it",
+    )
+    about = (
+        "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
+        " if it is named here"
+    )
     parser.add_argument("--reference", metavar="NAME", help=about)
-    parser.add_argument("--form", choices=FORMS, default="linear", help="interpolation: (1 - lambda) first pass + lambda LM, no lengths")
-    parser.add_argument("--allow-negative", action="store_true", help="let language models have negative weights")
+    parser.add_argument(
+        "--form",
+        choices=FORMS,
+        default="linear",
+        help="interpolation: (1 - lambda) first pass + lambda LM, no lengths",
+    )
+    parser.add_argument(
+        "--allow-negative", action="store_true", help="let language models have negative weights"
+    )
 
 
 def add_inputs(parser):
     """The options that say where features come from, shared with `lmtools rescore`."""
     parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
     parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
-    about = "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over tokens, NAME/word: over words"
-    parser.add_argument("--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about)
+    about = (
+        "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over"
+        " tokens, NAME/word: over words"
+    )
+    parser.add_argument(
+        "--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about
+    )
 
 
 def run(args):
@@ -46,10 +92,22 @@ def run(args):
     nbests = read(args.nbest, args.format)
     columns = read_columns(args.scores, nbests, args.nbest)
     default = ["words"] if args.form == "linear" else []
-    made = [*(default if args.lengths is None else args.lengths), *["rank"] * (args.reference == "rank")]
+    made = [
+        *(default if args.lengths is None else args.lengths),
+        *["rank"] * (args.reference == "rank"),
+    ]
     features = gather(nbests, columns.values, args.nbest, made)
     lms = tuple(columns.values) + ("lm",) * ("lm" in features.names)
-    options = Options(args.metric, args.seed, dict(args.fix), lms, args.form, args.allow_negative, args.tolerance, args.reference)
+    options = Options(
+        args.metric,
+        args.seed,
+        dict(args.fix),
+        lms,
+        args.form,
+        args.allow_negative,
+        args.tolerance,
+        args.reference,
+    )
     weights = replace(tune(nbests, features, args.nbest, options), signatures=columns.signatures)
     save(weights, args.out)
     for line in (*columns.warnings, *features.warnings, *notes(nbests, weights)):
@@ -60,12 +118,24 @@ def notes(nbests, weights):
     """What to tell of the result, line by line."""
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]
     if empty:
-        yield f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each counts as an empty hypothesis"
-    dev, found = weights.dev, ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
-    yield f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on {dev.utterances} utterances of {dev.path}: {found}"
+        yield (
+            f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
+            " counts as an empty hypothesis"
+        )
+    dev, found = (
+        weights.dev,
+        ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items()),
+    )
+    yield (
+        f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on"
+        f" {dev.utterances} utterances of {dev.path}: {found}"
+    )
     if worse(weights):
         remedy = "--reference rank tunes from that order on, --allow-negative may help"
-        yield f"warning: that is worse than the lists' own order, which no weights found for these features give; {remedy}"
+        yield (
+            "warning: that is worse than the lists' own order, which no weights found for these"
+            f" features give; {remedy}"
+        )
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"

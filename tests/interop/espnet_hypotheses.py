@@ -1,4 +1,5 @@
-"""Run by ESPnet's Python: what its beam search finds with a language model of ours, as one JSON line a hypothesis.
+"""Run by ESPnet's Python: what its beam search finds with a language model of ours, as one JSON
+line a hypothesis.
 
 Arguments: the ASR model directory, wav.scp, number of utterances, exported LM directories.
 """
@@ -13,12 +14,26 @@ from lmtools.espnet.plugin import register
 
 asr, scp, count, *models = sys.argv[1:]
 register()
-recogniser = {"asr_train_config": f"{asr}/config.yaml", "asr_model_file": f"{asr}/valid.loss.best.pth"}
+recogniser = {
+    "asr_train_config": f"{asr}/config.yaml",
+    "asr_model_file": f"{asr}/valid.loss.best.pth",
+}
 with open(scp) as stream:
     utterances = [line.split() for line in stream][: int(count)]
 for model in models:
-    recognise = Speech2Text(**recogniser, lm_train_config=f"{model}/config.yaml", lm_file=f"{model}/lm.pth", lm_weight=0.5, nbest=20)
+    recognise = Speech2Text(
+        **recogniser,
+        lm_train_config=f"{model}/config.yaml",
+        lm_file=f"{model}/lm.pth",
+        lm_weight=0.5,
+        nbest=20,
+    )
     for utt, wav in utterances:
         for text, tokens, _, hyp in recognise(soundfile.read(wav, dtype="float32")[0]):
-            found = {"text": text, "tokens": tokens, "total": float(hyp.score), "lm": float(hyp.scores["lm"])}
+            found = {
+                "text": text,
+                "tokens": tokens,
+                "total": float(hyp.score),
+                "lm": float(hyp.scores["lm"]),
+            }
             print(json.dumps({"model": model, "utt": utt, **found}))

@@ -1,7 +1,9 @@
-"""README's commands for ESPnet users, on a recogniser that ESPnet's own commands train; and our models inside ESPnet's beam search.
+"""README's commands for ESPnet users, on a recogniser that ESPnet's own commands train; and our
+models inside ESPnet's beam search.
 
-The speech is synthetic: tones for letters, in noise, one for two letters of the alphabet, so that only a language model tells some words
-apart. ESPnet comes from utils/install_espnet.sh; all takes about two minutes, most of it ESPnet's training and its imports.
+The speech is synthetic: tones for letters, in noise, one for two letters of the alphabet, so that
+only a language model tells some words apart. ESPnet comes from utils/install_espnet.sh; all takes
+about two minutes, most of it ESPnet's training and its imports.
 """
 
 import json
@@ -22,7 +24,9 @@ from lmtools.score.scorers import load_scorer
 
 ROOT = Path(__file__).parents[2]
 ESPNET = ROOT / "tools/espnet"
-pytestmark = pytest.mark.skipif(not (ESPNET / "installed").exists(), reason="ESPnet is not installed: utils/install_espnet.sh")
+pytestmark = pytest.mark.skipif(
+    not (ESPNET / "installed").exists(), reason="ESPnet is not installed: utils/install_espnet.sh"
+)
 
 RATE = 16_000
 LETTERS = sorted(set("".join(WORDS)))
@@ -36,13 +40,25 @@ batch: {tokens: 1500}
 epochs: 2
 precision: float32
 """
-LSTM = CAUSAL.replace("causal\nobj", "lstm\nobj").replace("heads: 2, ffn: 128, positions: 64", "units: 64")
-SMALL = {"attention_heads": 2, "linear_units": 128, "dropout_rate": 0.0, "positional_dropout_rate": 0.0}
+LSTM = CAUSAL.replace("causal\nobj", "lstm\nobj").replace(
+    "heads: 2, ffn: 128, positions: 64", "units: 64"
+)
+SMALL = {
+    "attention_heads": 2,
+    "linear_units": 128,
+    "dropout_rate": 0.0,
+    "positional_dropout_rate": 0.0,
+}
 RECOGNISER = {
     "encoder": "transformer",
     "encoder_conf": {**SMALL, "output_size": 64, "num_blocks": 2, "attention_dropout_rate": 0.0},
     "decoder": "transformer",
-    "decoder_conf": {**SMALL, "num_blocks": 1, "self_attention_dropout_rate": 0.0, "src_attention_dropout_rate": 0.0},
+    "decoder_conf": {
+        **SMALL,
+        "num_blocks": 1,
+        "self_attention_dropout_rate": 0.0,
+        "src_attention_dropout_rate": 0.0,
+    },
     "model_conf": {"ctc_weight": 0.7},
     "frontend_conf": {"n_fft": 512, "hop_length": 160},
     "normalize": "utterance_mvn",
@@ -71,14 +87,21 @@ def sound(text: str, rng: np.random.Generator) -> np.ndarray:
     parts = [np.zeros(RATE // 10)]
     for word in text.split():
         frequencies = [300 * 1.28 ** (LETTERS.index(letter) // 2) for letter in word]
-        parts += [np.sin(2 * np.pi * frequency * time) * np.hanning(len(time)) for frequency in frequencies]
+        parts += [
+            np.sin(2 * np.pi * frequency * time) * np.hanning(len(time))
+            for frequency in frequencies
+        ]
         parts.append(np.zeros(RATE * 48 // 1000))
     tones = np.concatenate([*parts, np.zeros(RATE // 10)])
-    return ((tones + 0.15 * rng.standard_normal(len(tones))) * 6000).clip(-32768, 32767).astype("<i2")
+    return (
+        ((tones + 0.15 * rng.standard_normal(len(tones))) * 6000).clip(-32768, 32767).astype("<i2")
+    )
 
 
 def make_corpus(home: Path) -> None:
-    """Data directories and the list of BPE tokens as ESPnet's recipes have them, and text for the language model."""
+    """Data directories and the list of BPE tokens as ESPnet's recipes have them, and text for the
+    language model.
+    """
     for seed, (name, count) in enumerate(SETS.items()):
         folder = home / "data" / name
         folder.mkdir(parents=True)
@@ -95,7 +118,12 @@ def make_corpus(home: Path) -> None:
     bpe = home / "data/token_list/bpe"
     bpe.mkdir(parents=True)
     sentencepiece.SentencePieceTrainer.train(
-        input=str(home / "train.txt"), model_prefix=str(bpe / "bpe"), model_type="bpe", vocab_size=50, character_coverage=1.0, minloglevel=2
+        input=str(home / "train.txt"),
+        model_prefix=str(bpe / "bpe"),
+        model_type="bpe",
+        vocab_size=50,
+        character_coverage=1.0,
+        minloglevel=2,
     )
     pieces = [line.split("\t")[0] for line in (bpe / "bpe.vocab").read_text().splitlines()][3:]
     (bpe / "tokens.txt").write_text("\n".join(["<blank>", "<unk>", *pieces, "<sos/eos>"]) + "\n")
@@ -104,16 +132,25 @@ def make_corpus(home: Path) -> None:
 def make_programs(home: Path) -> dict[str, str]:
     """The environment in which `python` is ESPnet's and `lmtools` is ours."""
     (home / "bin").mkdir()
-    for name, command in (("python", f"{ESPNET}/bin/python"), ("lmtools", f"{sys.executable} -m lmtools")):
+    for name, command in (
+        ("python", f"{ESPNET}/bin/python"),
+        ("lmtools", f"{sys.executable} -m lmtools"),
+    ):
         (home / "bin" / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (home / "bin" / name).chmod(0o755)
-    paths = {"PATH": f"{home}/bin:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(home / "cache")}
+    paths = {
+        "PATH": f"{home}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }
     return {**os.environ, **paths, "OMP_NUM_THREADS": "1"}
 
 
 def readme_commands() -> list[str]:
     """The blocks of commands in README's section on ESPnet."""
-    section = re.search(r"^### ESPnet\n(.*?)(?=^#|\Z)", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1]
+    section = re.search(
+        r"^### ESPnet\n(.*?)(?=^#|\Z)", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
+    )[1]
     return re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
 
 
@@ -125,7 +162,9 @@ def shell(tmp_path_factory):
     environment = make_programs(home)
 
     def run(commands: str) -> str:
-        result = subprocess.run(["bash", "-euc", commands], cwd=home, env=environment, capture_output=True, text=True)
+        result = subprocess.run(
+            ["bash", "-euc", commands], cwd=home, env=environment, capture_output=True, text=True
+        )
         assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-4000:]
         return result.stdout
 
@@ -135,20 +174,27 @@ def shell(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def decoded(shell):
-    """The same after ESPnet trained a recogniser and decoded, and after README's three blocks of commands ran."""
+    """The same after ESPnet trained a recogniser and decoded, and after README's three blocks of
+    commands ran.
+    """
     (shell.home / "conf").mkdir()
     for name, content in (("asr", json.dumps(RECOGNISER)), ("causal", CAUSAL), ("lstm", LSTM)):
         (shell.home / f"conf/{name}.yaml").write_text(content)
     data = "".join(
-        f" --{kind}_data_path_and_name_and_type data/{name}/{file} --{kind}_shape_file data/{name}/wav.scp"
+        f" --{kind}_data_path_and_name_and_type data/{name}/{file} --{kind}_shape_file"
+        f" data/{name}/wav.scp"
         for kind, name in (("train", "train"), ("valid", "dev"))
         for file in ("wav.scp,speech,sound", "text,text,text")
     )
-    shell(f"python -m espnet2.bin.asr_train --config conf/asr.yaml{data} --output_dir exp/asr --ngpu 0")
+    shell(
+        f"python -m espnet2.bin.asr_train --config conf/asr.yaml{data} --output_dir exp/asr"
+        " --ngpu 0"
+    )
     for name in ("dev", "test"):
         shell(
-            "python -m espnet2.bin.asr_inference --asr_train_config exp/asr/config.yaml --asr_model_file exp/asr/valid.loss.best.pth"
-            f" --data_path_and_name_and_type data/{name}/wav.scp,speech,sound --nbest 20 --ctc_weight 1.0 --num_workers 0"
+            "python -m espnet2.bin.asr_inference --asr_train_config exp/asr/config.yaml"
+            " --asr_model_file exp/asr/valid.loss.best.pth --data_path_and_name_and_type"
+            f" data/{name}/wav.scp,speech,sound --nbest 20 --ctc_weight 1.0 --num_workers 0"
             f" --output_dir exp/asr/decode/{name}/logdir/output.1"
         )
     blocks = readme_commands()
@@ -162,12 +208,21 @@ def test_lists_are_what_espnet_wrote(decoded):
     logdir = decoded.home / "exp/asr/decode/test/logdir/output.1"
     written = {}
     for folder in logdir.glob("*best_recog"):
-        totals = dict(line.split(maxsplit=1) for line in (folder / "score").read_text().splitlines())
+        totals = dict(
+            line.split(maxsplit=1) for line in (folder / "score").read_text().splitlines()
+        )
         for line in (folder / "text").read_text().splitlines():
             utt, _, text = line.partition(" ")
-            written[utt, int(folder.name.removesuffix("best_recog"))] = " ".join(text.split()), float(totals[utt].strip("tensor()"))
+            written[utt, int(folder.name.removesuffix("best_recog"))] = (
+                " ".join(text.split()),
+                float(totals[utt].strip("tensor()")),
+            )
     nbests = list(jsonl.read(decoded.home / "test.jsonl"))
-    ours = {(n.utt, rank): (hyp.text, hyp.scores["am"]) for n in nbests for rank, hyp in enumerate(n.hyps, 1)}
+    ours = {
+        (n.utt, rank): (hyp.text, hyp.scores["am"])
+        for n in nbests
+        for rank, hyp in enumerate(n.hyps, 1)
+    }
     assert ours == written
     assert len(nbests) == SETS["test"]
     assert {n.utt: n.ref for n in nbests} == kaldi_text.read(decoded.home / "data/test/text")
@@ -176,7 +231,10 @@ def test_lists_are_what_espnet_wrote(decoded):
 def test_rescoring_lowers_the_error_rate(decoded):
     decoded("cp exp/asr/decode/test/logdir/output.1/1best_recog/text first.txt")
     evaluate = "lmtools evaluate --ref data/test/text --metric wer --hyp"
-    first, rescored = (float(re.match(r"WER (\S+)%", decoded(f"{evaluate} {name}.txt"))[1]) for name in ("first", "test"))
+    first, rescored = (
+        float(re.match(r"WER (\S+)%", decoded(f"{evaluate} {name}.txt"))[1])
+        for name in ("first", "test")
+    )
     assert rescored < first < 80
 
 
@@ -184,22 +242,39 @@ def test_rescoring_lowers_the_error_rate(decoded):
 def found(decoded):
     """The hypotheses of ESPnet's beam search by the exported model in it: README's and an LSTM."""
     decoded("lmtools train --conf conf/lstm.yaml --train train.bin --valid valid.bin --out lm/lstm")
-    decoded("python -m lmtools.espnet export --lm lm/lstm --tokens data/token_list/bpe/tokens.txt --out exp/lstm")
-    output = decoded(f"python {ROOT}/tests/interop/espnet_hypotheses.py exp/asr data/test/wav.scp 8 exp/lm exp/lstm")
+    decoded(
+        "python -m lmtools.espnet export --lm lm/lstm --tokens data/token_list/bpe/tokens.txt --out"
+        " exp/lstm"
+    )
+    output = decoded(
+        f"python {ROOT}/tests/interop/espnet_hypotheses.py exp/asr data/test/wav.scp 8 exp/lm"
+        " exp/lstm"
+    )
     hyps = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    return {model: [hyp for hyp in hyps if hyp["model"] == model] for model in ("exp/lm", "exp/lstm")}
+    return {
+        model: [hyp for hyp in hyps if hyp["model"] == model] for model in ("exp/lm", "exp/lstm")
+    }
 
 
 def compare(decoded, lm: str, hyps: list[dict]) -> list[bool]:
-    """Hold ESPnet's LM scores against ours, piece by piece; returns which hypotheses are in the pieces that we see in their text."""
+    """Hold ESPnet's LM scores against ours, piece by piece; returns which hypotheses are in the
+    pieces that we see in their text.
+    """
     scorer = load_scorer(str(decoded.home / lm), "cpu")
     ids = [tuple(scorer.subword.vocabulary.index(token) for token in hyp["tokens"]) for hyp in hyps]
-    assert [hyp["lm"] for hyp in hyps] == pytest.approx([values.sum() for values in scorer.log_probs(ids)], abs=1e-3)
-    return [own == pieces for own, pieces in zip(scorer.prepare([hyp["text"] for hyp in hyps]), ids, strict=True)]
+    assert [hyp["lm"] for hyp in hyps] == pytest.approx(
+        [values.sum() for values in scorer.log_probs(ids)], abs=1e-3
+    )
+    return [
+        own == pieces
+        for own, pieces in zip(scorer.prepare([hyp["text"] for hyp in hyps]), ids, strict=True)
+    ]
 
 
 def test_scores_inside_the_beam_search_are_ours(decoded, found):
-    """ESPnet's parts are seen in its Python API only; that the command finds the same hypotheses shows that they are its parts too."""
+    """ESPnet's parts are seen in its Python API only; that the command finds the same hypotheses
+    shows that they are its parts too.
+    """
     hyps = found["exp/lm"]
     same_pieces = compare(decoded, "lm/causal", hyps)
     assert sum(same_pieces) > len(hyps) / 2
@@ -207,9 +282,13 @@ def test_scores_inside_the_beam_search_are_ours(decoded, found):
     nbests = {nbest.utt: nbest for nbest in read(decoded.home / "exp/asr/decode_lm/test")}
     written = [hyp for utt in utts for hyp in nbests[utt].hyps]
     assert [hyp.text for hyp in written] == [" ".join(hyp["text"].split()) for hyp in hyps]
-    assert [hyp.scores["am"] for hyp in written] == pytest.approx([hyp["total"] for hyp in hyps], abs=1e-3)
+    assert [hyp.scores["am"] for hyp in written] == pytest.approx(
+        [hyp["total"] for hyp in hyps], abs=1e-3
+    )
     decoded("lmtools score --lm lm/causal --nbest exp/asr/decode_lm/test --out inside.scores")
-    ours = np.concatenate([scores.read(decoded.home / "inside.scores").log_prob[utt] for utt in utts])
+    ours = np.concatenate(
+        [scores.read(decoded.home / "inside.scores").log_prob[utt] for utt in utts]
+    )
     theirs = np.array([hyp["lm"] for hyp in hyps])
     assert ours[same_pieces] == pytest.approx(theirs[same_pieces], abs=1e-3)
 

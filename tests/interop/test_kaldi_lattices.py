@@ -1,6 +1,8 @@
-"""kaldifst (OpenFst and Kaldi's plain lattices in Python) reads what we write, and we read what it writes.
+"""kaldifst (OpenFst and Kaldi's plain lattices in Python) reads what we write, and we read what it
+writes.
 
-Neither it nor kaldi_native_io knows compact lattices, so that these are tested by way of plain ones, and byte by byte in tests/unit.
+Neither it nor kaldi_native_io knows compact lattices, so that these are tested by way of plain
+ones, and byte by byte in tests/unit.
 """
 
 import dataclasses
@@ -27,12 +29,25 @@ def made(seed) -> Lattice:
     """A random lattice with Kaldi's scores, exact in 32 bits, and transition ids."""
     while True:
         lattice = random_lattice(seed, words=WORDS)
-        if all((4 * column % 1 == 0).all() for some in (lattice.scores, lattice.final_scores) for column in some.values()):
+        if all(
+            (4 * column % 1 == 0).all()
+            for some in (lattice.scores, lattice.final_scores)
+            for column in some.values()
+        ):
             break
         seed += 1000
-    scores, final_scores = ({"graph": c["lm"], "am": c["am"]} for c in (lattice.scores, lattice.final_scores))
+    scores, final_scores = (
+        {"graph": c["lm"], "am": c["am"]} for c in (lattice.scores, lattice.final_scores)
+    )
     ali = tuple(("", "5", "5_6_6")[i % 3] for i in range(len(lattice.words)))
-    return dataclasses.replace(lattice, scores=scores, final_scores=final_scores, extra={"ali": ali}, final_extra={}, utt="zed1")
+    return dataclasses.replace(
+        lattice,
+        scores=scores,
+        final_scores=final_scores,
+        extra={"ali": ali},
+        final_extra={},
+        utt="zed1",
+    )
 
 
 def theirs(lattice):
@@ -49,9 +64,15 @@ def test_kaldifst_reads_our_binary_lattices(place, seed):
     (place / "x.fst").write_bytes((place / "x.ark").read_bytes().removeprefix(b"zed1 "))
     fst = kaldifst.Lattice.read(str(place / "x.fst"))
     ids = {None: 0, "a": 1, "b": 2, "ß": 3}
-    rows = [[arc.source, arc.target, arc.extra.get("ali") or 0, ids[arc.word], arc.scores] for arc in ours.arcs()]
+    rows = [
+        [arc.source, arc.target, arc.extra.get("ali") or 0, ids[arc.word], arc.scores]
+        for arc in ours.arcs()
+    ]
     rows += [[end.state, end.scores] for end in ours.ends()]
-    expected = sorted([*map(str, row[:-1]), f"{-row[-1]['graph'] + 0.0:g},{-row[-1]['am'] + 0.0:g}"] for row in rows)
+    expected = sorted(
+        [*map(str, row[:-1]), f"{-row[-1]['graph'] + 0.0:g},{-row[-1]['am'] + 0.0:g}"]
+        for row in rows
+    )
     assert fst.start == ours.start and theirs(fst) == expected
     assert sentences(ours, BOTH) == pytest.approx(sentences(lattice, BOTH))
 
@@ -65,7 +86,10 @@ def test_we_read_its_lattices_binary_and_text(place, seed):
     fst.start = lattice.start
     for arc in lattice.arcs():
         weight = kaldifst.LatticeWeight(-arc.scores["graph"], -arc.scores["am"])
-        fst.add_arc(arc.source, kaldifst.LatticeArc(int(arc.extra["ali"][:1] or 0), ids[arc.word], weight, arc.target))
+        fst.add_arc(
+            arc.source,
+            kaldifst.LatticeArc(int(arc.extra["ali"][:1] or 0), ids[arc.word], weight, arc.target),
+        )
     for end in lattice.ends():
         fst.set_final(end.state, kaldifst.LatticeWeight(-end.scores["graph"], -end.scores["am"]))
     fst.write(str(place / "y.fst"))
@@ -76,15 +100,24 @@ def test_we_read_its_lattices_binary_and_text(place, seed):
         assert (found.utt, found.start) == ("zed1", lattice.start)
         assert sorted(found.source.tolist()) == sorted(lattice.source.tolist())
         assert sentences(found, BOTH) == pytest.approx(sentences(lattice, BOTH))
-        totals = [sorted(math.fsum(named_sums(some, [arc], 0).values()) for arc in range(len(some.words))) for some in (found, lattice)]
-        shift = [math.fsum(column[0] for column in some.final_scores.values()) for some in (found, lattice)]
+        totals = [
+            sorted(math.fsum(named_sums(some, [arc], 0).values()) for arc in range(len(some.words)))
+            for some in (found, lattice)
+        ]
+        shift = [
+            math.fsum(column[0] for column in some.final_scores.values())
+            for some in (found, lattice)
+        ]
         assert [t - shift[0] for t in totals[0]] == pytest.approx([t - shift[1] for t in totals[1]])
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_compiles_our_openfst_text_and_we_read_what_it_prints(place, seed):
     lattice = made(seed)
-    added = [{"am": columns["am"] + columns["graph"]} for columns in (lattice.scores, lattice.final_scores)]
+    added = [
+        {"am": columns["am"] + columns["graph"]}
+        for columns in (lattice.scores, lattice.final_scores)
+    ]
     lattice = dataclasses.replace(lattice, scores=added[0], final_scores=added[1], extra={})
     spec = f"openfst:symbols={place}/words.txt"
     lattices.write([lattice], place / "x.txt", spec)

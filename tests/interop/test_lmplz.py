@@ -1,4 +1,6 @@
-"""Our n-gram estimator against KenLM's lmplz: the same entries, the same probabilities and back-off weights."""
+"""Our n-gram estimator against KenLM's lmplz: the same entries, the same probabilities and back-off
+weights.
+"""
 
 import itertools
 import os
@@ -19,14 +21,22 @@ ROOT = Path(__file__).parents[2]
 MINI = ROOT / "egs/librispeech/mini/train.txt.xz"
 LINES = 20_000
 PROGRAMS = Programs.find()
-needs_kenlm = pytest.mark.skipif(PROGRAMS is None, reason=f"no lmplz and build_binary; {SCRIPT} builds them")
+needs_kenlm = pytest.mark.skipif(
+    PROGRAMS is None, reason=f"no lmplz and build_binary; {SCRIPT} builds them"
+)
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """A text of real size: of the recipe where it stands, otherwise words drawn by Zipf's law with a Markov chain's preferences."""
+    """A text of real size: of the recipe where it stands, otherwise words drawn by Zipf's law with
+    a Markov chain's preferences.
+    """
     path = tmp_path_factory.mktemp("text") / "text"
-    lines = [line for _, line in itertools.islice(read_lines(MINI), LINES) if line.strip()] if MINI.exists() else zipfian()
+    lines = (
+        [line for _, line in itertools.islice(read_lines(MINI), LINES) if line.strip()]
+        if MINI.exists()
+        else zipfian()
+    )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -37,24 +47,43 @@ def zipfian() -> list[str]:
     words = [draw.zipf(1.3, size=draw.integers(1, 24)) % 5000 for _ in range(LINES)]
     for sentence in words:
         follow = draw.random(len(sentence) - 1) < 0.5
-        sentence[1:][follow] = (sentence[:-1][follow] * 7 + 1) % 5000  # half of the words follow from the one before
+        # half of the words follow from the one before
+        sentence[1:][follow] = (sentence[:-1][follow] * 7 + 1) % 5000
     return [" ".join(f"w{word}" for word in sentence) for sentence in words]
 
 
 def lmplz(text: Path, order: int, arpa: Path) -> None:
     """Write lmplz's model of `text`."""
-    options = ["-o", str(order), "-S", "200M", "-T", f"{arpa.parent}/", "--discount_fallback", "--text", text, "--arpa", arpa]
+    options = [
+        "-o",
+        str(order),
+        "-S",
+        "200M",
+        "-T",
+        f"{arpa.parent}/",
+        "--discount_fallback",
+        "--text",
+        text,
+        "--arpa",
+        arpa,
+    ]
     subprocess.run([PROGRAMS.lmplz, *options], check=True, capture_output=True)
 
 
 def columns(path: Path) -> tuple[list[str], np.ndarray]:
-    """The words of each entry of an ARPA file, and (entries, 2) its numbers, 0 where no back-off stands."""
+    """The words of each entry of an ARPA file, and (entries, 2) its numbers, 0 where no back-off
+    stands.
+    """
     rows = [line.split("\t") for _, line in read_lines(path) if "\t" in line]
-    return [row[1] for row in rows], np.array([(row[0], row[2] if len(row) > 2 else 0) for row in rows], dtype=np.float64)
+    return [row[1] for row in rows], np.array(
+        [(row[0], row[2] if len(row) > 2 else 0) for row in rows], dtype=np.float64
+    )
 
 
 def agree(ours: Path, theirs: Path) -> None:
-    """Both files have the same entries, and their numbers differ by less than 1e-4 (they are rounded to 1e-6)."""
+    """Both files have the same entries, and their numbers differ by less than 1e-4 (they are
+    rounded to 1e-6).
+    """
     (words, numbers), (their_words, their_numbers) = columns(ours), columns(theirs)
     assert words == their_words
     np.testing.assert_allclose(numbers, their_numbers, rtol=0, atol=1e-5)
@@ -74,10 +103,19 @@ def test_equal_on_tiny_texts(tmp_path):
     """Here fallback discounts, orders without entries and single counts of counts matter."""
     for seed in range(40):
         draw = random.Random(seed)
-        vocabulary, lines, longest = draw.choice([1, 2, 5, 30]), draw.choice([1, 3, 20, 200, 1000]), draw.choice([1, 3, 12])
+        vocabulary, lines, longest = (
+            draw.choice([1, 2, 5, 30]),
+            draw.choice([1, 3, 20, 200, 1000]),
+            draw.choice([1, 3, 12]),
+        )
         words = (f"w{int(vocabulary * draw.random() ** 3)}" for _ in itertools.count())
         text = tmp_path / f"text{seed}"
-        text.write_text("".join(" ".join(itertools.islice(words, draw.randint(1, longest))) + "\n" for _ in range(lines)))
+        text.write_text(
+            "".join(
+                " ".join(itertools.islice(words, draw.randint(1, longest))) + "\n"
+                for _ in range(lines)
+            )
+        )
         order = draw.randint(1, 6)
         build([text], order, tmp_path / f"lm{seed}", Normaliser(), kenlm="none")
         lmplz(text, order, tmp_path / "theirs.arpa")
@@ -86,28 +124,47 @@ def test_equal_on_tiny_texts(tmp_path):
 
 @needs_kenlm
 def test_the_verb_s_two_ways_give_one_model(text, tmp_path):
-    """lmplz is fed the same tokens, reserved words and empty lines left out; both models load and score alike."""
+    """lmplz is fed the same tokens, reserved words and empty lines left out; both models load and
+    score alike.
+    """
     awkward = tmp_path / "awkward"
     awkward.write_text("W1 <s> w2\n\n<unk>\nw3 w4\n")
     normaliser = Normaliser(case="lower")
     ours = build([text, awkward], 3, tmp_path / "ours", normaliser, kenlm="auto")
-    theirs = build([text, awkward], 3, tmp_path / "theirs", normaliser, kenlm=str(PROGRAMS.lmplz.parent), memory="200M")
+    theirs = build(
+        [text, awkward],
+        3,
+        tmp_path / "theirs",
+        normaliser,
+        kenlm=str(PROGRAMS.lmplz.parent),
+        memory="200M",
+    )
     assert (ours.estimator, theirs.estimator) == ("lmtools", "lmplz")
     for name in ("sentences", "tokens", "reserved", "counts", "fallback", "text_sha256"):
         assert getattr(ours, name) == getattr(theirs, name), name
     np.testing.assert_allclose(ours.discounts, theirs.discounts, atol=1e-5)
-    sentences = [line for _, line in itertools.islice(read_lines(text), 500)] + ["", "nothing known here"]
+    sentences = [line for _, line in itertools.islice(read_lines(text), 500)] + [
+        "",
+        "nothing known here",
+    ]
     one, other = (NgramModel.load(tmp_path / name) for name in ("ours", "theirs"))
     assert one.subword.hash == other.subword.hash
     for mine, yours in zip(one.score(sentences), other.score(sentences), strict=True):
         np.testing.assert_allclose(mine, yours, rtol=0, atol=1e-3)
     plain = NgramModel.load(tmp_path / "ours/lm.arpa")  # our lm.bin is what build_binary made of it
     np.testing.assert_array_equal(plain.score(sentences[-2:])[0], one.score(sentences[-2:])[0])
-    assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == ["config.yaml", "lm.bin", "subword"]
+    assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == [
+        "config.yaml",
+        "lm.bin",
+        "subword",
+    ]
 
 
 @needs_kenlm
-@pytest.mark.parametrize(("large", "order", "estimator"), [(True, 2, "lmplz"), (False, 2, "lmtools"), (True, 1, "lmtools")])
+@pytest.mark.parametrize(
+    ("large", "order", "estimator"),
+    [(True, 2, "lmplz"), (False, 2, "lmtools"), (True, 1, "lmtools")],
+)
 def test_lmplz_is_taken_for_large_text(text, tmp_path, monkeypatch, large, order, estimator):
     monkeypatch.setattr(directory, "LARGE", text.stat().st_size - large)
     assert build([text], order, tmp_path / "lm", Normaliser(), memory="200M").estimator == estimator
@@ -118,20 +175,34 @@ def test_lmplz_is_taken_for_large_text(text, tmp_path, monkeypatch, large, order
 def test_build_binary_takes_the_smallest_models(tmp_path, order):
     (tmp_path / "text").write_text("a\n")
     assert build([tmp_path / "text"], order, tmp_path / "lm", Normaliser()).file == "lm.bin"
-    plain, binary = (NgramModel.load(tmp_path / name).score(["a b", ""]) for name in ("lm/lm.arpa", "lm"))
+    plain, binary = (
+        NgramModel.load(tmp_path / name).score(["a b", ""]) for name in ("lm/lm.arpa", "lm")
+    )
     np.testing.assert_array_equal(plain, binary)
 
 
 @needs_kenlm
 def test_lmplz_s_own_complaint_reaches_the_user(text, tmp_path):
     with pytest.raises(UserError, match="lmplz failed"):
-        build([text], 2, tmp_path / "lm", Normaliser(), kenlm=str(PROGRAMS.lmplz.parent), memory="nonsense")
+        build(
+            [text],
+            2,
+            tmp_path / "lm",
+            Normaliser(),
+            kenlm=str(PROGRAMS.lmplz.parent),
+            memory="nonsense",
+        )
     assert not (tmp_path / "lm").exists()
 
 
 def test_the_installer_names_what_is_missing(tmp_path):
     """With a compiler that finds no header."""
-    done = subprocess.run([ROOT / SCRIPT, tmp_path], env={**os.environ, "CXX": "false"}, capture_output=True, text=True)
+    done = subprocess.run(
+        [ROOT / SCRIPT, tmp_path],
+        env={**os.environ, "CXX": "false"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 1
     assert "boost/program_options.hpp" in done.stderr or "missing: cmake" in done.stderr
     assert "apt-get install g++ cmake make libboost-program-options-dev" in done.stderr
@@ -140,5 +211,7 @@ def test_the_installer_names_what_is_missing(tmp_path):
 
 @needs_kenlm
 def test_the_installer_does_nothing_twice():
-    done = subprocess.run([ROOT / SCRIPT, PROGRAMS.lmplz.parents[1]], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [ROOT / SCRIPT, PROGRAMS.lmplz.parents[1]], capture_output=True, text=True, check=True
+    )
     assert "has lmplz and build_binary" in done.stdout

@@ -1,4 +1,6 @@
-"""Lattices of a real decode by pocketsphinx of a sentence that flite speaks: read, written back, and read by pocketsphinx."""
+"""Lattices of a real decode by pocketsphinx of a sentence that flite speaks: read, written back,
+and read by pocketsphinx.
+"""
 
 import shutil
 import subprocess
@@ -16,7 +18,11 @@ pytestmark = pytest.mark.skipif(not shutil.which("flite"), reason="flite is not 
 def decoded(tmp_path_factory):
     """A directory with x.lat and htk.slf of one utterance, and the decoder's segments."""
     place = tmp_path_factory.mktemp("decoded")
-    subprocess.run(["flite", "-voice", "slt", "-t", "go forward ten meters", "-o", place / "x.wav"], check=True, capture_output=True)
+    subprocess.run(
+        ["flite", "-voice", "slt", "-t", "go forward ten meters", "-o", place / "x.wav"],
+        check=True,
+        capture_output=True,
+    )
     decoder = pocketsphinx.Decoder(loglevel="FATAL")
     with wave.open(str(place / "x.wav")) as speech:
         assert (speech.getframerate(), speech.getnchannels()) == (16000, 1)
@@ -33,9 +39,14 @@ def test_both_forms_are_the_same_lattice(decoded):
     place, _, _ = decoded
     (own,), (slf,) = lattices.read(place / "x.lat"), lattices.read(place / "htk.slf")
     assert own.words == slf.words and len(own.words) > 100
-    assert (own.source == slf.source).all() and (own.target == slf.target).all() and (own.times == slf.times).all()
+    assert (
+        (own.source == slf.source).all()
+        and (own.target == slf.target).all()
+        and (own.times == slf.times).all()
+    )
     assert slf.scores["am"] == pytest.approx(own.scores["am"], abs=1e-2)
-    assert (own.times[own.source] < own.times[own.target]).all()  # an arc leads from a word's begin to its end
+    # an arc leads from a word's begin to its end
+    assert (own.times[own.source] < own.times[own.target]).all()
 
 
 def test_the_decoders_own_path_is_in_it(decoded):
@@ -43,9 +54,19 @@ def test_the_decoders_own_path_is_in_it(decoded):
     (lattice,) = lattices.read(place / "x.lat")
     at = {lattice.start}
     for segment in segments[:-1]:
-        symbols = [(word or symbol) + (f"({variant})" if variant else "") for word, symbol, variant in zip(
-            (word for word in lattice.words), *(lattice.extra[name] for name in ("symbol", "variant")), strict=True)]  # fmt: skip
-        at = {int(lattice.target[arc]) for arc, symbol in enumerate(symbols) if symbol == segment and int(lattice.source[arc]) in at}
+        symbols = [
+            (word or symbol) + (f"({variant})" if variant else "")
+            for word, symbol, variant in zip(
+                (word for word in lattice.words),
+                *(lattice.extra[name] for name in ("symbol", "variant")),
+                strict=True,
+            )
+        ]
+        at = {
+            int(lattice.target[arc])
+            for arc, symbol in enumerate(symbols)
+            if symbol == segment and int(lattice.source[arc]) in at
+        }
     assert int(lattice.finals[0]) in at
     assert [segment.split("(")[0] for segment in segments if segment[0] not in "<["] == words
 
@@ -56,23 +77,35 @@ def test_comes_back(decoded, name):
     (lattice,) = lattices.read(place / name)
     again = place / f"again-{name}"
     lattices.write([lattice], again, lattices.detect(place / name))
-    kept = [sorted(line for line in path.read_text().splitlines() if line[0] != "#") for path in (place / name, again)]
+    kept = [
+        sorted(line for line in path.read_text().splitlines() if line[0] != "#")
+        for path in (place / name, again)
+    ]
     if name == "x.lat":
         assert kept[0] == kept[1]
     (read,) = lattices.read(again)
-    assert read.words == lattice.words and read.scores["am"].tolist() == lattice.scores["am"].tolist() and read.extra == lattice.extra
+    assert (
+        read.words == lattice.words
+        and read.scores["am"].tolist() == lattice.scores["am"].tolist()
+        and read.extra == lattice.extra
+    )
 
 
 def test_pocketsphinx_reads_what_we_write(decoded):
-    """It makes the same of our file as of its own (not the same scores: its writer scales them, and its reader does not scale back)."""
+    """It makes the same of our file as of its own (not the same scores: its writer scales them, and
+    its reader does not scale back).
+    """
     place, _, _ = decoded
     lattices.write(lattices.read(place / "x.lat"), place / "y.lat", "pocketsphinx")
     lattices.write(lattices.read(place / "htk.slf"), place / "z.lat", "pocketsphinx")
     theirs = {}
     for name in "xyz":
-        pocketsphinx.Lattice.readfile(str(place / f"{name}.lat")).write(str(place / f"their-{name}.lat"))
+        pocketsphinx.Lattice.readfile(str(place / f"{name}.lat")).write(
+            str(place / f"their-{name}.lat")
+        )
         theirs[name] = (place / f"their-{name}.lat").read_text()
     assert theirs["y"] == theirs["x"]
     (own,), (converted,) = (lattices.read(place / f"{name}.lat") for name in ("x", "their-z"))
     assert sorted(zip(own.source, own.target, map(str, own.words), strict=True)) == sorted(
-        zip(converted.source, converted.target, map(str, converted.words), strict=True))  # fmt: skip
+        zip(converted.source, converted.target, map(str, converted.words), strict=True)
+    )

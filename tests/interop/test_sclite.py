@@ -23,7 +23,10 @@ def program(name):
 
 
 SCLITE, SC_STATS = program("sclite"), program("sc_stats")
-pytestmark = pytest.mark.skipif(not (SCLITE and SC_STATS), reason="sclite and sc_stats are not installed (Debian: apt install sctk)")
+pytestmark = pytest.mark.skipif(
+    not (SCLITE and SC_STATS),
+    reason="sclite and sc_stats are not installed (Debian: apt install sctk)",
+)
 
 
 def sgml(folder, refs, hyps, title):
@@ -40,19 +43,26 @@ def alignments(text):
     found = {}
     for utt, path in re.findall(r'<PATH id="\((\S+?)\)"[^>]*>\n(.*?)\n?</PATH>', text, re.DOTALL):
         items = [item.split(",") for item in path.split(":") if item]
-        found[utt] = [(OPERATIONS[code], ref.strip('"') or None, hyp.strip('"') or None) for code, ref, hyp in items]
+        found[utt] = [
+            (OPERATIONS[code], ref.strip('"') or None, hyp.strip('"') or None)
+            for code, ref, hyp in items
+        ]
     return found
 
 
 def corpus(seed, vocabulary, utterances=60):
-    """Random references and two systems' hypotheses with errors of every kind, also at the ends and in empty utterances."""
+    """Random references and two systems' hypotheses with errors of every kind, also at the ends and
+    in empty utterances.
+    """
     rng = random.Random(seed)
     words = [f"w{i}" for i in range(vocabulary)]
 
     def noisy(text):
         hyp = [rng.choice(words)] if rng.random() < 0.1 else []
         for word in text.split():
-            hyp += rng.choices([[], [rng.choice(words)], [word], [word, rng.choice(words)]], [10, 15, 65, 10])[0]
+            hyp += rng.choices(
+                [[], [rng.choice(words)], [word], [word, rng.choice(words)]], [10, 15, 65, 10]
+            )[0]
         return " ".join(hyp)
 
     refs = {f"s_{i}": " ".join(rng.choices(words, k=rng.randint(0, 14))) for i in range(utterances)}
@@ -61,7 +71,9 @@ def corpus(seed, vocabulary, utterances=60):
 
 @pytest.mark.parametrize("vocabulary", [3, 8, 50, 400])
 def test_counts(tmp_path, vocabulary):
-    """sclite minimises 4 S + 3 (D + I), so it may accept more errors, but only where we count three substitutions or more."""
+    """sclite minimises 4 S + 3 (D + I), so it may accept more errors, but only where we count three
+    substitutions or more.
+    """
     refs, (hyps, _) = corpus(vocabulary, vocabulary)
     theirs = alignments(sgml(tmp_path, refs, hyps, "ours"))
     assert theirs.keys() == refs.keys()
@@ -88,22 +100,70 @@ def test_matched_pairs_on_the_same_alignments(tmp_path, seed):
     refs, systems = corpus(seed, [3, 8, 50, 400][seed])
     outputs = [sgml(tmp_path, refs, hyps, f"sys{i}") for i, hyps in enumerate(systems)]
     command = [SC_STATS, "-p", "-t", "mapsswe", "-v", "-n", "-"]
-    report = subprocess.run(command, input="".join(outputs), capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    found = re.search(r"# segs: (\d+).*?mean: *(\S+)\).*?std dev: *(\S+)\).*?Z Stat: *(\S+)\)", report)
+    report = subprocess.run(
+        command, input="".join(outputs), capture_output=True, text=True, check=True, cwd=tmp_path
+    ).stdout
+    found = re.search(
+        r"# segs: (\d+).*?mean: *(\S+)\).*?std dev: *(\S+)\).*?Z Stat: *(\S+)\)", report
+    )
     first, second = map(alignments, outputs)
-    ours = z_test(np.concatenate([segment_errors(slots(first[utt]), slots(second[utt])) for utt in refs]))
+    ours = z_test(
+        np.concatenate([segment_errors(slots(first[utt]), slots(second[utt])) for utt in refs])
+    )
     assert ours.segments == int(found[1])
-    assert [ours.mean, ours.deviation, ours.z] == pytest.approx([float(found[i]) for i in (2, 3, 4)], abs=6e-4)
+    assert [ours.mean, ours.deviation, ours.z] == pytest.approx(
+        [float(found[i]) for i in (2, 3, 4)], abs=6e-4
+    )
     from_text = matched_pairs(*(list(texts.values()) for texts in (refs, *systems)))
     assert from_text.z == pytest.approx(ours.z, abs=0.25)  # the alignments differ a little
 
 
 def test_plain_words_keep_their_meaning(tmp_path):
     """What trn.write lets through, sclite compares literally."""
-    words = ["it's", "<unk>", "[noise]", "a/b", "/", "-ab", "c-", "%hes", "&x", "#y", "a:b", "(foo", "bar)", "É", "ß", "?", "!"]
-    others = ["its", "unk", "noise", "b", "|", "ab", "c", "hes", "x", "y", "a:c", "foo", "bar", "é", "s", ".", "1"]
+    words = [
+        "it's",
+        "<unk>",
+        "[noise]",
+        "a/b",
+        "/",
+        "-ab",
+        "c-",
+        "%hes",
+        "&x",
+        "#y",
+        "a:b",
+        "(foo",
+        "bar)",
+        "É",
+        "ß",
+        "?",
+        "!",
+    ]
+    others = [
+        "its",
+        "unk",
+        "noise",
+        "b",
+        "|",
+        "ab",
+        "c",
+        "hes",
+        "x",
+        "y",
+        "a:c",
+        "foo",
+        "bar",
+        "é",
+        "s",
+        ".",
+        "1",
+    ]
     refs = {f"s_{i}": f"begin {word} end" for i, word in enumerate(words)}
     for hyps, expected in ((words, 0), (others, 1)):
-        output = sgml(tmp_path, refs, {f"s_{i}": f"begin {word} end" for i, word in enumerate(hyps)}, "ours")
+        output = sgml(
+            tmp_path, refs, {f"s_{i}": f"begin {word} end" for i, word in enumerate(hyps)}, "ours"
+        )
         codes = re.findall(r"<PATH[^>]*>\n(.*?)\n</PATH>", output, re.DOTALL)
-        assert [len(re.findall(r'(?:^|:)[SDI],"', path)) for path in codes] == [expected] * len(words)
+        assert [len(re.findall(r'(?:^|:)[SDI],"', path)) for path in codes] == [expected] * len(
+            words
+        )

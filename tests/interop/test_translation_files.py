@@ -1,4 +1,6 @@
-"""Files that Moses, Marian and fairseq wrote, from list to significance by the commands that users call."""
+"""Files that Moses, Marian and fairseq wrote, from list to significance by the commands that users
+call.
+"""
 
 import math
 import re
@@ -14,9 +16,12 @@ from lmtools.formats import read as read_lists
 from lmtools.rescore import Weights, load
 
 FILES = Path(__file__).resolve().parents[3] / "shared/data/formats"
-pytestmark = pytest.mark.skipif(not FILES.is_dir(), reason="no files that Moses, Marian and fairseq wrote")
+pytestmark = pytest.mark.skipif(
+    not FILES.is_dir(), reason="no files that Moses, Marian and fairseq wrote"
+)
 SETS = ("dev", "test")
-MODELS = {"tm0": 0.03, "tm1": 0.02, "tm2": 0.03, "tm3": 0.02, "tm4": 0}  # Moses's weights of the translation scores
+# Moses's weights of the translation scores
+MODELS = {"tm0": 0.03, "tm1": 0.02, "tm2": 0.03, "tm3": 0.02, "tm4": 0}
 
 
 @pytest.fixture
@@ -41,16 +46,21 @@ def halves(path: str) -> None:
 
 
 def rescored(run, text, form: str) -> tuple[Weights, float, float]:
-    """The weights from dev.jsonl for BLEU with a bigram of the sentences `text`, and test.jsonl's BLEU before and after.
+    """The weights from dev.jsonl for BLEU with a bigram of the sentences `text`, and test.jsonl's
+    BLEU before and after.
 
-    The new lists are written as test.FORMAT, too, and read again: the order is that of their total, the first of each the one chosen.
+    The new lists are written as test.FORMAT, too, and read again: the order is that of their total,
+    the first of each the one chosen.
     """
     plain.write(text, "lm.txt")
     run("ngram --text lm.txt --order 2 --out lm")
     for name in SETS:
         run(f"score --lm lm --nbest {name}.jsonl --out {name}.scores")
     run("tune --nbest dev.jsonl --scores new=dev.scores --metric bleu --out weights.json")
-    run(f"rescore --nbest test.jsonl --scores new=test.scores --weights weights.json --out test.txt --nbest-out test.out --to {form}")
+    run(
+        "rescore --nbest test.jsonl --scores new=test.scores --weights weights.json --out test.txt"
+        f" --nbest-out test.out --to {form}"
+    )
     old, back = list(jsonl.read("test.jsonl")), list(read_lists("test.out", form))
     chosen = [line.partition(" ")[2] for _, line in read_lines("test.txt")]
     for before, after, best in zip(old, back, chosen, strict=True):
@@ -64,7 +74,9 @@ def rescored(run, text, form: str) -> tuple[Weights, float, float]:
 
 
 def total_weights(nbests, names: list[str]) -> np.ndarray:
-    """The weights of which the total is the sum, but for what all hypotheses of a sentence share (unknown words, which no feature has)."""
+    """The weights of which the total is the sum, but for what all hypotheses of a sentence share
+    (unknown words, which no feature has).
+    """
     rows, totals = [], []
     for nbest in nbests:
         scores = np.array([[hyp.scores[name] for name in (*names, "am")] for hyp in nbest.hyps])
@@ -76,17 +88,28 @@ def total_weights(nbests, names: list[str]) -> np.ndarray:
 
 
 def test_moses(run):
-    """A dozen features of an old decoder; its total is their weighted sum, and weights of our own are better on the other half."""
+    """A dozen features of an old decoder; its total is their weighted sum, and weights of our own
+    are better on the other half.
+    """
     references = plain.read(FILES / "moses.reference.txt")
     plain.write(references[:100], "reference.txt")
-    options = "--from moses --ref-lines reference.txt --detokenise en --detokenise-ref en --case sentence --dedup --depth 15"
+    options = (
+        "--from moses --ref-lines reference.txt --detokenise en --detokenise-ref en --case sentence"
+        " --dedup --depth 15"
+    )
     run(f"convert {FILES}/moses.nbest.xz all.jsonl {options}")
     nbests = list(jsonl.read("all.jsonl"))
     hyps = [hyp for nbest in nbests for hyp in nbest.hyps]
-    assert not any(re.search(r" [,.](?!\S)", text) for text in [hyp.text for hyp in hyps] + [nbest.ref for nbest in nbests])
+    assert not any(
+        re.search(r" [,.](?!\S)", text)
+        for text in [hyp.text for hyp in hyps] + [nbest.ref for nbest in nbests]
+    )
     names = sorted(hyps[0].scores.keys() - {"am"})
     weights = dict(zip(names, total_weights(nbests, names), strict=True))
-    assert weights == pytest.approx({name: {"d": 0.1, "l": 0.1, "w": 0}.get(name[0], MODELS.get(name)) for name in names}, abs=1e-4)
+    assert weights == pytest.approx(
+        {name: {"d": 0.1, "l": 0.1, "w": 0}.get(name[0], MODELS.get(name)) for name in names},
+        abs=1e-4,
+    )
     halves("all.jsonl")
     found, before, after = rescored(run, references[100:500], "moses")
     assert found.features.keys() == {*names, "am", "new", "words"}
@@ -94,21 +117,36 @@ def test_moses(run):
 
 
 def test_marian(run):
-    """Lists without references: the last hypothesis of each is taken for one, so that the commands run, not to show a gain."""
+    """Lists without references: the last hypothesis of each is taken for one, so that the commands
+    run, not to show a gain.
+    """
     run(f"convert {FILES}/marian.nbest all.jsonl --from marian:bpe=subword_nmt")
     nbests = list(jsonl.read("all.jsonl"))
     run("convert all.jsonl again --to marian")
-    assert [" ".join(line.split()) for _, line in read_lines(FILES / "marian.nbest")] == [line for _, line in read_lines("again")]
-    for nbest in nbests:  # one model of weight 1, not normalised: its log-probability is the total, and the lists are sorted by it
-        assert all(hyp.scores["F0"] == hyp.scores["am"] < 0 and "@@" not in hyp.text for hyp in nbest.hyps)
-        assert [hyp.scores["am"] for hyp in nbest.hyps] == sorted((hyp.scores["am"] for hyp in nbest.hyps), reverse=True)
+    assert [" ".join(line.split()) for _, line in read_lines(FILES / "marian.nbest")] == [
+        line for _, line in read_lines("again")
+    ]
+    # one model of weight 1, not normalised: its log-probability is the total, and the lists are
+    # sorted by it
+    for nbest in nbests:
+        assert all(
+            hyp.scores["F0"] == hyp.scores["am"] < 0 and "@@" not in hyp.text for hyp in nbest.hyps
+        )
+        assert [hyp.scores["am"] for hyp in nbest.hyps] == sorted(
+            (hyp.scores["am"] for hyp in nbest.hyps), reverse=True
+        )
     plain.write([nbest.hyps[-1].text for nbest in nbests], "reference.txt")
-    options = "--from marian:bpe=subword_nmt --ref-lines reference.txt --detokenise de --detokenise-ref de --case sentence"
+    options = (
+        "--from marian:bpe=subword_nmt --ref-lines reference.txt --detokenise de --detokenise-ref"
+        " de --case sentence"
+    )
     run(f"convert {FILES}/marian.nbest all.jsonl {options}")
     nbests = list(jsonl.read("all.jsonl"))
     assert not any("&" in hyp.text or " ," in hyp.text for nbest in nbests for hyp in nbest.hyps)
     halves("all.jsonl")
-    found, before, after = rescored(run, [nbest.hyps[-1].text for nbest in nbests], "marian:bpe=subword_nmt")
+    found, before, after = rescored(
+        run, [nbest.hyps[-1].text for nbest in nbests], "marian:bpe=subword_nmt"
+    )
     assert found.dev.score > found.dev.first_pass and after > before
 
 
@@ -116,13 +154,20 @@ def test_fairseq(run):
     """A search that kept one hypothesis: the commands run, and change nothing."""
     run(f"convert {FILES}/fairseq-generate.txt all.jsonl")
     run("convert all.jsonl again --to fairseq")
-    for (_, line), (_, again) in zip(read_lines(FILES / "fairseq-generate.txt"), read_lines("again"), strict=True):
+    for (_, line), (_, again) in zip(
+        read_lines(FILES / "fairseq-generate.txt"), read_lines("again"), strict=True
+    ):
         want, found = (re.split(r"(-0\.\d{8,})", text) for text in (line, again))
         assert found[::2] == want[::2]
-        assert list(map(float, found[1::2])) == pytest.approx(list(map(float, want[1::2])), rel=1e-14)
-    for nbest in jsonl.read("all.jsonl"):  # bits of the tokens, four decimals each, end of sentence among them
+        assert list(map(float, found[1::2])) == pytest.approx(
+            list(map(float, want[1::2])), rel=1e-14
+        )
+    # bits of the tokens, four decimals each, end of sentence among them
+    for nbest in jsonl.read("all.jsonl"):
         parts = [float(part) for part in nbest.hyps[0].extra["P"].split()]
-        assert nbest.hyps[0].scores["am"] == pytest.approx(math.log(2) * sum(parts), abs=1e-4 * len(parts))
+        assert nbest.hyps[0].scores["am"] == pytest.approx(
+            math.log(2) * sum(parts), abs=1e-4 * len(parts)
+        )
     run(f"convert {FILES}/fairseq-generate.txt all.jsonl --detokenise en --detokenise-ref en")
     texts = [text for nbest in jsonl.read("all.jsonl") for text in (nbest.ref, nbest.hyps[0].text)]
     assert not any(re.search(r"@@|&apos;|&quot;| [,.](?!\S)", text) for text in texts)
@@ -134,13 +179,21 @@ def test_fairseq(run):
 def test_doctor_knows_what_has_to_be_done(run, capsys):
     """Each step of the way that the findings name takes them away."""
     for options, causes in (
-        ("fairseq --detokenise en", ["references in lists.jsonl have escapes", "references in lists.jsonl have spaces"]),
+        (
+            "fairseq --detokenise en",
+            ["references in lists.jsonl have escapes", "references in lists.jsonl have spaces"],
+        ),
         ("fairseq --detokenise-ref en", ["hypotheses have escapes", "hypotheses have spaces"]),
-        ("fairseq:bpe=none --detokenise en --detokenise-ref en", ["hypotheses have subword", "references in lists.jsonl have subword"]),
+        (
+            "fairseq:bpe=none --detokenise en --detokenise-ref en",
+            ["hypotheses have subword", "references in lists.jsonl have subword"],
+        ),
         ("fairseq --detokenise en --detokenise-ref en", []),
     ):
         run(f"convert {FILES}/fairseq-generate.txt lists.jsonl --from {options}")
         status, printed = main(["doctor", "--nbest", "lists.jsonl"]), capsys.readouterr().out
         errors = [line for line in printed.splitlines() if line.startswith("error")]
-        assert len(errors) == len(causes) == printed.count("error:") and status == bool(causes), printed
+        assert len(errors) == len(causes) == printed.count("error:") and status == bool(causes), (
+            printed
+        )
         assert all(cause in error for cause, error in zip(causes, errors, strict=True)), printed

@@ -27,11 +27,18 @@ def program(path: Path, command: str) -> None:
 
 
 def environment(folder: Path, lmtools: str) -> dict[str, str]:
-    """Variables with `python3` (this interpreter) and `lmtools` (the shell command given) first on the path."""
+    """Variables with `python3` (this interpreter) and `lmtools` (the shell command given) first on
+    the path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     program(folder / "python3", f'exec "{sys.executable}" "$@"')
     program(folder / "lmtools", lmtools)
-    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        **os.environ,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 class Recipe:
@@ -43,21 +50,35 @@ class Recipe:
     def __call__(self, *args, status=0, **env) -> subprocess.CompletedProcess:
         """Run it to its end and check its exit status; stdout and stderr as text."""
         command = [str(self.home / "run.sh"), *map(str, args)]
-        done = subprocess.run(command, env={**self.env, **env}, capture_output=True, text=True, timeout=1200)
-        assert done.returncode == status, f"{done.args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        done = subprocess.run(
+            command, env={**self.env, **env}, capture_output=True, text=True, timeout=1200
+        )
+        assert done.returncode == status, (
+            f"{done.args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        )
         return done
 
     def start(self, *args) -> subprocess.Popen:
         """Start it in a process group of its own; its output goes to run.out."""
         with open(self.home / "run.out", "w") as out:
             command = [str(self.home / "run.sh"), *map(str, args)]
-            return subprocess.Popen(command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            return subprocess.Popen(
+                command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            )
 
-    def said(self, words: str, process: subprocess.Popen, file: str | None = None, seconds=600.0) -> None:
-        """Wait until the started run has said `words` and `file` is there; it must not have ended by then."""
+    def said(
+        self, words: str, process: subprocess.Popen, file: str | None = None, seconds=600.0
+    ) -> None:
+        """Wait until the started run has said `words` and `file` is there; it must not have ended
+        by then.
+        """
         end = time.monotonic() + seconds
-        while words not in (self.home / "run.out").read_text() or not (file is None or (self.home / file).exists()):
-            assert time.monotonic() < end and process.poll() is None, (self.home / "run.out").read_text()
+        while words not in (self.home / "run.out").read_text() or not (
+            file is None or (self.home / file).exists()
+        ):
+            assert time.monotonic() < end and process.poll() is None, (
+                self.home / "run.out"
+            ).read_text()
             time.sleep(0.02)
 
     def kill(self, process: subprocess.Popen) -> None:
@@ -87,8 +108,12 @@ def shell(tmp_path_factory):
 
 @pytest.fixture
 def stub(tmp_path):
-    """Variables for shell scripts, with an lmtools that only prints its version and its arguments."""
-    return environment(tmp_path / "bin", f'[ "$1" != --version ] || set -- lmtools {__version__}; echo "$@"')
+    """Variables for shell scripts, with an lmtools that only prints its version and its
+    arguments.
+    """
+    return environment(
+        tmp_path / "bin", f'[ "$1" != --version ] || set -- lmtools {__version__}; echo "$@"'
+    )
 
 
 def lines(path: Path) -> list[str]:
@@ -98,7 +123,9 @@ def lines(path: Path) -> list[str]:
 
 
 def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
-    """The lattices of these utterances from the mini corpus's archive, in an archive of the same name."""
+    """The lattices of these utterances from the mini corpus's archive, in an archive of the same
+    name.
+    """
     with tarfile.open(SOURCE / "mini" / name) as whole, tarfile.open(out / name, "w:xz") as cut:
         for member in whole:
             if Path(member.name).stem in utterances:
@@ -106,7 +133,9 @@ def cut_lattices(name: str, utterances: set[str], out: Path) -> None:
 
 
 def copy_recipe(recipe: str, tree: Path) -> Path:
-    """A repository in `tree` with one recipe, without its mini corpus, and an empty folder `small` for another; the recipe's directory."""
+    """A repository in `tree` with one recipe, without its mini corpus, and an empty folder `small`
+    for another; the recipe's directory.
+    """
     source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
     for folder in ("utils", "conf"):
         (tree / folder).symlink_to(REPOSITORY / folder)
@@ -126,15 +155,22 @@ def copied(tmp_path_factory):
 def cut_librispeech(copy: Path) -> None:
     """A small cut of egs/librispeech's mini corpus in `small`."""
     for file, count in CUT.items():
-        (copy / "small" / file).write_text("".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count]))
+        (copy / "small" / file).write_text(
+            "".join(line + "\n" for line in lines(SOURCE / "mini" / file)[:count])
+        )
     for part in ("dev", "test"):
-        utterances = {json.loads(line)["utt"] for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()}
+        utterances = {
+            json.loads(line)["utt"]
+            for line in (copy / f"small/{part}.nbest.jsonl").read_text().splitlines()
+        }
         cut_lattices(f"{part}.lattices.tar.xz", utterances, copy / "small")
 
 
 @pytest.fixture(scope="session")
 def librispeech(copied, shell):
-    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus, in `small`."""
+    """A function that makes a repository with egs/librispeech and a small cut of its mini corpus,
+    in `small`.
+    """
 
     def make(name: str):
         copy = copied("librispeech", name)

@@ -1,7 +1,8 @@
-"""A recipe copied with utils/new_recipe.sh, on real telephone speech (DSTC2): what each language model must reach there.
+"""A recipe copied with utils/new_recipe.sh, on real telephone speech (DSTC2): what each language
+model must reach there.
 
-Runs only where the lists lie beside the repository. The test half's first pass has 40.2% WER, its oracle 28.9%; a KenLM 4-gram with
-word insertion penalty reaches 36.5%.
+Runs only where the lists lie beside the repository. The test half's first pass has 40.2% WER, its
+oracle 28.9%; a KenLM 4-gram with word insertion penalty reaches 36.5%.
 """
 
 import json
@@ -16,10 +17,20 @@ REPOSITORY = Path(__file__).parents[2]
 DATA = REPOSITORY.parent / "shared/data/nbest"
 WORST = {"ngram": 36.7, "causal": 36.6, "tta": 38.3, "masked": 38.3}
 BEST_COMBINATION = 36.2
-# Hypotheses write "don't", the text "dont": the language models see neither apostrophe; the metric does.
-OPTIONS = ("--vocab-size", "500", "--normaliser", "librispeech --apostrophe strip", "--train-opts", "epochs=20 optim.warmup=100")
+# Hypotheses write "don't", the text "dont": the language models see neither apostrophe; the metric
+# does.
+OPTIONS = (
+    "--vocab-size",
+    "500",
+    "--normaliser",
+    "librispeech --apostrophe strip",
+    "--train-opts",
+    "epochs=20 optim.warmup=100",
+)
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the DSTC2 lists are not beside the repository")
+pytestmark = pytest.mark.skipif(
+    not DATA.is_dir(), reason="the DSTC2 lists are not beside the repository"
+)
 
 
 def plain(text: str) -> str:
@@ -32,14 +43,21 @@ def write(path: Path, rows) -> None:
 
 
 def prepare(corpus: Path) -> None:
-    """Even utterances are the development set, odd ones the test set; every twentieth line of the text is for validation."""
+    """Even utterances are the development set, odd ones the test set; every twentieth line of the
+    text is for validation.
+    """
     corpus.mkdir()
     lists = [json.loads(line) for line in (DATA / "dstc2-dev-a.jsonl").read_text().splitlines()]
     for entry in lists:
-        entry |= {"ref": plain(entry["ref"]), "hyps": [{"text": plain(hyp["text"])} for hyp in entry["hyps"]]}
+        entry |= {
+            "ref": plain(entry["ref"]),
+            "hyps": [{"text": plain(hyp["text"])} for hyp in entry["hyps"]],
+        }
     write(corpus / "dev.nbest.jsonl", map(json.dumps, lists[::2]))
     write(corpus / "test.nbest.jsonl", map(json.dumps, lists[1::2]))
-    text = [line for line in map(plain, (DATA / "dstc2-train.txt").read_text().splitlines()) if line]
+    text = [
+        line for line in map(plain, (DATA / "dstc2-train.txt").read_text().splitlines()) if line
+    ]
     write(corpus / "train.txt", (line for i, line in enumerate(text) if i % 20 != 19))
     write(corpus / "valid.txt", text[19::20])
 
@@ -49,7 +67,9 @@ def test_dstc2(tmp_path, shell):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     shutil.copy(REPOSITORY / "egs/librispeech/run.sh", tmp_path / "egs/librispeech")
     prepare(tmp_path / "corpus")
-    subprocess.run([tmp_path / "utils/new_recipe.sh", "librispeech", "dstc2"], check=True, env=shell)
+    subprocess.run(
+        [tmp_path / "utils/new_recipe.sh", "librispeech", "dstc2"], check=True, env=shell
+    )
     home = tmp_path / "egs/dstc2"
     run = [home / "run.sh", "--mini", tmp_path / "corpus", *OPTIONS]
     done = subprocess.run(run, env=shell, capture_output=True, text=True)
@@ -57,12 +77,29 @@ def test_dstc2(tmp_path, shell):
 
     def measured(hypotheses: Path) -> float:
         out, ref = tmp_path / "wer.json", tmp_path / "corpus/test.nbest.jsonl"
-        command = ["lmtools", "evaluate", "--ref", ref, "--hyp", hypotheses, "--metric", "wer", "--json", out]
+        command = [
+            "lmtools",
+            "evaluate",
+            "--ref",
+            ref,
+            "--hyp",
+            hypotheses,
+            "--metric",
+            "wer",
+            "--json",
+            out,
+        ]
         subprocess.run(command, check=True, env=shell, capture_output=True)
         return json.loads(out.read_text())["score"]
 
-    figures = {path.parent.name: measured(path) for path in sorted((home / "exp/rescore").glob("*/test.txt"))}
+    figures = {
+        path.parent.name: measured(path)
+        for path in sorted((home / "exp/rescore").glob("*/test.txt"))
+    }
     print(figures)
     for lm, worst in WORST.items():
         assert figures[lm] <= worst, figures
-    assert min(wer for system, wer in figures.items() if system not in (*WORST, "first-pass")) <= BEST_COMBINATION, figures
+    assert (
+        min(wer for system, wer in figures.items() if system not in (*WORST, "first-pass"))
+        <= BEST_COMBINATION
+    ), figures

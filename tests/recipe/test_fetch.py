@@ -23,12 +23,18 @@ PARTS = ("dev-clean", "dev-other", "test-clean", "test-other")
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files; `ranges`: continues where asked; `cut`: ends a connection after so many bytes, once."""
+    """Serves files; `ranges`: continues where asked; `cut`: ends a connection after so many bytes,
+    once.
+    """
 
     ranges, cut, asked = True, 0, ()
 
     def do_GET(self):
-        content = Path(self.translate_path(self.path)).read_bytes() if Path(self.translate_path(self.path)).is_file() else None
+        content = (
+            Path(self.translate_path(self.path)).read_bytes()
+            if Path(self.translate_path(self.path)).is_file()
+            else None
+        )
         start = self.headers.get("Range")
         self.asked.append((self.path, start))
         if content is None:
@@ -50,14 +56,18 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path):
-    """A context manager that serves tmp_path/www, giving the address and the list of requests (path, range)."""
+    """A context manager that serves tmp_path/www, giving the address and the list of requests
+    (path, range).
+    """
     www = tmp_path / "www"
     www.mkdir()
 
     @contextlib.contextmanager
     def serve(ranges=True, cut=0):
         handler = type("H", (Handler,), {"ranges": ranges, "cut": cut, "asked": []})
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=www)) as server:
+        with http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0), functools.partial(handler, directory=www)
+        ) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             yield f"http://127.0.0.1:{server.server_port}", handler.asked
             server.shutdown()
@@ -67,7 +77,9 @@ def server(tmp_path):
 
 def run(*command, status=0) -> subprocess.CompletedProcess:
     env = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=env, timeout=60)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, env=env, timeout=60
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done
 
@@ -122,7 +134,9 @@ def test_missing_file_is_not_tried_again(server, tmp_path):
 
 
 class Versions(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENTS one after the other, the next whenever a connection was cut; each has the header that `mark` makes of its number."""
+    """Serves CONTENTS one after the other, the next whenever a connection was cut; each has the
+    header that `mark` makes of its number.
+    """
 
     contents, mark, honest, cut, now, asked = (), None, True, 70_000, 0, ()
 
@@ -158,13 +172,24 @@ MARKS = {
 @pytest.mark.parametrize("honest", [True, False])
 @pytest.mark.parametrize("mark", MARKS)
 def test_two_versions_of_a_file_are_not_joined(tmp_path, mark, honest):
-    """Without a checksum only the server's name of a version tells; where it has none, the download starts over."""
+    """Without a checksum only the server's name of a version tells; where it has none, the download
+    starts over.
+    """
     old, new = b"old " * 30_000, b"new " * 30_000
     contents = (new, new) if mark == "same tag" else (old, new)
-    handler = type("V", (Versions,), {"contents": contents, "mark": staticmethod(MARKS[mark]), "honest": honest, "asked": []})
+    handler = type(
+        "V",
+        (Versions,),
+        {"contents": contents, "mark": staticmethod(MARKS[mark]), "honest": honest, "asked": []},
+    )
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        run(sys.executable, REPOSITORY / "utils/fetch.py", f"http://127.0.0.1:{server.server_port}/f", tmp_path / "f")
+        run(
+            sys.executable,
+            REPOSITORY / "utils/fetch.py",
+            f"http://127.0.0.1:{server.server_port}/f",
+            tmp_path / "f",
+        )
         server.shutdown()
     assert (tmp_path / "f").read_bytes() == new
     assert sorted(os.listdir(tmp_path)) == ["f", "f.sha256"]
@@ -202,16 +227,25 @@ def member(name, kind=tarfile.REGTYPE, target="") -> tarfile.TarInfo:
 
 
 GOOD = {
-    "LibriSpeech/x/84/121123/84-121123.trans.txt": "84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n",
+    "LibriSpeech/x/84/121123/84-121123.trans.txt": (
+        "84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n"
+    ),
     "LibriSpeech/x/26/7/26-7.trans.txt": "26-7-0000 AH\n",
     "LibriSpeech/x/84/121123/84-121123-0000.flac": "noise",
 }
 
 
 def test_transcripts(tmp_path):
-    archive(tmp_path / "a.tar.gz", GOOD, member("LibriSpeech/x", tarfile.DIRTYPE), member("LibriSpeech/l", tarfile.SYMTYPE, "x/84"))
+    archive(
+        tmp_path / "a.tar.gz",
+        GOOD,
+        member("LibriSpeech/x", tarfile.DIRTYPE),
+        member("LibriSpeech/l", tarfile.SYMTYPE, "x/84"),
+    )
     run(sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", tmp_path / "text")
-    assert (tmp_path / "text").read_text() == "26-7-0000 AH\n84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n"
+    assert (
+        tmp_path / "text"
+    ).read_text() == "26-7-0000 AH\n84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n"
     assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "text"]
 
 
@@ -232,12 +266,16 @@ def test_transcripts(tmp_path):
 )
 def test_evil_archives_are_refused(tmp_path, evil):
     archive(tmp_path / "a.tar.gz", GOOD, evil)
-    done = run(sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", tmp_path / "text", status=1)
+    done = run(
+        sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", tmp_path / "text", status=1
+    )
     assert f"its member '{evil.name}' would leave the directory" in done.stderr
     assert os.listdir(tmp_path) == ["a.tar.gz"]
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[:100], lambda content: b"no archive", lambda content: b""])
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:100], lambda content: b"no archive", lambda content: b""]
+)
 def test_damaged_archives_are_refused(tmp_path, damage):
     path = tmp_path / "a.tar.gz"
     archive(path, GOOD)
@@ -276,7 +314,10 @@ def test_lattices_are_unpacked(corpus, tmp_path):
     (tmp_path / "out/lattices/dev").mkdir(parents=True)
     (tmp_path / "out/lattices/dev/old.slf").touch()
     corpus("dev.lattices.tar.xz", tarred(("dev/a.slf", "A"), ("../b.slf", "B")))
-    assert {path.name: path.read_text() for path in (tmp_path / "out/lattices/dev").iterdir()} == {"a.slf": "A", "b.slf": "B"}
+    assert {path.name: path.read_text() for path in (tmp_path / "out/lattices/dev").iterdir()} == {
+        "a.slf": "A",
+        "b.slf": "B",
+    }
     assert not list(tmp_path.rglob(".*"))
 
 
@@ -287,7 +328,10 @@ def test_lattices_are_unpacked(corpus, tmp_path):
 )
 def test_damaged_lattices_are_refused(corpus, tmp_path, content):
     done = corpus("dev.lattices.tar.xz", content, status=1)
-    assert done.stderr.startswith(f"{tmp_path}/corpus/dev.lattices.tar.xz: ") and done.stderr.count("\n") == 1
+    assert (
+        done.stderr.startswith(f"{tmp_path}/corpus/dev.lattices.tar.xz: ")
+        and done.stderr.count("\n") == 1
+    )
     assert not (tmp_path / "out/lattices/dev").exists()
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")]
 
@@ -298,7 +342,9 @@ def test_a_damaged_text_is_refused(corpus, tmp_path, suffix, pack):
     whole = pack(b"".join(b"line %d\n" % n for n in range(1000)))
     for content in (whole[:-30], whole[:200] + b"\xff\xff" + whole[202:], b"no archive"):
         done = corpus(f"train.txt{suffix}", content, status=1)
-        assert f"train.txt{suffix}: damaged archive (" in done.stderr and done.stderr.count("\n") == 1
+        assert (
+            f"train.txt{suffix}: damaged archive (" in done.stderr and done.stderr.count("\n") == 1
+        )
         assert not (tmp_path / "out/train.txt").exists()
 
 
@@ -317,20 +363,36 @@ def full(tmp_path, server, shell, make_recipe):
     lines = "".join(f"LINE {n}\n" for n in range(45_000))
     (www / "11/librispeech-lm-norm.txt.gz").write_bytes(gzip.compress(lines.encode(), 1))
     for n, part in enumerate(PARTS):
-        archive(www / f"12/{part}.tar.gz", {f"LibriSpeech/{part}/{n}/1/{n}-1.trans.txt": f"{n}-1-1 YES\n{n}-1-0 NO\n"})
+        archive(
+            www / f"12/{part}.tar.gz",
+            {f"LibriSpeech/{part}/{n}/1/{n}-1.trans.txt": f"{n}-1-1 YES\n{n}-1-0 NO\n"},
+        )
         (tmp_path / "nbest").mkdir(exist_ok=True)
         hyps = '[{"text": "NOW"}, {"text": "NO"}, {"text": "KNOW"}]'
         lists = "".join(f'{{"utt": "{n}-1-{u}", "hyps": {hyps}}}\n' for u in (0, 1))
         (tmp_path / f"nbest/{part}.jsonl.gz").write_bytes(gzip.compress(lists.encode()))
     paths = ["11/librispeech-lm-norm.txt.gz", *(f"12/{part}.tar.gz" for part in PARTS)]
-    (home / "local/full.sha256").write_text("".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths))
+    (home / "local/full.sha256").write_text(
+        "".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths)
+    )
     shell = {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")}
     return make_recipe(home, shell)
 
 
 def test_corpus_full(full, server, tmp_path):
     with server(cut=50_000) as (url, asked):
-        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest", "--stop-stage", 1, "--depth", 2)
+        options = (
+            "--corpus",
+            "full",
+            "--openslr",
+            url,
+            "--nbest-dir",
+            tmp_path / "nbest",
+            "--stop-stage",
+            1,
+            "--depth",
+            2,
+        )
         full(*options)
         fetched = len(asked)
         assert fetched == 6  # five files, one of them cut
@@ -343,7 +405,9 @@ def test_corpus_full(full, server, tmp_path):
     assert (data / "test-other/text").read_text() == "3-1-0 NO\n3-1-1 YES\n"
     assert (data / "dev/text").read_text() == "0-1-0 NO\n0-1-1 YES\n1-1-0 NO\n1-1-1 YES\n"
     lists = (data / "dev/nbest.jsonl").read_text()
-    assert lists == "".join((data / f"dev-{part}/nbest.jsonl").read_text() for part in ("clean", "other"))
+    assert lists == "".join(
+        (data / f"dev-{part}/nbest.jsonl").read_text() for part in ("clean", "other")
+    )
     assert lists.count("NOW") == 4 and lists.count('"ref": "YES"') == 2 and "KNOW" not in lists
 
 
@@ -356,5 +420,18 @@ def test_corpus_full_needs_lists(full):
 def test_a_set_without_lists_is_named(full, server, tmp_path):
     (tmp_path / "nbest/test-clean.jsonl.gz").unlink()
     with server() as (url, _):
-        done = full("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest", "--stop-stage", 1, status=1)
-    assert f"{tmp_path}/nbest: no N-best lists of test-clean; put them in {tmp_path}/nbest/test-clean" in done.stdout
+        done = full(
+            "--corpus",
+            "full",
+            "--openslr",
+            url,
+            "--nbest-dir",
+            tmp_path / "nbest",
+            "--stop-stage",
+            1,
+            status=1,
+        )
+    assert (
+        f"{tmp_path}/nbest: no N-best lists of test-clean; put them in {tmp_path}/nbest/test-clean"
+        in done.stdout
+    )

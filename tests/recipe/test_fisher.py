@@ -1,4 +1,6 @@
-"""Real lattices: 3,979 of Spanish telephone speech (Fisher) in Moses' PLF, with the recogniser's 1-best and the lattices' oracle."""
+"""Real lattices: 3,979 of Spanish telephone speech (Fisher) in Moses' PLF, with the recogniser's
+1-best and the lattices' oracle.
+"""
 
 import lzma
 import re
@@ -33,7 +35,9 @@ def test_sizes_are_those_of_the_text(lattices):
     size = together(map(statistics, lattices))
     arcs = [len(re.findall(r"\('(?:[^'\\]|\\.)*', ", line)) for line in text]
     assert size.lattices == len(text) == 3979
-    assert [len(lattice.words) for lattice in lattices] == arcs and size.arcs == sum(arcs) == 122_139
+    assert [len(lattice.words) for lattice in lattices] == arcs and size.arcs == sum(
+        arcs
+    ) == 122_139
 
 
 def test_written_back_byte_for_byte(lattices, tmp_path):
@@ -42,31 +46,67 @@ def test_written_back_byte_for_byte(lattices, tmp_path):
 
 
 def test_best_paths_are_the_recognisers(lattices):
-    """The 1-best file is the best path by the arcs' plain scores but for 42 lines; against the oracle both have a WER of 32.1."""
+    """The 1-best file is the best path by the arcs' plain scores but for 42 lines; against the
+    oracle both have a WER of 32.1.
+    """
     chosen = [" ".join(best(lattice, WEIGHTS).words) for lattice in lattices]
     asr, oracle = (dict(enumerate(lines(part))) for part in ("asr", "oracle"))
     rates = [evaluate(oracle, hyps, "wer").score for hyps in (dict(enumerate(chosen)), asr)]
     assert rates == pytest.approx([32.14, 32.16], abs=0.005)
-    assert sum(mine != theirs.strip() for mine, theirs in zip(chosen, asr.values(), strict=True)) == 42
+    assert (
+        sum(mine != theirs.strip() for mine, theirs in zip(chosen, asr.values(), strict=True)) == 42
+    )
 
 
 def test_lists_are_in_order_and_distinct(lattices):
     for lattice in lattices:
         paths = nbest(lattice, WEIGHTS, 10)
         scores = [path.score for path in paths]
-        assert scores == sorted(scores, reverse=True) and len({path.words for path in paths}) == len(paths)
+        assert scores == sorted(scores, reverse=True) and len(
+            {path.words for path in paths}
+        ) == len(paths)
 
 
 def test_ngram_rescoring_of_all(tmp_path, capsys):
     """With an LM of every second line of the 1-best text; the other lines are judged."""
     (tmp_path / "lm.txt").write_text("\n".join(lines("asr")[::2]) + "\n")
-    assert main(["ngram", "--text", str(tmp_path / "lm.txt"), "--order", "3", "--out", str(tmp_path / "lm")]) == 0
+    assert (
+        main(
+            [
+                "ngram",
+                "--text",
+                str(tmp_path / "lm.txt"),
+                "--order",
+                "3",
+                "--out",
+                str(tmp_path / "lm"),
+            ]
+        )
+        == 0
+    )
     source = [str(DATA / "fisher-dev.plf.es.xz"), "--from", "plf"]
-    command = ["lattice", "rescore", *source, "--lm", f"new={tmp_path / 'lm'}", "--weights", "am=1,new=0.2", "--text"]
-    assert main([*command, str(tmp_path / "chosen.txt"), "--report", str(tmp_path / "report.json")]) == 0
+    command = [
+        "lattice",
+        "rescore",
+        *source,
+        "--lm",
+        f"new={tmp_path / 'lm'}",
+        "--weights",
+        "am=1,new=0.2",
+        "--text",
+    ]
+    assert (
+        main([*command, str(tmp_path / "chosen.txt"), "--report", str(tmp_path / "report.json")])
+        == 0
+    )
     chosen = kaldi_text.read(tmp_path / "chosen.txt")
     assert len(chosen) == 3979 and "122,139 arcs" in capsys.readouterr().err
-    judged = {str(number): text for number, text in enumerate(lines("oracle"), 1) if number % 2 == 0}
+    judged = {
+        str(number): text for number, text in enumerate(lines("oracle"), 1) if number % 2 == 0
+    }
     first = {str(number): text for number, text in enumerate(lines("asr"), 1)}
-    rates = [evaluate(judged, {utt: hyps[utt] for utt in judged}, "wer").score for hyps in (first, chosen)]
+    rates = [
+        evaluate(judged, {utt: hyps[utt] for utt in judged}, "wer").score
+        for hyps in (first, chosen)
+    ]
     assert rates[1] < rates[0]

@@ -1,4 +1,6 @@
-"""egs/gbw/run.sh from end to end, on a small cut of its mini corpus with tiny models; what its grids come to."""
+"""egs/gbw/run.sh from end to end, on a small cut of its mini corpus with tiny models; what its
+grids come to.
+"""
 
 import importlib.util
 import json
@@ -20,13 +22,33 @@ REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"
 GRIDS = ("context", "gates", "output", "pieces", "training")
 LINES = {"train.txt": 800, "valid.txt": 40}
-COMMON = {"batch": {"sentences": 16, "tokens": None}, "steps": 12, "valid_every": 6, "precision": "float32"}
+COMMON = {
+    "batch": {"sentences": 16, "tokens": None},
+    "steps": 12,
+    "valid_every": 6,
+    "precision": "float32",
+}
 TINY = {
     "lstm": {"arch": {"layers": 1, "dim": 8, "units": 12}},
     "gcnn": {"arch": {"dim": 8, "blocks": ["[3, 12] x 2"]}},
-    "elmo": {"arch": {"piece_dim": 4, "filters": [[1, 4], [2, 8]], "highway": 1, "dim": 8, "units": 12, "layers": 2}},
+    "elmo": {
+        "arch": {
+            "piece_dim": 4,
+            "filters": [[1, 4], [2, 8]],
+            "highway": 1,
+            "dim": 8,
+            "units": 12,
+            "layers": 2,
+        }
+    },
 }
-GRID = {"title": "Two", "figure": "line", "x": "words", "match": True, "runs": {5: {"kernel": 5, "depth": 1}, "its base": {}}}
+GRID = {
+    "title": "Two",
+    "figure": "line",
+    "x": "words",
+    "match": True,
+    "runs": {5: {"kernel": 5, "depth": 1}, "its base": {}},
+}
 LMS = ("kn3", "gcnn", "elmo-bpe-80")
 OPTIONS = ("--mini", "small", "--conf", "tiny", "--lms", "kn3 gcnn elmo@bpe-80", "--timed", "gcnn")
 BENCH = ("--bench-opts=--repeats 1 --seconds 0 --batch 4 --contiguous 30",)
@@ -77,14 +99,21 @@ def whole(tree, make_recipe, shell):
 
 def weights(recipe) -> dict[str, tuple]:
     """Each model's weights and when they were written."""
-    return {path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in recipe.home.glob("exp/lm/*/model.safetensors")}
+    return {
+        path.parent.name: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in recipe.home.glob("exp/lm/*/model.safetensors")
+    }
 
 
 def test_all_stages(whole):
     exp = whole.home / "exp"
     for stage in range(7):
         manifest = json.loads((exp / f"stages/{stage}.json").read_text())
-        assert manifest["finished"] and manifest["options"]["corpus"] == "mini" and manifest["options"]["grids"] == "two"
+        assert (
+            manifest["finished"]
+            and manifest["options"]["corpus"] == "mini"
+            and manifest["options"]["grids"] == "two"
+        )
     assert set(weights(whole)) == {*LMS[1:], "two-5"}
     for name in (*LMS, "two-5"):
         for part in ("valid", "test"):
@@ -93,7 +122,8 @@ def test_all_stages(whole):
             assert figures["sentences"] == count and 1 < figures["word_ppl"] < 5000, name
             assert (figures["kind"] == "two-way perplexity") == name.startswith("elmo")
     assert yaml.safe_load((exp / "grids/two.yaml").read_text()) == {
-        "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"}, "at": {"5": 5.0},
+        "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"},
+        "at": {"5": 5.0},
     }  # fmt: skip
     rows = {row["name"]: row for row in json.loads((exp / "bench/lm.json").read_text())["rows"]}
     assert set(rows) == {"gcnn"}
@@ -103,7 +133,9 @@ def test_all_stages(whole):
 def test_figures_of_all_lms_compare(whole):
     """The same words, sentences and unknown words for every LM."""
     for part in ("valid", "test"):
-        figures = [json.loads((whole.home / f"exp/ppl/{name}/{part}.json").read_text()) for name in LMS]
+        figures = [
+            json.loads((whole.home / f"exp/ppl/{name}/{part}.json").read_text()) for name in LMS
+        ]
         assert len({(one["words"], one["sentences"], one["oov"]) for one in figures}) == 1, figures
         assert figures[0]["oov"] > 0
 
@@ -113,7 +145,11 @@ def test_a_grid_called_again_trains_nothing(whole):
     done = whole(*OPTIONS, *BENCH, "--grids", "two", "--skip-done", "true")
     assert done.stdout.count("is done already: skipped") == 7, done.stdout
     done = whole(*OPTIONS, "--lms", "none", "--grids", "two", "--stage", 3, "--stop-stage", 3)
-    assert "starting" not in done.stdout and done.stdout.count(" steps, ") == 2 and weights(whole) == before
+    assert (
+        "starting" not in done.stdout
+        and done.stdout.count(" steps, ") == 2
+        and weights(whole) == before
+    )
 
 
 def test_a_stage_starts_from_what_is_there(whole):
@@ -129,7 +165,10 @@ def test_missing_input_says_where_to_start(tree, make_recipe, shell):
     some = ("--mini", "small", "--lms", "kn3", "--datadir", "none", "--expdir", "elsewhere")
     done = recipe(*some, "--stage", 4, status=1)
     remedy = f"run ./run.sh {' '.join(some)} --stage 0 --stop-stage 3"
-    assert done.stderr == f"./run.sh: stage 4 needs elsewhere/lm/kn3/config.yaml, which stage 3 writes; {remedy}\n"
+    assert (
+        done.stderr
+        == f"./run.sh: stage 4 needs elsewhere/lm/kn3/config.yaml, which stage 3 writes; {remedy}\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +176,10 @@ def test_missing_input_says_where_to_start(tree, make_recipe, shell):
     [
         (("--corpus", "mega"), "--corpus is 'mega'; it takes mini, gbw, wikitext103 or wikitext2"),
         (("--lms", "gcnm"), "no gcnm.yaml in conf and ../../conf"),
-        (("--lms", "elmo@bpe"), "'bpe' is no vocabulary; it is words, char, bpe-SIZE or unigram-SIZE"),
+        (
+            ("--lms", "elmo@bpe"),
+            "'bpe' is no vocabulary; it is words, char, bpe-SIZE or unigram-SIZE",
+        ),
         (("--lms", "none"), "no LMs to train"),
     ],
 )
@@ -155,14 +197,36 @@ def test_several_processes(tree, make_recipe, stub):
     """Each training is one torchrun with that many processes, and gets all settings as they are."""
     for name in ("torchrun", "nproc"):
         path = Path(stub["PATH"].split(":")[0]) / name
-        path.write_text('#!/bin/sh\nprintf "<%s>" "$@"; echo\n' if name == "torchrun" else "#!/bin/sh\necho 8\n")
+        path.write_text(
+            '#!/bin/sh\nprintf "<%s>" "$@"; echo\n' if name == "torchrun" else "#!/bin/sh\necho 8\n"
+        )
         path.chmod(0o755)
     recipe = make_recipe(tree, stub)
-    for path in ("data/train/text", *(f"many/corpus/words/{part}.bin" for part in ("train", "valid")), "many/vocabulary/words/x"):
+    for path in (
+        "data/train/text",
+        *(f"many/corpus/words/{part}.bin" for part in ("train", "valid")),
+        "many/vocabulary/words/x",
+    ):
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).touch()
-    options = ("--conf", "tiny", "--lms", "none", "--grids", "two", "--processes", 4, "--nj", 1, "--expdir", "many")
-    done = recipe(*options, "--stage", 3, "--stop-stage", 3, "--train-opts", "steps=5 seed=2", status=1)  # the stub trains nothing
+    options = (
+        "--conf",
+        "tiny",
+        "--lms",
+        "none",
+        "--grids",
+        "two",
+        "--processes",
+        4,
+        "--nj",
+        1,
+        "--expdir",
+        "many",
+    )
+    # the stub trains nothing
+    done = recipe(
+        *options, "--stage", 3, "--stop-stage", 3, "--train-opts", "steps=5 seed=2", status=1
+    )
     run, base = (line for line in done.stdout.splitlines() if line.startswith("<"))
     start = "<--standalone><--nproc-per-node><4><-m><lmtools><train><--conf><tiny/gcnn.yaml>"
     assert run.startswith(start) and run.endswith("<arch.blocks=['[5, 12]']><steps=5><seed=2>")
@@ -176,11 +240,18 @@ def test_a_copy_runs_at_once(tree, make_recipe, shell):
     for folder in ("local", "conf"):
         shutil.copytree(SOURCE / folder, root / "egs/gbw" / folder)
     shutil.copy(SOURCE / "run.sh", root / "egs/gbw")
-    subprocess.run([root / "utils/new_recipe.sh", "gbw", "mine"], check=True, capture_output=True, env=shell)
+    subprocess.run(
+        [root / "utils/new_recipe.sh", "gbw", "mine"], check=True, capture_output=True, env=shell
+    )
     home = root / "egs/mine"
     page = (home / "README.md").read_text()
-    assert page.startswith("# mine\n\nCopied from egs/gbw.") and "train.txt" in page and "@" not in page
-    shutil.copytree(tree / "small", root / "egs/librispeech/mini")  # where the mini corpus lies: not beside the copy
+    assert (
+        page.startswith("# mine\n\nCopied from egs/gbw.")
+        and "train.txt" in page
+        and "@" not in page
+    )
+    # where the mini corpus lies: not beside the copy
+    shutil.copytree(tree / "small", root / "egs/librispeech/mini")
     recipe = make_recipe(home, shell)
     recipe("--lms", "kn3 gcnn", "--stop-stage", 1)
     assert "mine, copied from gbw: train n-gram" in recipe("--help", "--grids", "gates").stdout
@@ -193,7 +264,9 @@ def test_a_copy_runs_at_once(tree, make_recipe, shell):
 @pytest.mark.parametrize("corpus", [None, "wikitext2", "wikitext103", "gbw"])
 @pytest.mark.parametrize("grid", GRIDS)
 def test_runs_are_settings(corpus, grid, monkeypatch):
-    """Every run of every grid is a valid training on every corpus; where weights are matched, models have them."""
+    """Every run of every grid is a valid training on every corpus; where weights are matched,
+    models have them.
+    """
     monkeypatch.chdir(SOURCE)
     module, conf = local("grids"), Path("conf") / (corpus or "")
     loaded, sizes = module.load(conf, grid)[0], {}
@@ -206,12 +279,16 @@ def test_runs_are_settings(corpus, grid, monkeypatch):
         if grid == "context":
             assert settings.architecture.receptive_field == int(label)
     if loaded.match:
-        goal = trunk_weights(build(GcnnConfig, layered(module.find("gcnn", conf, module.SHARED))["arch"]))
+        goal = trunk_weights(
+            build(GcnnConfig, layered(module.find("gcnn", conf, module.SHARED))["arch"])
+        )
         assert all(0.97 * goal <= size <= goal for size in sizes.values()), (goal, sizes)
 
 
 def trunk_weights(config: GcnnConfig) -> int:
-    """The elements of all matrices of a model but its lookup, counted on the model itself; scales and biases are vectors."""
+    """The elements of all matrices of a model but its lookup, counted on the model itself; scales
+    and biases are vectors.
+    """
     with torch.device("meta"):
         model = Gcnn(config, 1)
     return sum(p.numel() for p in model.parameters() if p.dim() == 3)
@@ -219,4 +296,6 @@ def trunk_weights(config: GcnnConfig) -> int:
 
 def base_width(conf: Path) -> int:
     """What the output layer sees of the base's states."""
-    return from_yaml(Settings, local("grids").find("gcnn", conf, local("grids").SHARED)).architecture.shapes[-1][-1][1]
+    return from_yaml(
+        Settings, local("grids").find("gcnn", conf, local("grids").SHARED)
+    ).architecture.shapes[-1][-1][1]

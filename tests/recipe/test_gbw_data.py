@@ -1,4 +1,6 @@
-"""egs/gbw/local: corpora of the published layout, small and made up, from a local server to the texts that are trained on."""
+"""egs/gbw/local: corpora of the published layout, small and made up, from a local server to the
+texts that are trained on.
+"""
 
 import io
 import os
@@ -20,15 +22,26 @@ TRAIN = f"{HOME}/training-monolingual.tokenized.shuffled/news.en-{{:05d}}-of-001
 HELD_OUT = f"{HOME}/heldout-monolingual.tokenized.shuffled/news.en.heldout-{{:05d}}-of-00050"
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
-ARTICLE = " \n = Title = \n \n The <unk> , a word @-@ pair . \n Another paragraph . \n \n = = Part = = \n \n"
+ARTICLE = (
+    " \n = Title = \n \n The <unk> , a word @-@ pair . \n Another paragraph . \n \n = = Part = ="
+    " \n \n"
+)
 
 
 @pytest.fixture(scope="module")
 def billion() -> dict[str, str]:
-    """The members of a small One Billion Word: shards of 2 lines, one without a last line feed, held-out ones of more; others too."""
-    shards = {TRAIN.format(n): f"Shard {n} , first .\nShard {n} , <unk> last .\n" for n in (7, *range(1, 7), *range(8, 100))}
+    """The members of a small One Billion Word: shards of 2 lines, one without a last line feed,
+    held-out ones of more; others too.
+    """
+    shards = {
+        TRAIN.format(n): f"Shard {n} , first .\nShard {n} , <unk> last .\n"
+        for n in (7, *range(1, 7), *range(8, 100))
+    }
     shards[TRAIN.format(50)] = "Shard 50 ends early ."
-    shards |= {HELD_OUT.format(n): "".join(f"Held out {n} : {line} .\n" for line in range(4000)) for n in (3, 1, 0)}
+    shards |= {
+        HELD_OUT.format(n): "".join(f"Held out {n} : {line} .\n" for line in range(4000))
+        for n in (3, 1, 0)
+    }
     return {f"{HOME}/README": "about\n", **shards, TRAIN.format(0): "not training\n"}
 
 
@@ -63,11 +76,21 @@ def published(tmp_path, name: str, content: bytes) -> Path:
 
 
 def prepare(corpus, tmp_path, status=0):
-    return run(sys.executable, LOCAL / "prepare.py", corpus, tmp_path / "raw", tmp_path / "data", status=status)
+    return run(
+        sys.executable,
+        LOCAL / "prepare.py",
+        corpus,
+        tmp_path / "raw",
+        tmp_path / "data",
+        status=status,
+    )
 
 
 def texts(tmp_path) -> dict[str, list[str]]:
-    return {part: (tmp_path / "data" / part / "text").read_text().splitlines() for part in ("train", "valid", "test")}
+    return {
+        part: (tmp_path / "data" / part / "text").read_text().splitlines()
+        for part in ("train", "valid", "test")
+    }
 
 
 def test_one_billion_words(billion, server, tmp_path):
@@ -76,11 +99,20 @@ def test_one_billion_words(billion, server, tmp_path):
     with server(cut=len(content) // 2) as (url, asked):
         run(LOCAL / "get_gbw.sh", tmp_path / "raw", url, sums)
         assert [start for _, start in asked] == [None, f"bytes={len(content) // 2}-"]
-        assert "is there already" in run(LOCAL / "get_gbw.sh", tmp_path / "raw", url, sums).stdout and len(asked) == 2
+        assert (
+            "is there already" in run(LOCAL / "get_gbw.sh", tmp_path / "raw", url, sums).stdout
+            and len(asked) == 2
+        )
     prepare("gbw", tmp_path)
     made = texts(tmp_path)
-    assert len(made["train"]) == 98 * 2 + 1 and made["train"][:3] == ["Shard 7 , first .", "Shard 7 , <unk> last .", "Shard 1 , first ."]
-    assert sorted(set(made["train"])) == sorted(line for n in range(1, 100) for line in billion[TRAIN.format(n)].splitlines())
+    assert len(made["train"]) == 98 * 2 + 1 and made["train"][:3] == [
+        "Shard 7 , first .",
+        "Shard 7 , <unk> last .",
+        "Shard 1 , first .",
+    ]
+    assert sorted(set(made["train"])) == sorted(
+        line for n in range(1, 100) for line in billion[TRAIN.format(n)].splitlines()
+    )
     assert made["test"] == billion[HELD_OUT.format(0)].splitlines()
     assert made["valid"] == billion[HELD_OUT.format(1)].splitlines()[:3000]
     assert os.listdir(tmp_path / "raw") == [f"{HOME}.tar.gz"]  # nothing was unpacked beside it
@@ -94,18 +126,25 @@ def test_wikitext(server, tmp_path, name):
         run(LOCAL / f"get_{corpus}.sh", tmp_path / "raw", url, sums)
     prepare(corpus, tmp_path)
     common = ["= Title =", "The <unk> , a word @-@ pair .", "Another paragraph .", "= = Part = ="]
-    assert texts(tmp_path) == {part: [*common, f"Only in {part} é ."] for part in ("train", "valid", "test")}
+    assert texts(tmp_path) == {
+        part: [*common, f"Only in {part} é ."] for part in ("train", "valid", "test")
+    }
 
 
 def test_another_checksum_is_refused(server, tmp_path):
     published(tmp_path, "wikitext-2-v1.zip", zipped("wikitext-2"))
     with server() as (url, _):
-        done = run(LOCAL / "get_wikitext2.sh", tmp_path / "raw", url, status=1)  # against the published archive's
+        # against the published archive's
+        done = run(LOCAL / "get_wikitext2.sh", tmp_path / "raw", url, status=1)
     expected = (LOCAL / "wikitext2.sha256").read_text().split()[0]
     assert f"expected {expected}; removed" in done.stderr and not os.listdir(tmp_path / "raw")
 
 
-ARCHIVES = {"gbw": f"{HOME}.tar.gz", "wikitext103": "wikitext-103-v1.zip", "wikitext2": "wikitext-2-v1.zip"}
+ARCHIVES = {
+    "gbw": f"{HOME}.tar.gz",
+    "wikitext103": "wikitext-103-v1.zip",
+    "wikitext2": "wikitext-2-v1.zip",
+}
 
 
 @pytest.mark.parametrize(("corpus", "name"), ARCHIVES.items(), ids=ARCHIVES)
@@ -141,7 +180,11 @@ def damaged(how, tmp_path) -> tuple[str, str]:
 def test_what_is_not_whole_leaves_no_text(tmp_path, how):
     corpus, message = damaged(how, tmp_path)
     done = prepare(corpus, tmp_path, status=1)
-    assert message in done.stderr and done.stderr.count("\n") == 1 and done.stderr.startswith(str(tmp_path / "raw"))
+    assert (
+        message in done.stderr
+        and done.stderr.count("\n") == 1
+        and done.stderr.startswith(str(tmp_path / "raw"))
+    )
     assert not [path for path in (tmp_path / "data").rglob("*") if path.is_file()]
 
 
@@ -154,33 +197,54 @@ def test_the_mini_corpus_of_the_repository(tmp_path):
     assert sorted(os.listdir(tmp_path / "raw")) == ["train.txt", "valid.txt"]
     prepare("mini", tmp_path)
     made = texts(tmp_path)
-    whole, valid = ((tmp_path / f"raw/{name}.txt").read_text().splitlines() for name in ("train", "valid"))
+    whole, valid = (
+        (tmp_path / f"raw/{name}.txt").read_text().splitlines() for name in ("train", "valid")
+    )
     assert made["valid"] == valid
     assert made["train"] == whole[: len(made["train"])]
     rest = whole[len(made["train"]) :]
-    assert len(rest) == len(whole) // 80 and made["test"] == [line for line in rest if line in set(made["test"])]
+    assert len(rest) == len(whole) // 80 and made["test"] == [
+        line for line in rest if line in set(made["test"])
+    ]
     assert len(rest) > len(made["test"]) > 0.9 * len(rest)
     assert not set(made["test"]) & {*made["train"], *valid}
-    eights = [{tuple(words[i : i + 8]) for line in made[part] for words in [line.split()] for i in range(len(words) - 7)} for part in made]
+    eights = [
+        {
+            tuple(words[i : i + 8])
+            for line in made[part]
+            for words in [line.split()]
+            for i in range(len(words) - 7)
+        }
+        for part in made
+    ]
     assert not eights[2] & (eights[0] | eights[1])
 
 
 def test_a_mini_corpus_of_one_s_own(tmp_path):
-    """Plain files without checksums; a passage of eight words that training has is not tested on, shorter ones are."""
+    """Plain files without checksums; a passage of eight words that training has is not tested on,
+    shorter ones are.
+    """
     mini = tmp_path / "mini"
     mini.mkdir()
     shared, short = "one two three four five six seven eight", "a b c"
     lines = [f"line {n} and {shared if n == 0 else 'more'} of it" for n in range(237)]
-    (mini / "train.txt").write_text("\n".join([*lines, f"x {shared} y", f"{short} d", short]) + "\n")
+    (mini / "train.txt").write_text(
+        "\n".join([*lines, f"x {shared} y", f"{short} d", short]) + "\n"
+    )
     (mini / "valid.txt").write_text(f"{short}\n")
     run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw")
     prepare("mini", tmp_path)
     assert texts(tmp_path) == {"train": lines, "valid": [short], "test": [f"{short} d"]}
     (mini / "train.txt").write_text("too short\n")
     run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw")
-    assert "too short to keep a part of it for testing" in prepare("mini", tmp_path, status=1).stderr
+    assert (
+        "too short to keep a part of it for testing" in prepare("mini", tmp_path, status=1).stderr
+    )
     (mini / "SHA256SUMS").write_text(f"{'0' * 64}  train.txt\n")
-    assert "restore it from the repository" in run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw", status=1).stderr
+    assert (
+        "restore it from the repository"
+        in run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw", status=1).stderr
+    )
     (mini / "SHA256SUMS").unlink()
     (mini / "valid.txt").unlink()
     done = run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw", status=1)
@@ -188,12 +252,20 @@ def test_a_mini_corpus_of_one_s_own(tmp_path):
 
 
 def test_scripts_run_from_anywhere(tmp_path):
-    """Nothing is looked for in the current directory, and a recipe that was copied elsewhere in the tree works."""
+    """Nothing is looked for in the current directory, and a recipe that was copied elsewhere in the
+    tree works.
+    """
     home = tmp_path / "egs/mine"
     shutil.copytree(LOCAL, home / "local")
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/w.zip").write_bytes(zipped("wikitext-2"))
-    command = [sys.executable, str(home / "local/prepare.py"), "wikitext2", str(tmp_path / "raw"), "data"]
+    command = [
+        sys.executable,
+        str(home / "local/prepare.py"),
+        "wikitext2",
+        str(tmp_path / "raw"),
+        "data",
+    ]
     assert subprocess.run(command, cwd=tmp_path, timeout=60).returncode == 0
     assert len(texts(tmp_path)["train"]) == 5

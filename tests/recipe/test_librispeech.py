@@ -4,9 +4,29 @@ import json
 
 import pytest
 
-TINY = "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null optim.warmup=5 steps=40 checkpoint_every=10"
-LATTICE = ("--lattice-systems", "tta+ngram", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1")
-OPTIONS = ("--mini", "small", "--lms", "ngram causal tta", "--depth", 4, "--vocab-size", 200, "--order", 3, "--train-opts", TINY)
+TINY = (
+    "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
+    " optim.warmup=5 steps=40 checkpoint_every=10"
+)
+LATTICE = (
+    "--lattice-systems",
+    "tta+ngram",
+    "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1",
+)
+OPTIONS = (
+    "--mini",
+    "small",
+    "--lms",
+    "ngram causal tta",
+    "--depth",
+    4,
+    "--vocab-size",
+    200,
+    "--order",
+    3,
+    "--train-opts",
+    TINY,
+)
 OPTIONS += ("--timed", "all", *LATTICE)
 LMS = ("ngram", "causal", "tta")
 SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "all", "lattice-tta+ngram")
@@ -33,9 +53,21 @@ def whole(librispeech):
 def outcome(recipe) -> dict[str, bytes]:
     """Everything that a run decides: models, scores, weights, chosen hypotheses."""
     exp = recipe.home / "exp"
-    patterns = ("lm/*/model.safetensors", "lm/ngram/lm.arpa", "score/*/*", "ppl/*/*", "tune/*/*", "rescore/*/*")
-    files = {str(path.relative_to(exp)): path.read_bytes() for pattern in patterns for path in sorted(exp.glob(pattern))}
-    figures = (exp / "report/RESULTS.md").read_bytes().partition(b"## Run time")[0]  # what comes after it is times
+    patterns = (
+        "lm/*/model.safetensors",
+        "lm/ngram/lm.arpa",
+        "score/*/*",
+        "ppl/*/*",
+        "tune/*/*",
+        "rescore/*/*",
+    )
+    files = {
+        str(path.relative_to(exp)): path.read_bytes()
+        for pattern in patterns
+        for path in sorted(exp.glob(pattern))
+    }
+    # what comes after it is times
+    figures = (exp / "report/RESULTS.md").read_bytes().partition(b"## Run time")[0]
     return {**files, "report": figures}
 
 
@@ -48,11 +80,21 @@ def test_all_stages(whole):
         assert f"stage {stage} done" in (exp / f"log/stage{stage}.log").read_text()
     made = {path.relative_to(exp).as_posix() for path in exp.rglob("*") if path.is_file()}
     assert {f"tune/{system}/weights.json" for system in SYSTEMS} <= made
-    assert {f"rescore/{system}/{part}.txt" for system in SYSTEMS for part in ("dev", "test")} <= made
+    assert {
+        f"rescore/{system}/{part}.txt" for system in SYSTEMS for part in ("dev", "test")
+    } <= made
     assert {f"score/{lm}/{part}.scores" for lm in LMS for part in ("dev", "test")} <= made
     assert {f"ppl/{lm}/{part}.json" for lm in LMS for part in ("valid", "test")} <= made
-    assert {"report/RESULTS.md", "report/index.html", "bench/speed.json", "train.bin", "subword/normaliser.yaml"} <= made
-    assert {f"lattice/tta+ngram/{part}.{kind}" for part in ("dev", "test") for kind in ("jsonl", "json")} <= made
+    assert {
+        "report/RESULTS.md",
+        "report/index.html",
+        "bench/speed.json",
+        "train.bin",
+        "subword/normaliser.yaml",
+    } <= made
+    assert {
+        f"lattice/tta+ngram/{part}.{kind}" for part in ("dev", "test") for kind in ("jsonl", "json")
+    } <= made
     results = (exp / "report/RESULTS.md").read_text()
     assert "| T-TA + n-gram, lattice |" in results and "Rescoring lattices" in results
     assert "tune and rescore again" not in results  # lattices choose from lists of their own
@@ -72,7 +114,10 @@ def test_a_stage_starts_from_what_is_there(whole):
 def test_clean_tree_says_where_to_start(librispeech):
     recipe = librispeech("clean")
     done = recipe("--mini", "small", "--stage", 3, "--stop-stage", 5, status=1)
-    expected = "stage 3 needs data/train/text, which stage 1 writes; run ./run.sh --mini small --stage 0 --stop-stage 1\n"
+    expected = (
+        "stage 3 needs data/train/text, which stage 1 writes; run ./run.sh --mini small --stage 0"
+        " --stop-stage 1\n"
+    )
     assert done.stderr == f"./run.sh: {expected}"
 
 

@@ -27,13 +27,19 @@ def tree(tmp_path):
     for part in ("train", "valid"):
         (home / f"mini/{part}.txt").write_text("A FINCH SINGS\n")
     for part in ("dev", "test"):
-        lists = {"utt": f"{part}-1", "ref": "A FINCH", "hyps": [{"text": "A FINS"}, {"text": "A FINCH"}]}
+        lists = {
+            "utt": f"{part}-1",
+            "ref": "A FINCH",
+            "hyps": [{"text": "A FINS"}, {"text": "A FINCH"}],
+        }
         (home / f"mini/{part}.nbest.jsonl").write_text(json.dumps(lists) + "\n")
     return tmp_path
 
 
 def new_recipe(tree, *args, status=0) -> subprocess.CompletedProcess:
-    done = subprocess.run([tree / "utils/new_recipe.sh", *args], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [tree / "utils/new_recipe.sh", *args], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == status, done.stdout + done.stderr
     return done
 
@@ -42,7 +48,9 @@ def test_copy_runs_at_once(tree, shell, make_recipe):
     assert "egs/my-corpus/README.md" in new_recipe(tree, "librispeech", "egs/my-corpus").stdout
     home = tree / "egs/my-corpus"
     assert sorted(os.listdir(home)) == ["README.md", "conf", "local", "run.sh"]
-    assert not [name for name in os.listdir(home / "local") if "mini" in name and name != "get_mini.py"]
+    assert not [
+        name for name in os.listdir(home / "local") if "mini" in name and name != "get_mini.py"
+    ]
     assert (home.stat().st_mode & 0o777, (home / "run.sh").stat().st_mode & 0o111) == (0o755, 0o111)
     done = make_recipe(home, shell)("--stop-stage", 1)
     assert "stage 1 done" in done.stdout
@@ -50,14 +58,21 @@ def test_copy_runs_at_once(tree, shell, make_recipe):
     assert "my-corpus, copied from librispeech" in make_recipe(home, shell)("--help").stdout
 
 
-@pytest.mark.parametrize("source, title", [("librispeech", "mine"), ("gbw", "mine"), ("stsb", "mine"), ("wmt13", "mine ($pair)")])
+@pytest.mark.parametrize(
+    "source, title",
+    [("librispeech", "mine"), ("gbw", "mine"), ("stsb", "mine"), ("wmt13", "mine ($pair)")],
+)
 def test_reports_of_a_copy_have_its_name(tree, source, title):
     if source != "librispeech":
         for part in ("conf", "local"):
             shutil.copytree(REPOSITORY / "egs" / source / part, tree / "egs" / source / part)
         shutil.copy(REPOSITORY / "egs" / source / "run.sh", tree / "egs" / source)
     new_recipe(tree, source, "mine")
-    (line,) = (line for line in (tree / "egs/mine/run.sh").read_text().splitlines() if " lmtools report " in line)
+    (line,) = (
+        line
+        for line in (tree / "egs/mine/run.sh").read_text().splitlines()
+        if " lmtools report " in line
+    )
     assert line.partition(" --title ")[2] == title.replace("mine", '"${PWD##*/}') + '"'
 
 

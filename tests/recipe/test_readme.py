@@ -1,6 +1,8 @@
-"""The README's examples for users of other toolkits: its own commands, run as they stand there, lower the error rate.
+"""The README's examples for users of other toolkits: its own commands, run as they stand there,
+lower the error rate.
 
-Their input is made here: lists and lattices of the mini corpus in the toolkit's own files; pocketsphinx itself decodes.
+Their input is made here: lists and lattices of the mini corpus in the toolkit's own files;
+pocketsphinx itself decodes.
 """
 
 import json
@@ -36,14 +38,29 @@ def blocks(title: str, language: str = "bash") -> list[str]:
 def lm(tmp_path_factory):
     """An n-gram of the mini corpus's text."""
     out = tmp_path_factory.mktemp("lm") / "ngram"
-    command = ["ngram", "--text", str(MINI / "train.txt.xz"), "--order", "3", "--normaliser", "librispeech", "--out", str(out)]
+    command = [
+        "ngram",
+        "--text",
+        str(MINI / "train.txt.xz"),
+        "--order",
+        "3",
+        "--normaliser",
+        "librispeech",
+        "--out",
+        str(out),
+    ]
     assert main(command) == 0
     return out
 
 
 def mini(name: str) -> list:
     """The first lists of a set, twenty hypotheses each."""
-    nbests = [nbest for nbest, _ in zip(jsonl.read(MINI / f"{name}.nbest.jsonl.xz"), range(SIZES[name]), strict=False)]
+    nbests = [
+        nbest
+        for nbest, _ in zip(
+            jsonl.read(MINI / f"{name}.nbest.jsonl.xz"), range(SIZES[name]), strict=False
+        )
+    ]
     return lists.cut(nbests, 20)
 
 
@@ -51,7 +68,13 @@ def follow(code: list[str], home: Path, lm: Path) -> None:
     """Run the README's commands in `home`."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = ["bash", "-euo", "pipefail", "-c", "\n".join(code)]
-    done = subprocess.run(command, cwd=home, env={**os.environ, "PATH": path, "LM": str(lm)}, capture_output=True, text=True)
+    done = subprocess.run(
+        command,
+        cwd=home,
+        env={**os.environ, "PATH": path, "LM": str(lm)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -81,7 +104,9 @@ def test_kaldi_lists(tmp_path, lm, capsys):
     for name in SIZES:
         archives = tmp_path / f"exp/tri5/decode_{name}/nbest/archives.1"
         archives.parent.mkdir(parents=True)
-        form.named("kaldi-nbest", FORMATS).write([replace(nbest, ref=None) for nbest in mini(name)], archives)
+        form.named("kaldi-nbest", FORMATS).write(
+            [replace(nbest, ref=None) for nbest in mini(name)], archives
+        )
         assert {"words_text", "acwt", "lmwt.lmonly"} <= {path.name for path in archives.iterdir()}
     follow(blocks("Kaldi")[:1], tmp_path, lm)
     assert improved(capsys, tmp_path)
@@ -92,16 +117,31 @@ def test_kaldi_lattices(tmp_path, lm, capsys):
     lang = tmp_path / "data/lang"
     lang.mkdir()
     unpacked = {name: lattices(tmp_path, name) for name in SIZES}
-    words = sorted({word.upper() for some in unpacked.values() for lattice in some for word in lattice.words if word})
-    (lang / "words.txt").write_text("".join(f"{word} {number}\n" for number, word in enumerate(["<eps>", *words])))
+    words = sorted(
+        {
+            word.upper()
+            for some in unpacked.values()
+            for lattice in some
+            for word in lattice.words
+            if word
+        }
+    )
+    (lang / "words.txt").write_text(
+        "".join(f"{word} {number}\n" for number, word in enumerate(["<eps>", *words]))
+    )
     for name, some in unpacked.items():
         out = tmp_path / f"exp/tri5/decode_{name}/lat.1.gz"
         out.parent.mkdir(parents=True)
-        upper = [replace(lattice, words=tuple(word and word.upper() for word in lattice.words)) for lattice in some]
+        upper = [
+            replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
+            for lattice in some
+        ]
         form.named(f"kaldi:words={lang / 'words.txt'}", LATTICES).write(upper, out)
     follow(blocks("Kaldi")[1:], tmp_path, lm)
     assert improved(capsys, tmp_path, "lattice-test.txt")
-    rewritten = list(form.named(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(tmp_path / "lat.1.gz"))
+    rewritten = list(
+        form.named(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(tmp_path / "lat.1.gz")
+    )
     assert [lattice.utt for lattice in rewritten] == [lattice.utt for lattice in unpacked["test"]]
 
 
@@ -130,7 +170,9 @@ def test_pocketsphinx(tmp_path, lm, capsys):
         for nbest in mini(name)[:4]:
             spoken[nbest.utt] = nbest.ref.lower()
             wav = tmp_path / f"wav/{name}/{nbest.utt}.wav"
-            subprocess.run(["flite", "-voice", "slt", "-t", spoken[nbest.utt], "-o", str(wav)], check=True)
+            subprocess.run(
+                ["flite", "-voice", "slt", "-t", spoken[nbest.utt], "-o", str(wav)], check=True
+            )
         texts = {nbest.utt: nbest.ref.lower() for nbest in mini(name)}
         kaldi_text.write(texts, tmp_path / f"data/{name}/text")
     follow(blocks("pocketsphinx"), tmp_path, lm)
@@ -167,17 +209,28 @@ def test_moses(tmp_path, lm, capsys):
         for number, nbest in enumerate(mini(name)):
             scores = [{"LM0": hyp.scores["lm"], "TM0": hyp.scores["am"]} for hyp in nbest.hyps]
             scores = [{**one, "am": one["LM0"] + one["TM0"] / 20} for one in scores]
-            hyps = [Hypothesis(tokenised(hyp.text), one) for hyp, one in zip(nbest.hyps, scores, strict=True)]
+            hyps = [
+                Hypothesis(tokenised(hyp.text), one)
+                for hyp, one in zip(nbest.hyps, scores, strict=True)
+            ]
             nbests.append(replace(nbest, utt=str(number), hyps=tuple(hyps), ref=None))
         form.named("moses", FORMATS).write(nbests, tmp_path / f"{name}.nbest")
-        (tmp_path / f"{name}.reference.txt").write_text("".join(f"{nbest.ref}\n" for nbest in mini(name)))
+        (tmp_path / f"{name}.reference.txt").write_text(
+            "".join(f"{nbest.ref}\n" for nbest in mini(name))
+        )
     follow(blocks("Moses, Marian, fairseq"), tmp_path, lm)
     refs = {str(number): nbest.ref for number, nbest in enumerate(mini("test"))}
     first = {str(number): nbest.hyps[0].text for number, nbest in enumerate(mini("test"))}
     kaldi_text.write(refs, tmp_path / "refs.txt")
     kaldi_text.write(first, tmp_path / "first.txt")
-    bleu = [error_rate(capsys, tmp_path / "refs.txt", tmp_path / text, "bleu") for text in ("first.txt", "test.txt")]
+    bleu = [
+        error_rate(capsys, tmp_path / "refs.txt", tmp_path / text, "bleu")
+        for text in ("first.txt", "test.txt")
+    ]
     assert bleu[1] > bleu[0]
     assert any("'" in text for text in first.values())
-    best = [nbest.hyps[0].text.split() for nbest in form.named("moses", FORMATS).read(tmp_path / "test.rescored.nbest")]
+    best = [
+        nbest.hyps[0].text.split()
+        for nbest in form.named("moses", FORMATS).read(tmp_path / "test.rescored.nbest")
+    ]
     assert best == [text.split() for text in kaldi_text.read(tmp_path / "test.txt").values()]

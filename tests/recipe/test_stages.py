@@ -73,7 +73,9 @@ def python():
 
 
 def results(toy, exp="exp") -> dict[str, bytes]:
-    return {name: (toy.home / exp / name).read_bytes() for name in ("words", "sorted/list", "count")}
+    return {
+        name: (toy.home / exp / name).read_bytes() for name in ("words", "sorted/list", "count")
+    }
 
 
 def manifest(toy, stage: int) -> dict:
@@ -133,7 +135,14 @@ def test_wrong_usage(toy, args, message):
 def test_help(toy):
     text = toy("--words", "a b", "--help", PATH="/usr/bin:/bin").stdout
     assert text.startswith("Toy: writes words, sorts them, counts them.\n")
-    for line in ("--stage 0", "--stop-stage 99", "--skip-done false", "--debug false", "--words pear fig apple", '--note ""'):
+    for line in (
+        "--stage 0",
+        "--stop-stage 99",
+        "--skip-done false",
+        "--debug false",
+        "--words pear fig apple",
+        '--note ""',
+    ):
         assert re.search(rf"^  {re.escape(line)}$", text, re.MULTILINE), line
     assert "        what to sort,\n        in any order\n" in text
     stages = text.partition("Stages:\n")[2]
@@ -144,7 +153,11 @@ def test_help(toy):
 def test_runs_from_anywhere(toy, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     toy()
-    assert results(toy) == {"words": b"pear\nfig\napple\n", "sorted/list": b"apple\nfig\npear\n", "count": b"3\n"}
+    assert results(toy) == {
+        "words": b"pear\nfig\napple\n",
+        "sorted/list": b"apple\nfig\npear\n",
+        "count": b"3\n",
+    }
 
 
 def test_debug_shows_commands_and_passes_the_flag_on(toy):
@@ -161,11 +174,21 @@ def test_without_lmtools(toy, tmp_path):
 
 
 def test_defaults_that_depend_on_options(toy):
-    toy.edit("run.sh", "expdir=exp\n", 'expdir= # empty: exp/NJ\ndefaults() {\n  : "${expdir:=exp/$nj}"\n}\n')
+    toy.edit(
+        "run.sh",
+        "expdir=exp\n",
+        'expdir= # empty: exp/NJ\ndefaults() {\n  : "${expdir:=exp/$nj}"\n}\n',
+    )
     text = toy("--nj", 3, "--help").stdout
-    assert '  --expdir ""\n        empty: exp/NJ\n' in text and "writes exp/3/words" in text and not (toy.home / "exp").exists()
+    assert (
+        '  --expdir ""\n        empty: exp/NJ\n' in text
+        and "writes exp/3/words" in text
+        and not (toy.home / "exp").exists()
+    )
     toy("--nj", 3, "--stop-stage", 1)
-    assert json.loads((toy.home / "exp/3/stages/1.json").read_text())["options"]["expdir"] == "exp/3"
+    assert (
+        json.loads((toy.home / "exp/3/stages/1.json").read_text())["options"]["expdir"] == "exp/3"
+    )
     toy("--expdir", "mine", "--stop-stage", 1)
     assert (toy.home / "mine/words").exists()
 
@@ -178,23 +201,38 @@ ONCE = """  once shared/copy conf/a.yaml : cp conf/a.yaml shared/copy
 
 
 def test_once(toy):
-    """Made by one experiment, taken by another; made again when the command, its inputs or what it made changed."""
+    """Made by one experiment, taken by another; made again when the command, its inputs or what it
+    made changed.
+    """
     toy.edit("run.sh", "  echo writing", f"{ONCE}  echo writing")
 
     def taken(*options):
         said = toy(*options, "--stop-stage", 1).stdout
-        return [f"shared/{name}: made before, by the same command of the same files" in said for name in ("copy", "jobs")]
+        return [
+            f"shared/{name}: made before, by the same command of the same files" in said
+            for name in ("copy", "jobs")
+        ]
 
     assert taken() == [False, False]
     assert taken("--expdir", "other") == [True, True]
-    assert taken("--nj", 2) == [True, False] and (toy.home / "shared/jobs").read_text() == "2  jobs\n"
+    assert (
+        taken("--nj", 2) == [True, False] and (toy.home / "shared/jobs").read_text() == "2  jobs\n"
+    )
     (toy.home / "shared/copy").write_text("damaged\n")
     assert taken("--nj", 2) == [False, True]
     (toy.home / "conf/a.yaml").write_text("b: 1\n")
     assert taken("--nj", 2) == [False, False]
     toy.edit("run.sh", "cp conf/a.yaml shared/copy", "false")
-    line = toy.home.joinpath("run.sh").read_text().splitlines().index("  once shared/copy conf/a.yaml : false") + 1
-    assert toy("--stop-stage", 1, status=1).stderr.startswith(f"./run.sh:{line}: stage 1 failed with status 1")
+    line = (
+        toy.home.joinpath("run.sh")
+        .read_text()
+        .splitlines()
+        .index("  once shared/copy conf/a.yaml : false")
+        + 1
+    )
+    assert toy("--stop-stage", 1, status=1).stderr.startswith(
+        f"./run.sh:{line}: stage 1 failed with status 1"
+    )
 
 
 def test_two_runs_do_not_write_what_they_share_at_once(toy):
@@ -202,8 +240,14 @@ def test_two_runs_do_not_write_what_they_share_at_once(toy):
     process = toy.start("--stop-stage", 1)
     toy.said("== stage 1", process, "shared/.lock")
     done = toy("--expdir", "other", "--stop-stage", 1, status=1)
-    message = f"shared is in use by another run, process {process.pid}; wait for it, or stop it and run again"
-    assert message in (toy.home / "other/log/stage1.log").read_text() and "stage 1 failed with status 1" in done.stderr
+    message = (
+        f"shared is in use by another run, process {process.pid}; wait for it, or stop it and run"
+        " again"
+    )
+    assert (
+        message in (toy.home / "other/log/stage1.log").read_text()
+        and "stage 1 failed with status 1" in done.stderr
+    )
     toy.kill(process)
 
 
@@ -212,21 +256,34 @@ def test_two_runs_do_not_write_what_they_share_at_once(toy):
 
 def test_missing_input_names_its_stage(toy):
     done = toy("--stage", 2, status=1)
-    assert done.stderr == "./run.sh: stage 2 needs exp/words, which stage 1 writes; run ./run.sh --stage 1 --stop-stage 1\n"
+    assert (
+        done.stderr
+        == "./run.sh: stage 2 needs exp/words, which stage 1 writes; run ./run.sh --stage 1"
+        " --stop-stage 1\n"
+    )
     toy("--stop-stage", 1)
     done = toy("--stage", 3, status=1)
-    assert done.stderr == "./run.sh: stage 3 needs exp/sorted/list, which stage 2 writes; run ./run.sh --stage 2 --stop-stage 2\n"
+    assert (
+        done.stderr
+        == "./run.sh: stage 3 needs exp/sorted/list, which stage 2 writes; run ./run.sh --stage 2"
+        " --stop-stage 2\n"
+    )
 
 
 def test_missing_input_starts_from_what_is_there(toy):
     done = toy("--stage", 3, "--words", "a b", status=1)
-    assert done.stderr.endswith("which stage 2 writes; run ./run.sh --words a\\ b --stage 1 --stop-stage 2\n")
+    assert done.stderr.endswith(
+        "which stage 2 writes; run ./run.sh --words a\\ b --stage 1 --stop-stage 2\n"
+    )
 
 
 def test_missing_input_that_no_stage_writes(toy):
     (toy.home / "extra").unlink()
     done = toy(status=1)
-    assert done.stderr == "./run.sh: stage 3 needs extra, which no earlier stage writes; check the path\n"
+    assert (
+        done.stderr
+        == "./run.sh: stage 3 needs extra, which no earlier stage writes; check the path\n"
+    )
     assert manifest(toy, 2)["finished"] and not (toy.home / "exp/stages/3.json").exists()
 
 
@@ -234,19 +291,32 @@ def test_missing_output_fails_the_stage(toy):
     toy.edit("run.sh", "  mv $expdir/words.tmp $expdir/words\n", "")
     done = toy(status=1)
     assert "stage 1 failed; its log: exp/log/stage1.log" in done.stderr
-    assert "stage 1 (write) ended without writing exp/words" in (toy.home / "exp/log/stage1.log").read_text()
+    assert (
+        "stage 1 (write) ended without writing exp/words"
+        in (toy.home / "exp/log/stage1.log").read_text()
+    )
     assert manifest(toy, 1)["finished"] is None
 
 
 def test_manifest(toy):
     toy("--loud", "true")
     content = manifest(toy, 3)
-    assert [content[key] for key in ("stage", "title", "command")] == [3, "count", "./run.sh --loud true"]
+    assert [content[key] for key in ("stage", "title", "command")] == [
+        3,
+        "count",
+        "./run.sh --loud true",
+    ]
     assert content["lmtools"] == lmtools.__version__
     assert content["started"] <= content["finished"] and content["seconds"] >= 0
     listing = (toy.home / "exp/sorted/list").read_bytes()
-    assert content["inputs"]["exp/sorted/list"] == {"size": len(listing), "sha256": hashlib.sha256(listing).hexdigest()}
-    assert content["outputs"]["exp/count"] == {"size": 2, "sha256": hashlib.sha256(b"3\n").hexdigest()}
+    assert content["inputs"]["exp/sorted/list"] == {
+        "size": len(listing),
+        "sha256": hashlib.sha256(listing).hexdigest(),
+    }
+    assert content["outputs"]["exp/count"] == {
+        "size": 2,
+        "sha256": hashlib.sha256(b"3\n").hexdigest(),
+    }
     assert manifest(toy, 2)["outputs"]["exp/sorted"]["files"] == 1
 
 
@@ -256,7 +326,11 @@ def test_changed_input_is_said(toy):
     assert "changed" not in again.stdout + again.stderr
     (toy.home / "conf/a.yaml").write_text("a: 2\n")
     done = toy("--stage", 2)
-    assert done.stderr == "warning: conf changed since stage 1 read it; its outputs are stale: start from --stage 1\n"
+    assert (
+        done.stderr
+        == "warning: conf changed since stage 1 read it; its outputs are stale: start from"
+        " --stage 1\n"
+    )
     assert "conf changed since stage 1 read it; running again\n" in toy().stdout
     assert toy("--stage", 2).stderr == ""
 
@@ -264,7 +338,11 @@ def test_changed_input_is_said(toy):
 def test_input_of_a_later_stage_changed(toy):
     toy()
     done = toy("--words", "a b", "--stop-stage", 1)
-    assert done.stderr == "warning: exp/words changed since stage 2 read it; its outputs are stale: start from --stage 2\n"
+    assert (
+        done.stderr
+        == "warning: exp/words changed since stage 2 read it; its outputs are stale: start from"
+        " --stage 2\n"
+    )
 
 
 # Skipping what is done
@@ -274,7 +352,11 @@ def test_skip_done(toy):
     toy("--skip-done")
     before = manifest(toy, 3)
     done = toy("--skip-done", "true", "--nj", 7)
-    assert [line.split(" (")[0] for line in done.stdout.splitlines()] == ["stage 1", "stage 2", "stage 3"]
+    assert [line.split(" (")[0] for line in done.stdout.splitlines()] == [
+        "stage 1",
+        "stage 2",
+        "stage 3",
+    ]
     assert done.stdout.count("is done already: skipped") == 3
     assert manifest(toy, 3) == before
 
@@ -282,11 +364,36 @@ def test_skip_done(toy):
 @pytest.mark.parametrize(
     "change, args, reason, stages",
     [
-        (lambda toy: (toy.home / "conf/b.yaml").write_text("b\n"), [], "conf changed since stage 1 read it", "1"),
-        (lambda toy: (toy.home / "extra").write_text("other\n"), [], "extra changed since stage 3 read it", "3"),
-        (lambda toy: (toy.home / "exp/words").write_text("kiwi\n"), [], "exp/words is not as stage 1 left it", "1"),
-        (lambda toy: (toy.home / "exp/sorted/list").unlink(), [], "exp/sorted is not as stage 2 left it", "2"),
-        (lambda toy: toy.edit("run.sh", "sort $expdir", "sort -r $expdir"), [], "the commands of stage 2 changed", "23"),
+        (
+            lambda toy: (toy.home / "conf/b.yaml").write_text("b\n"),
+            [],
+            "conf changed since stage 1 read it",
+            "1",
+        ),
+        (
+            lambda toy: (toy.home / "extra").write_text("other\n"),
+            [],
+            "extra changed since stage 3 read it",
+            "3",
+        ),
+        (
+            lambda toy: (toy.home / "exp/words").write_text("kiwi\n"),
+            [],
+            "exp/words is not as stage 1 left it",
+            "1",
+        ),
+        (
+            lambda toy: (toy.home / "exp/sorted/list").unlink(),
+            [],
+            "exp/sorted is not as stage 2 left it",
+            "2",
+        ),
+        (
+            lambda toy: toy.edit("run.sh", "sort $expdir", "sort -r $expdir"),
+            [],
+            "the commands of stage 2 changed",
+            "23",
+        ),
         (lambda toy: None, ["--loud"], "option loud was 'false' and is 'true'", "123"),
     ],
 )
@@ -314,13 +421,25 @@ def test_log_has_all_output_of_its_stage(toy):
     done = toy()
     toy("--stage", 2, "--stop-stage", 2)
     log = (toy.home / "exp/log/stage2.log").read_text()
-    assert re.fullmatch(r"(== stage 2: sort == \d{4}-\d\d-\d\d [\d:]{8}\nsorting\noops\nstage 2 done in [\d.]+ s\n){2}", log)
+    assert re.fullmatch(
+        r"(== stage 2: sort == \d{4}-\d\d-\d\d [\d:]{8}\nsorting\noops\nstage 2 done in [\d.]+"
+        r" s\n){2}",
+        log,
+    )
     assert log[: len(log) // 2] in done.stdout
 
 
 def test_log_is_complete_when_nobody_reads_the_output(toy):
-    toy.edit("run.sh", "  mv $expdir", "  for n in 1 2 3; do echo line $n; sleep 0.1; done\n  mv $expdir")
-    subprocess.run(f"'{toy.home}/run.sh' --stop-stage 1 | true", shell=True, env=toy.env, check=True, stderr=subprocess.DEVNULL)
+    toy.edit(
+        "run.sh", "  mv $expdir", "  for n in 1 2 3; do echo line $n; sleep 0.1; done\n  mv $expdir"
+    )
+    subprocess.run(
+        f"'{toy.home}/run.sh' --stop-stage 1 | true",
+        shell=True,
+        env=toy.env,
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
     assert manifest(toy, 1)["finished"]
     assert "line 3\nstage 1 done" in (toy.home / "exp/log/stage1.log").read_text()
 
@@ -329,20 +448,30 @@ def test_failing_command_is_named(toy):
     toy.edit("run.sh", "  wc -l", "  false\n  wc -l")
     line = toy.home.joinpath("run.sh").read_text().splitlines().index("  false") + 1
     done = toy(status=1)
-    assert done.stderr == f"./run.sh:{line}: stage 3 failed with status 1; its log: exp/log/stage3.log\n"
+    assert (
+        done.stderr
+        == f"./run.sh:{line}: stage 3 failed with status 1; its log: exp/log/stage3.log\n"
+    )
     assert toy("--stage", 3, "--stop-stage", 3, "--words", "x", status=1).returncode == 1
     assert "warning: stage 3 was interrupted" in toy("--stop-stage", 2).stderr
 
 
 def test_sigterm_reaches_the_command_that_runs(toy):
     toy()  # all outputs are there: only the signal tells that the stage did not finish
-    toy.edit("run.sh", "echo sorting", """bash -c 'trap "echo saved; exit 3" TERM; echo ready; sleep 9 & wait'""")
+    toy.edit(
+        "run.sh",
+        "echo sorting",
+        """bash -c 'trap "echo saved; exit 3" TERM; echo ready; sleep 9 & wait'""",
+    )
     process = toy.start()
     toy.said("ready", process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=8) != 0
     assert (toy.home / "exp/log/stage2.log").read_text().endswith("ready\nsaved\n")
-    assert "stage 2 was interrupted; the same command goes on with it" in (toy.home / "run.out").read_text()
+    assert (
+        "stage 2 was interrupted; the same command goes on with it"
+        in (toy.home / "run.out").read_text()
+    )
     assert manifest(toy, 2)["finished"] is None
 
 
@@ -361,13 +490,28 @@ def test_two_runs_do_not_mix(toy):
     process = toy.start("--slow", 1)
     toy.said("writing", process)
     done = toy(status=1)
-    assert done.stderr == f"exp is in use by another run, process {process.pid}; wait for it, or stop it and run again\n"
+    assert (
+        done.stderr
+        == f"exp is in use by another run, process {process.pid}; wait for it, or stop it and run"
+        " again\n"
+    )
     toy("--expdir", "other")
     toy.kill(process)
     toy()
 
 
-@pytest.mark.parametrize("name", [".lock", "stages", "log", "log/stage1.log", "stages/1.json", "stages/.1.json.tmp", "stages/hashes.json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".lock",
+        "stages",
+        "log",
+        "log/stage1.log",
+        "stages/1.json",
+        "stages/.1.json.tmp",
+        "stages/hashes.json",
+    ],
+)
 def test_nothing_is_written_through_a_link_that_nobody_named(toy, tmp_path, name):
     precious = tmp_path / "precious"
     if name in ("stages", "log"):
@@ -379,7 +523,10 @@ def test_nothing_is_written_through_a_link_that_nobody_named(toy, tmp_path, name
     refused = name in (".lock", "stages", "log", "log/stage1.log")
     done = toy("--stop-stage", 1, status=1 if refused else 0)
     if refused:
-        assert f"exp/{name}: is a symbolic link, through which a recipe does not write; remove it" in done.stderr
+        assert (
+            f"exp/{name}: is a symbolic link, through which a recipe does not write; remove it"
+            in done.stderr
+        )
         assert done.stderr.count("\n") == 1
     assert not os.listdir(precious) if precious.is_dir() else precious.read_text() == "x"
 
@@ -403,7 +550,9 @@ def test_what_a_killed_run_left_working_is_waited_for(toy):
     process.wait()
     done = toy()
     assert re.match(
-        rf"run {process.pid} was killed but left process \d+ \(sleep\) working; waiting for it \(kill \d+ ends it\)\n", done.stdout
+        rf"run {process.pid} was killed but left process \d+ \(sleep\) working; waiting for it"
+        r" \(kill \d+ ends it\)\n",
+        done.stdout,
     )
     assert results(toy)["count"] == b"3\n"
 
@@ -455,7 +604,11 @@ def test_hash_of_a_directory(python, tmp_path):
     assert hashes.entry(str(home))["sha256"] != entry["sha256"]
 
 
-@pytest.mark.parametrize("run", sorted((Path(__file__).parents[2] / "egs").glob("*/run.sh")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "run",
+    sorted((Path(__file__).parents[2] / "egs").glob("*/run.sh")),
+    ids=lambda path: path.parent.name,
+)
 def test_no_recipe_measures_speed_unless_asked(run):
     said = subprocess.run([run, "--help"], capture_output=True, text=True, check=True).stdout
     assert "--timed none\n" in said

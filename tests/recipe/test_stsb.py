@@ -1,4 +1,6 @@
-"""egs/stsb/run.sh from end to end on made-up pairs with tiny models; which systems suit which LM; what is fetched for stsb and sick."""
+"""egs/stsb/run.sh from end to end on made-up pairs with tiny models; which systems suit which LM;
+what is fetched for stsb and sick.
+"""
 
 import gzip
 import io
@@ -18,21 +20,53 @@ from toys import sentences
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/stsb/local"
-TINY = "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null optim.warmup=2 steps=20 precision=float32"
-OPTIONS = ("--mini", "small", "--vocab-size", 60, "--dim", 8, "--train-opts", TINY, "--precision", "float32", "--nj", 1)
+TINY = (
+    "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
+    " optim.warmup=2 steps=20 precision=float32"
+)
+OPTIONS = (
+    "--mini",
+    "small",
+    "--vocab-size",
+    60,
+    "--dim",
+    8,
+    "--train-opts",
+    TINY,
+    "--precision",
+    "float32",
+    "--nj",
+    1,
+)
 LMS = ("--lms", "masked tta")
-SYSTEMS = {"masked": [0, 1], "masked-masked": [1], "tta": [0, 1], "tta-eos": [1], "words": [0], "tfidf": [0]}  # layers of each
+# layers of each
+SYSTEMS = {
+    "masked": [0, 1],
+    "masked-masked": [1],
+    "tta": [0, 1],
+    "tta-eos": [1],
+    "words": [0],
+    "tfidf": [0],
+}
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
 
 def graded(count: int, seed: int) -> list[tuple[str, str, float]]:
-    """Pairs of which the second sentence keeps 1 to 4 quarters of the first one's words, which is their similarity."""
+    """Pairs of which the second sentence keeps 1 to 4 quarters of the first one's words, which is
+    their similarity.
+    """
     pairs = []
-    for number, (left, other) in enumerate(zip(sentences(count, seed, 12), sentences(count, seed + 1, 12), strict=True)):
+    for number, (left, other) in enumerate(
+        zip(sentences(count, seed, 12), sentences(count, seed + 1, 12), strict=True)
+    ):
         grade = number % 4 + 1
         words = left.split()
-        right = [word if 4 * place < grade * len(words) else "river" for place, word in enumerate(words)]
-        pairs.append((f"{left.capitalize()}.", " ".join([*right, *other.split()[: 4 - grade]]), float(grade)))
+        right = [
+            word if 4 * place < grade * len(words) else "river" for place, word in enumerate(words)
+        ]
+        pairs.append(
+            (f"{left.capitalize()}.", " ".join([*right, *other.split()[: 4 - grade]]), float(grade))
+        )
     return pairs
 
 
@@ -58,7 +92,9 @@ def whole(copied, make_recipe, shell):
 def systems(recipe, *args) -> list[str]:
     """The systems of these options, by --help."""
     said = recipe("--help", "--statics", "tfidf", *args).stdout
-    written = next(line for line in said.splitlines() if line.strip().startswith("writes exp/embed"))
+    written = next(
+        line for line in said.splitlines() if line.strip().startswith("writes exp/embed")
+    )
     return [Path(path).stem for path in written.split()[1:-1]]
 
 
@@ -66,7 +102,11 @@ def test_all_stages(whole):
     exp = whole.home / "exp"
     for stage in range(7):
         assert json.loads((exp / f"stages/{stage}.json").read_text())["finished"]
-    assert {path.parent.name for path in exp.glob("sts/*/test.json")} == {path.stem for path in exp.glob("embed/*.npz")} == set(SYSTEMS)
+    assert (
+        {path.parent.name for path in exp.glob("sts/*/test.json")}
+        == {path.stem for path in exp.glob("embed/*.npz")}
+        == set(SYSTEMS)
+    )
     assert {path.name for path in exp.glob("sts/*/*.json")} == {"dev.json", "test.json"}
     results = (exp / "report/RESULTS.md").read_text()
     assert "stsb (mini)" in results and (exp / "report/index.html").exists()
@@ -89,7 +129,11 @@ def test_pairs_and_sentences(whole):
 def test_figures_are_those_of_the_vectors(whole, system):
     """Cosine and Pearson, computed here, of what stage 4 wrote."""
     with np.load(whole.home / f"exp/embed/{system}.npz") as stored:
-        texts, layers, vectors = stored["texts"].tolist(), stored["layers"].tolist(), stored["vectors"].astype(np.float64)
+        texts, layers, vectors = (
+            stored["texts"].tolist(),
+            stored["layers"].tolist(),
+            stored["vectors"].astype(np.float64),
+        )
     vectors = vectors.reshape(len(texts), len(layers), -1)
     place = {text: number for number, text in enumerate(texts)}
     for seed, (name, count) in enumerate({"dev": 24, "test": 40}.items(), 10):
@@ -102,17 +146,40 @@ def test_figures_are_those_of_the_vectors(whole, system):
         cosines = (left * right).sum(axis=2) / np.where(norms, norms, 1)
         for number, row in enumerate(said["rows"]):
             np.testing.assert_allclose(row["cosine"], cosines[:, number], atol=1e-5)
-            assert row["pearson"][0] == pytest.approx(np.corrcoef(said["similarity"], cosines[:, number])[0, 1], abs=1e-4)
+            assert row["pearson"][0] == pytest.approx(
+                np.corrcoef(said["similarity"], cosines[:, number])[0, 1], abs=1e-4
+            )
 
 
 def test_again(whole):
     """What is done is skipped; another choice of systems runs from stage 4, and trains nothing."""
-    before = {path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")}
+    before = {
+        path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")
+    }
     done = whole(*OPTIONS, *LMS, "--skip-done", "true")
     assert done.stdout.count("is done already: skipped") == 7, done.stdout
-    done = whole(*OPTIONS, *LMS, "--systems", "tta-max", "--statics", "tfidf", "--skip-done", "true", "--expdir", "exp", "--stop-stage", 5)
+    done = whole(
+        *OPTIONS,
+        *LMS,
+        "--systems",
+        "tta-max",
+        "--statics",
+        "tfidf",
+        "--skip-done",
+        "true",
+        "--expdir",
+        "exp",
+        "--stop-stage",
+        5,
+    )
     assert (whole.home / "exp/sts/tta-max/test.json").exists() and "starting" not in done.stdout
-    assert before == {path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")} and before
+    assert (
+        before
+        == {
+            path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")
+        }
+        and before
+    )
 
 
 def test_which_systems_suit_which_lm(whole):
@@ -127,8 +194,21 @@ def test_which_systems_suit_which_lm(whole):
     own = f"e={elmo} b=hf:{bert} g=hf:{gpt} m=exp/lm/masked"
     assert systems(whole) == ["causal", "causal-eos", "masked", "masked-masked", "tta", "tta-eos"]
     assert systems(whole, "--conf", "../../conf", "--lms", "tta") == ["tta", "tta-eos"]
-    assert systems(whole, "--lms", "", "--lm-dirs", own) == ["e", "b", "b-masked", "b-cls", "b-boundaries", "g", "m", "m-masked"]
-    assert systems(whole, "--systems", "causal-max tta masked-boundaries") == ["causal-max", "tta", "masked-boundaries"]
+    assert systems(whole, "--lms", "", "--lm-dirs", own) == [
+        "e",
+        "b",
+        "b-masked",
+        "b-cls",
+        "b-boundaries",
+        "g",
+        "m",
+        "m-masked",
+    ]
+    assert systems(whole, "--systems", "causal-max tta masked-boundaries") == [
+        "causal-max",
+        "tta",
+        "masked-boundaries",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,10 +216,19 @@ def test_which_systems_suit_which_lm(whole):
     [
         (("--corpus", "mega"), "--corpus is 'mega'; it takes mini, stsb or sick"),
         (("--pairs-dir", "x"), "--corpus mini has pairs of its own"),
-        (("--systems", "tta-best"), "'tta-best' is no system; give an LM (causal masked tta), alone or with -masked, -eos, -cls ..."),
+        (
+            ("--systems", "tta-best"),
+            (
+                "'tta-best' is no system; give an LM (causal masked tta), alone or with -masked,"
+                " -eos, -cls ..."
+            ),
+        ),
         (("--systems", "bert"), "'bert' is no system"),
         (("--lm-dirs", "words=hf:x"), "an LM is called words, as the static vectors are"),
-        (("--lms", "", "--statics", ""), "no system: name LMs with --lms or --lm-dirs, or vectors with --statics"),
+        (
+            ("--lms", "", "--statics", ""),
+            "no system: name LMs with --lms or --lm-dirs, or vectors with --statics",
+        ),
     ],
 )
 def test_wrong_options(whole, options, message):
@@ -149,19 +238,59 @@ def test_wrong_options(whole, options, message):
 
 def test_bert_and_word_vectors_of_one_s_own(whole):
     """No LM is trained, and GloVe's vectors take the place of those of the text."""
-    transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
-    bert, words = whole.home / "bert", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({*" ".join(sentences(50, 0)).split()})]
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24, "max_position_embeddings": 40}
-    transformers.BertForMaskedLM(transformers.BertConfig(vocab_size=len(words), **sizes)).save_pretrained(bert)
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    )
+    bert, words = (
+        whole.home / "bert",
+        [
+            "[PAD]",
+            "[UNK]",
+            "[CLS]",
+            "[SEP]",
+            "[MASK]",
+            *sorted({*" ".join(sentences(50, 0)).split()}),
+        ],
+    )
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 40,
+    }
+    transformers.BertForMaskedLM(
+        transformers.BertConfig(vocab_size=len(words), **sizes)
+    ).save_pretrained(bert)
     (bert / "vocab.txt").write_text("\n".join(words) + "\n")
     transformers.BertTokenizerFast(str(bert / "vocab.txt")).save_pretrained(bert)
-    (whole.home / "glove.txt").write_text("".join(f"{word} {rank} {-rank + 3} 1\n" for rank, word in enumerate(words[5:])))
-    chosen = ("--lms", "", "--lm-dirs", "bert=hf:bert", "--vectors", "glove.txt", "--statics", "words", "--expdir", "exp2")
+    (whole.home / "glove.txt").write_text(
+        "".join(f"{word} {rank} {-rank + 3} 1\n" for rank, word in enumerate(words[5:]))
+    )
+    chosen = (
+        "--lms",
+        "",
+        "--lm-dirs",
+        "bert=hf:bert",
+        "--vectors",
+        "glove.txt",
+        "--statics",
+        "words",
+        "--expdir",
+        "exp2",
+    )
     whole(*OPTIONS, *chosen, "--stage", 2, "--stop-stage", 5)
     layers = {
-        path.parent.name: [row["layer"] for row in json.loads(path.read_text())["rows"]] for path in whole.home.glob("exp2/sts/*/dev.json")
+        path.parent.name: [row["layer"] for row in json.loads(path.read_text())["rows"]]
+        for path in whole.home.glob("exp2/sts/*/dev.json")
     }
-    assert layers == {"bert": [0, 1, 2], "bert-masked": [2], "bert-cls": [2], "bert-boundaries": [2], "words": [0]}
+    assert layers == {
+        "bert": [0, 1, 2],
+        "bert-masked": [2],
+        "bert-cls": [2],
+        "bert-boundaries": [2],
+        "words": [0],
+    }
     assert not (whole.home / "exp2/words.txt").exists()
 
 
@@ -170,20 +299,35 @@ def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     shutil.copytree(whole.home, tmp_path / "egs/stsb", symlinks=True)
     (tmp_path / "egs/stsb/small").rename(tmp_path / "egs/stsb/mini")
-    subprocess.run([tmp_path / "utils/new_recipe.sh", "stsb", "mine"], check=True, capture_output=True, env=shell)
+    subprocess.run(
+        [tmp_path / "utils/new_recipe.sh", "stsb", "mine"],
+        check=True,
+        capture_output=True,
+        env=shell,
+    )
     home = tmp_path / "egs/mine"
     page = (home / "README.md").read_text()
     assert page.startswith("# mine\n\nCopied from egs/stsb.") and "@" not in page
-    assert not [name for name in os.listdir(home / "local") if "mini" in name and name != "get_mini.py"]
+    assert not [
+        name for name in os.listdir(home / "local") if "mini" in name and name != "get_mini.py"
+    ]
     make_recipe(home, shell)("--stop-stage", 1)
-    assert (home / "data/test/pairs.tsv").read_text() == (whole.home / "data/test/pairs.tsv").read_text()
+    assert (home / "data/test/pairs.tsv").read_text() == (
+        whole.home / "data/test/pairs.tsv"
+    ).read_text()
 
 
 # --corpus stsb and sick
 
-STSB = {name: f"main\tMSR\t2012\t{n}\t4.5\tA {name}.\tThe {name}.\n".encode() * 5 for n, name in enumerate(("sts-dev.csv", "sts-test.csv"))}
+STSB = {
+    name: f"main\tMSR\t2012\t{n}\t4.5\tA {name}.\tThe {name}.\n".encode() * 5
+    for n, name in enumerate(("sts-dev.csv", "sts-test.csv"))
+}
 HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\r\n"
-SICK = {name: f"{HEADER}7\tA {name}\tThe {name}\t3.5\tNEUTRAL\r\n".encode() for name in ("SICK_trial.txt", "SICK_test_annotated.txt")}
+SICK = {
+    name: f"{HEADER}7\tA {name}\tThe {name}\t3.5\tNEUTRAL\r\n".encode()
+    for name in ("SICK_trial.txt", "SICK_test_annotated.txt")
+}
 FILES = {"stsb": STSB, "sick": SICK}
 
 
@@ -211,10 +355,15 @@ def zipped(name: str, content: bytes) -> bytes:
 @pytest.fixture
 def published(server, tmp_path, copied, make_recipe, shell):
     """The recipe, with the checksums of made-up files, and their archives on the server."""
-    recipe = make_recipe(copied("stsb"), {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")})
+    recipe = make_recipe(
+        copied("stsb"),
+        {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")},
+    )
     corpus(recipe.home / "mini")
     for name, files in FILES.items():
-        (recipe.home / f"local/{name}.sha256").write_text("".join(f"{sha256(content)}  {file}\n" for file, content in files.items()))
+        (recipe.home / f"local/{name}.sha256").write_text(
+            "".join(f"{sha256(content)}  {file}\n" for file, content in files.items())
+        )
     (tmp_path / "www/Stsbenchmark.tar.gz").write_bytes(tar(STSB))
     for file, content in SICK.items():
         (tmp_path / "www" / f"{file[:-4].lower()}.zip").write_bytes(zipped(file, content))
@@ -227,7 +376,10 @@ def test_fetches_and_prepares(published, server, name):
         options = ("--corpus", name, f"--{name}-url", url, "--stop-stage", 1)
         done = published(*options)
         count = len(asked)
-        assert f"warning: LMs see the mini corpus's text, not text like {name}" in done.stdout + done.stderr
+        assert (
+            f"warning: LMs see the mini corpus's text, not text like {name}"
+            in done.stdout + done.stderr
+        )
         published(*options)
         assert len(asked) == count == {"stsb": 2, "sick": 3}[name]  # one was cut, and went on
     raw = published.home / "data/local" / name
@@ -241,7 +393,9 @@ def test_fetches_and_prepares(published, server, name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_not_the_published_file(published, server, tmp_path, name):
-    """Archives with another content, damaged or without the file; nothing is left that a later run would take."""
+    """Archives with another content, damaged or without the file; nothing is left that a later run
+    would take.
+    """
     www, raw = tmp_path / "www", published.home / "data/local" / name
     archive = {"stsb": "Stsbenchmark.tar.gz", "sick": "sick_test_annotated.zip"}[name]
     file = list(FILES[name])[-1]
@@ -253,14 +407,22 @@ def test_what_is_not_the_published_file(published, server, tmp_path, name):
     ):
         (www / archive).write_bytes(content)
         with server() as (url, _):
-            done = run(sys.executable, published.home / "local/get_pairs.py", name, raw, url, "", status=1)
-        assert message in done.stderr and done.stderr.count("\n") == 1 and "removed: run again, or name a directory" in done.stderr
+            done = run(
+                sys.executable, published.home / "local/get_pairs.py", name, raw, url, "", status=1
+            )
+        assert (
+            message in done.stderr
+            and done.stderr.count("\n") == 1
+            and "removed: run again, or name a directory" in done.stderr
+        )
         assert not (raw / file).exists() and not list(raw.glob(f"{archive}*"))
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_one_s_own(published, name, tmp_path):
-    """They may be packed; text may be one's own; what is not as published is said; what lacks is named."""
+    """They may be packed; text may be one's own; what is not as published is said; what lacks is
+    named.
+    """
     mine, text = tmp_path / "mine", tmp_path / "text"
     mine.mkdir()
     text.mkdir()
@@ -273,7 +435,10 @@ def test_files_of_one_s_own(published, name, tmp_path):
     assert f"{mine / second}: neither it nor" in done.stdout + done.stderr
     (mine / second).write_bytes(FILES[name][second].replace(b".5", b".25"))
     said = published(*options)
-    assert f"{second}: not the file that is published under this name" in said.stdout and first not in said.stdout
+    assert (
+        f"{second}: not the file that is published under this name" in said.stdout
+        and first not in said.stdout
+    )
     assert "warning" not in said.stdout + said.stderr
     assert (published.home / "data/train.txt").read_text() == "My train.\n"
     assert (published.home / "data/test/pairs.tsv").read_text().splitlines()[0].endswith(".25")
@@ -281,11 +446,20 @@ def test_files_of_one_s_own(published, name, tmp_path):
 
 def test_sick_in_one_file(published, tmp_path):
     header = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tSemEval_set\n"
-    rows = [f"{n}\tA {part}\tThe {part}\tNEUTRAL\t{n}\t{part}\n" for n, part in enumerate(("TRAIN", "TRIAL", "TEST", "TRIAL"), 1)]
+    rows = [
+        f"{n}\tA {part}\tThe {part}\tNEUTRAL\t{n}\t{part}\n"
+        for n, part in enumerate(("TRAIN", "TRIAL", "TEST", "TRIAL"), 1)
+    ]
     (tmp_path / "SICK.txt").write_text(header + "".join(rows))
     published("--corpus", "sick", "--pairs-dir", tmp_path, "--stop-stage", 1)
-    found = {part: (published.home / f"data/{part}/pairs.tsv").read_text().splitlines() for part in ("dev", "test")}
-    assert [[float(line.split("\t")[2]) for line in lines] for lines in found.values()] == [[2, 4], [3]]
+    found = {
+        part: (published.home / f"data/{part}/pairs.tsv").read_text().splitlines()
+        for part in ("dev", "test")
+    }
+    assert [[float(line.split("\t")[2]) for line in lines] for lines in found.values()] == [
+        [2, 4],
+        [3],
+    ]
     (tmp_path / "SICK.txt").write_text(header.replace("SemEval_set", "set") + "".join(rows))
     done = published("--corpus", "sick", "--pairs-dir", tmp_path, "--stop-stage", 1, status=1)
     assert "SICK.txt:1: set=trial, but there is no column SemEval_set" in done.stdout + done.stderr

@@ -1,4 +1,6 @@
-"""egs/librispeech/local/get_swbd.py and --corpus swbd, on a directory tree as the LDC distributes it with conversations made up here."""
+"""egs/librispeech/local/get_swbd.py and --corpus swbd, on a directory tree as the LDC distributes
+it with conversations made up here.
+"""
 
 import importlib.util
 import json
@@ -62,20 +64,36 @@ def ldc(tmp_path):
         folder = ms98 / name[2:4] / name[2:]
         folder.mkdir(parents=True)
         for side in "AB":
-            segments = [("[silence]", 1.0), (f"hello [noise] number {number} {side}", 2.5), ("th[is]-", 3.0), ("[laughter-bye]", 4.0)]
-            lines = (f"{name}{side}-ms98-a-{n:04} {end - 1:.6f} {end:.6f} {words}\n" for n, (words, end) in enumerate(segments, 1))
+            segments = [
+                ("[silence]", 1.0),
+                (f"hello [noise] number {number} {side}", 2.5),
+                ("th[is]-", 3.0),
+                ("[laughter-bye]", 4.0),
+            ]
+            lines = (
+                f"{name}{side}-ms98-a-{n:04} {end - 1:.6f} {end:.6f} {words}\n"
+                for n, (words, end) in enumerate(segments, 1)
+            )
             (folder / f"{name}{side}-ms98-a-trans.text").write_text("".join(lines))
-            (folder / f"{name}{side}-ms98-a-word.text").write_text("sw2001A-ms98-a-0001 0.0 0.9 wrong\n")
+            (folder / f"{name}{side}-ms98-a-word.text").write_text(
+                "sw2001A-ms98-a-0001 0.0 0.9 wrong\n"
+            )
     (ms98 / "sw-ms98-dict.text").write_text("a ax\n")
     turns = tmp_path / "ldc/fe_03_p1_tran/data/trans/000"
     turns.mkdir(parents=True)
-    said = "# fe_03_00001.sph\n\n3.76 5.54 A: and (( café )) t._v.\n5.6 6.0 B: [laughter]\n6.1 7 B: yes\n"
+    said = (
+        "# fe_03_00001.sph\n\n3.76 5.54 A: and (( café )) t._v.\n5.6 6.0 B: [laughter]\n6.1 7 B:"
+        " yes\n"
+    )
     (turns / "fe_03_00001.txt").write_text(said, encoding="latin-1")
     lists = tmp_path / "lists"
     lists.mkdir()
     for part in ("dev", "test"):
         (lists / f"{part}.text").write_text(f"{part}-1 hello there\n")
-        hyps = [{"text": "hello their", "scores": {"am": -1.0}}, {"text": "hello there", "scores": {"am": -2.0}}]
+        hyps = [
+            {"text": "hello their", "scores": {"am": -1.0}},
+            {"text": "hello there", "scores": {"am": -2.0}},
+        ]
         (lists / f"{part}.jsonl").write_text(json.dumps({"utt": f"{part}-1", "hyps": hyps}) + "\n")
     return tmp_path
 
@@ -89,14 +107,29 @@ def get(*folders, home, status=0) -> subprocess.CompletedProcess:
 
 def test_whole_conversations_are_held_out(ldc):
     done = get(ldc / "ldc/swb1", ldc / "ldc/fe_03_p1_tran", home=ldc)
-    train, valid = ((ldc / f"raw/{part}.txt").read_text().splitlines() for part in ("train", "valid"))
+    train, valid = (
+        (ldc / f"raw/{part}.txt").read_text().splitlines() for part in ("train", "valid")
+    )
     both = [[f"hello number {number} {side}", "bye"] for number in range(COUNT) for side in "ab"]
-    held = [line for number in (1, 26) for pair in both[2 * number : 2 * number + 2] for line in pair]
+    held = [
+        line for number in (1, 26) for pair in both[2 * number : 2 * number + 2] for line in pair
+    ]
     assert valid == held
-    rest = [line for number in range(COUNT) if number not in (1, 26) for pair in both[2 * number : 2 * number + 2] for line in pair]
+    rest = [
+        line
+        for number in range(COUNT)
+        if number not in (1, 26)
+        for pair in both[2 * number : 2 * number + 2]
+        for line in pair
+    ]
     assert train == [*rest, "and café tv", "yes"]
     assert "25 conversations of Switchboard and 1 of Fisher, 8 held out" in done.stdout
-    assert sorted(path.name for path in (ldc / "raw").iterdir()) == ["dev.text", "test.text", "train.txt", "valid.txt"]
+    assert sorted(path.name for path in (ldc / "raw").iterdir()) == [
+        "dev.text",
+        "test.text",
+        "train.txt",
+        "valid.txt",
+    ]
 
 
 def test_a_file_that_lies_there_twice_counts_once(ldc):
@@ -108,10 +141,22 @@ def test_a_file_that_lies_there_twice_counts_once(ldc):
 @pytest.mark.parametrize(
     "damage, message",
     [
-        (lambda home: shutil.rmtree(home / "ldc/swb1"), "no swNNNN{A,B}-ms98-a-trans.text of two conversations"),
-        (lambda home: (home / "lists/test.text").unlink(), "lists/test.text: not there; put the references"),
-        (lambda home: next(home.rglob("sw2003A-ms98-a-trans.text")).write_text("hello\n"), "sw2003A-ms98-a-trans.text:1: not `segment"),
-        (lambda home: next(home.rglob("fe_03_00001.txt")).write_text("\nhello\n"), "fe_03_00001.txt:2: not `start end A: words`"),
+        (
+            lambda home: shutil.rmtree(home / "ldc/swb1"),
+            "no swNNNN{A,B}-ms98-a-trans.text of two conversations",
+        ),
+        (
+            lambda home: (home / "lists/test.text").unlink(),
+            "lists/test.text: not there; put the references",
+        ),
+        (
+            lambda home: next(home.rglob("sw2003A-ms98-a-trans.text")).write_text("hello\n"),
+            "sw2003A-ms98-a-trans.text:1: not `segment",
+        ),
+        (
+            lambda home: next(home.rglob("fe_03_00001.txt")).write_text("\nhello\n"),
+            "fe_03_00001.txt:2: not `start end A: words`",
+        ),
     ],
 )
 def test_what_is_wrong_is_said(ldc, damage, message):
@@ -131,7 +176,16 @@ def recipe(ldc, shell, make_recipe):
 
 
 def test_corpus_swbd(recipe, ldc):
-    recipe("--corpus", "swbd", "--ldc-dir", f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran", "--nbest-dir", ldc / "lists", "--stop-stage", 1)
+    recipe(
+        "--corpus",
+        "swbd",
+        "--ldc-dir",
+        f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran",
+        "--nbest-dir",
+        ldc / "lists",
+        "--stop-stage",
+        1,
+    )
     data = recipe.home / "data"
     assert (data / "train/text").read_text().endswith("and café tv\nyes\n")
     assert (data / "dev/text").read_text() == "dev-1 hello there\n"

@@ -1,4 +1,6 @@
-"""egs/wmt13's translator: a tiny one is trained, killed, resumed, and its N-best lists are what the model itself says of them."""
+"""egs/wmt13's translator: a tiny one is trained, killed, resumed, and its N-best lists are what the
+model itself says of them.
+"""
 
 import contextlib
 import io
@@ -13,16 +15,30 @@ import pytest
 
 from lmtools.formats import jsonl
 
-transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+)
 LOCAL = Path(__file__).parents[2] / "egs/wmt13/local"
-WORDS = {"der": "the", "hund": "dog", "katze": "cat", "baum": "tree", "sieht": "sees", "sucht": "seeks", "alte": "old", "kleine": "small"}
+WORDS = {
+    "der": "the",
+    "hund": "dog",
+    "katze": "cat",
+    "baum": "tree",
+    "sieht": "sees",
+    "sucht": "seeks",
+    "alte": "old",
+    "kleine": "small",
+}
 BEAM = 6
 
 
 def pairs(count: int) -> list[tuple[str, str]]:
     """Sentences of eight words and their translations, word for word."""
     words = list(WORDS)
-    rows = [[words[(i * (1, 3, 5)[i % 3] + j * j + i // 7) % len(words)] for j in range(3 + i % 4)] for i in range(count)]
+    rows = [
+        [words[(i * (1, 3, 5)[i % 3] + j * j + i // 7) % len(words)] for j in range(3 + i % 4)]
+        for i in range(count)
+    ]
     return [(" ".join(row), " ".join(WORDS[word] for word in row)) for row in rows]
 
 
@@ -34,9 +50,14 @@ class Done(NamedTuple):
 
 
 def call(script: str, *options) -> Done:
-    """A script of the recipe, run to its end; in this process, which has torch and transformers loaded."""
+    """A script of the recipe, run to its end; in this process, which has torch and transformers
+    loaded.
+    """
     said, status = io.StringIO(), 0
-    with mock.patch.object(sys, "argv", [script, *map(str, options)]), contextlib.redirect_stderr(said):
+    with (
+        mock.patch.object(sys, "argv", [script, *map(str, options)]),
+        contextlib.redirect_stderr(said),
+    ):
         try:
             runpy.run_path(str(LOCAL / script), run_name="__main__")
         except SystemExit as end:
@@ -49,8 +70,35 @@ def call(script: str, *options) -> Done:
 
 def train(root: Path, out: str, steps: int) -> Done:
     """A training of `steps` steps into `root`/`out`."""
-    sizes = ("--vocab-size", 40, "--width", 64, "--layers", 1, 1, "--batch", 200, "--save-every", 10, "--warmup", 5, "--lr", 0.01)
-    return call("train_nmt.py", "--pairs", root / "train.tsv", "--valid", root / "valid.tsv", "--out", root / out, *sizes, "--steps", steps)
+    sizes = (
+        "--vocab-size",
+        40,
+        "--width",
+        64,
+        "--layers",
+        1,
+        1,
+        "--batch",
+        200,
+        "--save-every",
+        10,
+        "--warmup",
+        5,
+        "--lr",
+        0.01,
+    )
+    return call(
+        "train_nmt.py",
+        "--pairs",
+        root / "train.tsv",
+        "--valid",
+        root / "valid.tsv",
+        "--out",
+        root / out,
+        *sizes,
+        "--steps",
+        steps,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +116,16 @@ def home(tmp_path_factory) -> Path:
 
 def translate(home: Path, out: Path, *options) -> Done:
     """Lists of the trained model."""
-    files = ("--model", home / "model", "--source", home / "source", "--reference", home / "reference", "--out", out)
+    files = (
+        "--model",
+        home / "model",
+        "--source",
+        home / "source",
+        "--reference",
+        home / "reference",
+        "--out",
+        out,
+    )
     return call("translate.py", *files, "--beam", BEAM, "--batch", 3, "--prefix", "t-", *options)
 
 
@@ -83,7 +140,13 @@ def lists(home):
 def test_a_training_goes_on_from_its_checkpoint(home):
     """Trained in two calls, the second after a lost end: the checkpoint's step is not repeated."""
     (home / "again").mkdir()
-    for name in ("checkpoint.pt", "source.spm", "target.spm", "vocab.json", "tokenizer_config.json"):
+    for name in (
+        "checkpoint.pt",
+        "source.spm",
+        "target.spm",
+        "vocab.json",
+        "tokenizer_config.json",
+    ):
         (home / "again" / name).write_bytes((home / "model" / name).read_bytes())
     done = train(home, "again", 50)
     assert done.returncode == 0
@@ -106,7 +169,9 @@ def test_lists_have_sources_references_and_the_searchs_order(home, lists):
 
 
 def test_scores_are_the_models_own(home, lists):
-    """The sum of log-probabilities, computed one hypothesis at a time from the loss that the model reports."""
+    """The sum of log-probabilities, computed one hypothesis at a time from the loss that the model
+    reports.
+    """
     import torch
 
     model = transformers.MarianMTModel.from_pretrained(home / "model").eval()
@@ -117,11 +182,14 @@ def test_scores_are_the_models_own(home, lists):
             target = torch.tensor([tokenizer.convert_tokens_to_ids(hyp.extra["pieces"].split())])
             with torch.inference_mode():
                 loss = model(**source, labels=target).loss
-            assert -float(loss) * target.shape[1] == pytest.approx(hyp.scores["am"], abs=0.02)  # the search has no padding
+            # the search has no padding
+            assert -float(loss) * target.shape[1] == pytest.approx(hyp.scores["am"], abs=0.02)
 
 
 def test_a_killed_run_goes_on_and_gives_the_same_lists(home, lists):
-    """A part with three whole lists and a torn one is completed; a part of another command is not used."""
+    """A part with three whole lists and a torn one is completed; a part of another command is not
+    used.
+    """
     whole = (home / "lists.jsonl").read_text()
     out, part = home / "resumed.jsonl", home / "resumed.jsonl.part"
     assert translate(home, out, "--pieces").returncode == 0
@@ -139,10 +207,20 @@ def test_wrong_input_is_one_line(home):
     done = call("translate.py", *files, "--reference", home / "short")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "short: 1 lines, but" in done.stderr
-    done = call("translate.py", "--model", home, "--source", home / "source", "--out", home / "none.jsonl")
+    done = call(
+        "translate.py", "--model", home, "--source", home / "source", "--out", home / "none.jsonl"
+    )
     assert (done.returncode, "no config.json" in done.stderr) == (1, True)
     (home / "bad.tsv").write_text("eins\tone\nzwei\n")
-    done = call("train_nmt.py", "--pairs", home / "bad.tsv", "--valid", home / "bad.tsv", "--out", home / "none")
+    done = call(
+        "train_nmt.py",
+        "--pairs",
+        home / "bad.tsv",
+        "--valid",
+        home / "bad.tsv",
+        "--out",
+        home / "none",
+    )
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"train_nmt.py: {home}/bad.tsv:2: ")
     assert not (home / "none").exists()

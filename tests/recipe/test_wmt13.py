@@ -1,4 +1,6 @@
-"""egs/wmt13/run.sh from end to end, both pairs, on a made-up mini corpus with tiny models; what --corpus full fetches and prepares."""
+"""egs/wmt13/run.sh from end to end, both pairs, on a made-up mini corpus with tiny models; what
+--corpus full fetches and prepares.
+"""
 
 import gzip
 import json
@@ -18,8 +20,24 @@ from lmtools.formats import kaldi_text
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/wmt13/local"
-TINY = "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null optim.warmup=2 steps=3 precision=float32"
-OPTIONS = ("--mini", "small", "--vocab-size", 80, "--order", 3, "--train-opts", TINY, "--precision", "float32", "--nj", 1)
+TINY = (
+    "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
+    " optim.warmup=2 steps=3 precision=float32"
+)
+OPTIONS = (
+    "--mini",
+    "small",
+    "--vocab-size",
+    80,
+    "--order",
+    3,
+    "--train-opts",
+    TINY,
+    "--precision",
+    "float32",
+    "--nj",
+    1,
+)
 MAKE = ("--lms", "ngram tta", "--stop-stage", 3)
 USE = ("--lms", "tta", "--combinations", "tta-mean+mbr", "--stage", 4)
 SYSTEMS = {
@@ -36,7 +54,18 @@ NAMES = {
     "T-TA, mean over tokens": "tta-mean",
     "T-TA, mean + MBR": "tta-mean+mbr",
 }
-NO_LM = ("--lms", "", "--mbr", "chrf --scale 0.5", "--lengths", "none", "--metric", "chrf", "--stage", 4)
+NO_LM = (
+    "--lms",
+    "",
+    "--mbr",
+    "chrf --scale 0.5",
+    "--lengths",
+    "none",
+    "--metric",
+    "chrf",
+    "--stage",
+    4,
+)
 SHARED = ("subword/*", "*.bin", "lm/*/*", "text/*")
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
@@ -53,7 +82,10 @@ def translated(ref: str, rng: random.Random) -> dict:
     if rng.random() < 0.5:
         rng.shuffle(words)
     total = -round(6 * rng.random(), 4)
-    return {"text": cased(" ".join(words)), "scores": {"am": total, "norm": round(total / len(words), 4)}}
+    return {
+        "text": cased(" ".join(words)),
+        "scores": {"am": total, "norm": round(total / len(words), 4)},
+    }
 
 
 def nbest(seed: int) -> str:
@@ -61,7 +93,9 @@ def nbest(seed: int) -> str:
     rng = random.Random(seed)
     lines = []
     for number, ref in enumerate(sentences(20, seed), 1):
-        hyps = sorted((translated(ref, rng) for _ in range(6)), key=lambda hyp: -hyp["scores"]["norm"])
+        hyps = sorted(
+            (translated(ref, rng) for _ in range(6)), key=lambda hyp: -hyp["scores"]["norm"]
+        )
         lines.append(json.dumps({"utt": f"s{number:02}", "ref": cased(ref), "hyps": hyps}) + "\n")
     return "".join(lines)
 
@@ -69,14 +103,18 @@ def nbest(seed: int) -> str:
 def corpus(home: Path) -> None:
     """A mini corpus."""
     for seed, (name, count) in enumerate({"train": 300, "valid": 40}.items()):
-        (home / f"{name}.txt").write_text("".join(f"{cased(line)}\n" for line in sentences(count, seed)))
+        (home / f"{name}.txt").write_text(
+            "".join(f"{cased(line)}\n" for line in sentences(count, seed))
+        )
     for seed, name in enumerate(("de-en.dev", "de-en.test", "fr-en.dev", "fr-en.test"), 10):
         (home / f"{name}.nbest.jsonl").write_text(nbest(seed))
 
 
 @pytest.fixture(scope="module")
 def whole(copied, make_recipe, shell):
-    """The recipe after a run of the first pair that trains two LMs and scores with one, since each call that loads one takes seconds."""
+    """The recipe after a run of the first pair that trains two LMs and scores with one, since each
+    call that loads one takes seconds.
+    """
     recipe = make_recipe(copied("wmt13"), shell)
     corpus(recipe.home / "small")
     recipe(*OPTIONS, *MAKE)
@@ -86,33 +124,58 @@ def whole(copied, make_recipe, shell):
 
 def models(recipe) -> dict[str, tuple]:
     """What the pairs share, and when it was written."""
-    found = [path for pattern in SHARED for path in (recipe.home / "exp/english").glob(pattern) if path.is_file()]
+    found = [
+        path
+        for pattern in SHARED
+        for path in (recipe.home / "exp/english").glob(pattern)
+        if path.is_file()
+    ]
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
 
 def table(text: str) -> dict[str, list[str]]:
     """The cells of a table in Markdown, by the first of each row."""
-    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")]
+    rows = [
+        [cell.strip(" *") for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ")
+    ]
     return {first: cells for first, *cells in rows if not set(first) <= set("-")}
 
 
 def features(recipe, pair: str) -> dict[str, set]:
     """The features of each system."""
     exp = recipe.home / "exp" / pair
-    return {path.parent.name: set(json.loads(path.read_text())["features"]) for path in exp.glob("tune/*/weights.json")}
+    return {
+        path.parent.name: set(json.loads(path.read_text())["features"])
+        for path in exp.glob("tune/*/weights.json")
+    }
 
 
 def test_all_stages(whole):
     exp = whole.home / "exp/de-en"
     for stage in range(7):
         manifest = json.loads((exp / f"stages/{stage}.json").read_text())
-        assert manifest["finished"] and manifest["options"]["expdir"] == "exp/de-en" and manifest["options"]["datadir"] == "data/de-en"
+        assert (
+            manifest["finished"]
+            and manifest["options"]["expdir"] == "exp/de-en"
+            and manifest["options"]["datadir"] == "data/de-en"
+        )
     assert features(whole, "de-en") == SYSTEMS
     assert {path.name for path in (exp / "score").iterdir()} == {"mbr", "tta"}
     assert {path.name for path in exp.glob("ppl/*/*.json")} == {"valid.json", "test.json"}
-    assert os.readlink(exp / "lm") == "../english/lm" and (exp / "train.bin").resolve() == (whole.home / "exp/english/train.bin").resolve()
+    assert (
+        os.readlink(exp / "lm") == "../english/lm"
+        and (exp / "train.bin").resolve() == (whole.home / "exp/english/train.bin").resolve()
+    )
     results = (exp / "report/RESULTS.md").read_text()
-    for words in ("wmt13 (mini, de-en)", "| MBR (no LM) |", "| oracle", "depth", "LM text: 300 sentences"):
+    for words in (
+        "wmt13 (mini, de-en)",
+        "| MBR (no LM) |",
+        "| oracle",
+        "depth",
+        "LM text: 300 sentences",
+    ):
         assert words in results, words
     made = [path.name for path in (whole.home / "exp").rglob("*")]
     assert not [name for name in made if ".tmp" in name or ".part" in name]
@@ -124,24 +187,39 @@ def test_figures_are_sacrebleu_s(whole):
     refs = kaldi_text.read(whole.home / "data/de-en/test/text")
     shown = table((exp / "report/metrics.md").read_text())
     main = table((exp / "report/RESULTS.md").read_text().split("\n## ")[1])
-    assert shown.keys() == {"system", *NAMES} and main.keys() == {"system", *NAMES, "first pass", "oracle"}
+    assert shown.keys() == {"system", *NAMES} and main.keys() == {
+        "system",
+        *NAMES,
+        "first pass",
+        "oracle",
+    }
     for printed, system in NAMES.items():
         texts = kaldi_text.read(exp / f"rescore/{system}/test.txt")
         args = [texts[utt] for utt in refs], [list(refs.values())]
-        figures = [f"{measure(*args).score:.2f}" for measure in (sacrebleu.corpus_bleu, sacrebleu.corpus_chrf, sacrebleu.corpus_ter)]
+        figures = [
+            f"{measure(*args).score:.2f}"
+            for measure in (sacrebleu.corpus_bleu, sacrebleu.corpus_chrf, sacrebleu.corpus_ter)
+        ]
         assert shown[printed] == figures and main[printed][1] == figures[0]
     assert len(set(map(tuple, shown.values()))) > 3
 
 
 def test_second_pair_takes_what_the_first_made(whole):
-    """It trains nothing and changes no byte; here it needs no LM, and is tuned for another metric."""
+    """It trains nothing and changes no byte; here it needs no LM, and is tuned for another
+    metric.
+    """
     before = models(whole)
     done = whole(*OPTIONS, *MAKE, "--pair", "fr-en")
-    assert done.stdout.count("made before, by the same command of the same files") == 5 and "starting" not in done.stdout
+    assert (
+        done.stdout.count("made before, by the same command of the same files") == 5
+        and "starting" not in done.stdout
+    )
     whole(*OPTIONS, *NO_LM, "--pair", "fr-en")
     assert models(whole) == before and len(before) > 8
     assert features(whole, "fr-en") == {"first-pass": {"am", "norm"}, "mbr": {"am", "norm", "mbr"}}
-    assert json.loads((whole.home / "exp/fr-en/tune/mbr/weights.json").read_text())["metric"] == "chrf"
+    assert (
+        json.loads((whole.home / "exp/fr-en/tune/mbr/weights.json").read_text())["metric"] == "chrf"
+    )
     results = (whole.home / "exp/fr-en/report/RESULTS.md").read_text()
     assert "wmt13 (mini, fr-en)" in results and "test chrF" in results
     for options, stages in ((MAKE, 4), (USE, 3)):
@@ -153,7 +231,16 @@ def test_help(whole):
     """Of systems, too: by sum and mean unless told otherwise."""
     said = whole("--help", "--pair", "fr-en").stdout
     assert "data/fr-en/test/nbest.jsonl" in said
-    for system in ("first-pass", "mbr", "ngram", "ngram-mean", "tta", "tta-mean", "causal+ngram", "all"):
+    for system in (
+        "first-pass",
+        "mbr",
+        "ngram",
+        "ngram-mean",
+        "tta",
+        "tta-mean",
+        "causal+ngram",
+        "all",
+    ):
         assert f"exp/fr-en/tune/{system}/weights.json" in said, system
     assert '--expdir ""\n        for scores and results; empty: exp/PAIR' in said
 
@@ -163,7 +250,10 @@ def test_help(whole):
     [
         (("--pair", "en-de"), "--pair is 'en-de'; it takes de-en or fr-en"),
         (("--corpus", "mega"), "--corpus is 'mega'; it takes mini or full"),
-        (("--corpus", "full"), "name their directory with --nbest-dir, or a Marian model with --nmt"),
+        (
+            ("--corpus", "full"),
+            "name their directory with --nbest-dir, or a Marian model with --nmt",
+        ),
         (("--corpus", "full", "--nmt", "a", "--nbest-dir", "b"), "give one of them"),
         (("--nbest-dir", "b"), "--corpus mini has lists of its own"),
         (("--averages", "median"), "--averages is 'median'; it takes sum, mean or both"),
@@ -181,13 +271,20 @@ def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     shutil.copytree(whole.home, tmp_path / "egs/wmt13", symlinks=True)
     (tmp_path / "egs/wmt13/small").rename(tmp_path / "egs/wmt13/mini")
-    subprocess.run([tmp_path / "utils/new_recipe.sh", "wmt13", "mine"], check=True, capture_output=True, env=shell)
+    subprocess.run(
+        [tmp_path / "utils/new_recipe.sh", "wmt13", "mine"],
+        check=True,
+        capture_output=True,
+        env=shell,
+    )
     home = tmp_path / "egs/mine"
     page = (home / "README.md").read_text()
     assert page.startswith("# mine\n\nCopied from egs/wmt13.") and "@" not in page
     assert not {"train_nmt.py", "make_mini.sh", "mini_pairs.py"} & set(os.listdir(home / "local"))
     make_recipe(home, shell)("--pair", "fr-en", "--stop-stage", 1)
-    assert (home / "exp/english/text/train.txt").read_text() == (tmp_path / "egs/wmt13/mini/train.txt").read_text()
+    assert (home / "exp/english/text/train.txt").read_text() == (
+        tmp_path / "egs/wmt13/mini/train.txt"
+    ).read_text()
     assert (home / "data/fr-en/dev/nbest.jsonl").exists()
 
 
@@ -205,9 +302,14 @@ def published(server, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     for part, name in SETS.items():
         (tmp_path / "sacrebleu" / name).mkdir(parents=True)
-        fields = {key: ["x", "x"] for key in ("docid", "genre", "origlang")} | {"src": ["Ein Satz .", "Noch einer ."], "ref": REFS[part]}
+        fields = {key: ["x", "x"] for key in ("docid", "genre", "origlang")} | {
+            "src": ["Ein Satz .", "Noch einer ."],
+            "ref": REFS[part],
+        }
         for side, lines in fields.items():
-            (tmp_path / f"sacrebleu/{name}/{name}.de-en.{side}").write_text("".join(f"{line}\n" for line in lines))
+            (tmp_path / f"sacrebleu/{name}/{name}.de-en.{side}").write_text(
+                "".join(f"{line}\n" for line in lines)
+            )
     text = "".join(f"{line}\n" for line in [*NEWS[:2], "", *NEWS[2:]]).encode()
     (tmp_path / "www/news.gz").write_bytes(gzip.compress(text))
     return tmp_path
@@ -220,10 +322,25 @@ def test_full_fetches_and_prepares(server, published):
         assert len(asked) == 2  # the second continues the first
         run(LOCAL / "get_full.sh", raw, "de", "", url, "news.gz")
         assert len(asked) == 2
-    assert sorted(os.listdir(raw)) == ["dev.de", "dev.en", "news.gz", "news.gz.sha256", "test.de", "test.en"]
+    assert sorted(os.listdir(raw)) == [
+        "dev.de",
+        "dev.en",
+        "news.gz",
+        "news.gz.sha256",
+        "test.de",
+        "test.en",
+    ]
     assert {part: (raw / f"{part}.en").read_text().splitlines() for part in REFS} == REFS
     assert (raw / "dev.de").read_text() == "Ein Satz .\nNoch einer .\n"
-    run(sys.executable, LOCAL / "prepare.py", "split", text, raw / "dev.en", raw / "test.en", raw / "news.gz")
+    run(
+        sys.executable,
+        LOCAL / "prepare.py",
+        "split",
+        text,
+        raw / "dev.en",
+        raw / "test.en",
+        raw / "news.gz",
+    )
     kept = [line for line in NEWS if line not in (*REFS["dev"], *REFS["test"])]
     assert (text / "valid.txt").read_text().splitlines() == [kept[0], kept[5000]]
     assert (text / "train.txt").read_text().splitlines() == [*kept[1:5000], *kept[5001:]]
@@ -250,8 +367,21 @@ def test_text_of_one_s_own_and_damaged_news(published, tmp_path):
     run(LOCAL / "get_full.sh", raw, "de", mine, "http://nowhere.invalid")
     assert (raw / "train.txt").read_text() == "My train .\n" and (raw / "test.en").exists()
     (raw / "cut.gz").write_bytes((tmp_path / "www/news.gz").read_bytes()[:-50])
-    done = run(sys.executable, LOCAL / "prepare.py", "split", tmp_path / "text", raw / "dev.en", raw / "test.en", raw / "cut.gz", status=1)
-    assert "cut.gz: damaged archive" in done.stderr and done.stderr.count("\n") == 1 and not os.listdir(tmp_path / "text")
+    done = run(
+        sys.executable,
+        LOCAL / "prepare.py",
+        "split",
+        tmp_path / "text",
+        raw / "dev.en",
+        raw / "test.en",
+        raw / "cut.gz",
+        status=1,
+    )
+    assert (
+        "cut.gz: damaged archive" in done.stderr
+        and done.stderr.count("\n") == 1
+        and not os.listdir(tmp_path / "text")
+    )
 
 
 def test_full_takes_lists_of_a_translator(copied, make_recipe, shell):
@@ -263,13 +393,32 @@ def test_full_takes_lists_of_a_translator(copied, make_recipe, shell):
         for language in ("de", "en"):
             (raw / f"{part}.{language}").write_text("".join(f"{line}\n" for line in refs))
         (home / f"moses/{part}.nbest").parent.mkdir(exist_ok=True)
-        rows = [f"{i} ||| it &apos;s {text} ||| LM0= -4 TM0= -1 ||| -{rank}" for i in (0, 1) for rank, text in enumerate(("a .", "b ."), 1)]
+        rows = [
+            f"{i} ||| it &apos;s {text} ||| LM0= -4 TM0= -1 ||| -{rank}"
+            for i in (0, 1)
+            for rank, text in enumerate(("a .", "b ."), 1)
+        ]
         (home / f"moses/{part}.nbest").write_text("\n".join(rows) + "\n")
     (raw / "news.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in NEWS[:9]).encode()))
     recipe = make_recipe(home, shell)
-    moses = ("--corpus", "full", "--nbest-dir", "moses", "--nbest-format", "moses", "--news-files", "news.gz", "--depth", 1)
+    moses = (
+        "--corpus",
+        "full",
+        "--nbest-dir",
+        "moses",
+        "--nbest-format",
+        "moses",
+        "--news-files",
+        "news.gz",
+        "--depth",
+        1,
+    )
     recipe(*moses, "--stage", 1, "--stop-stage", 1)
-    lists = [json.loads(line) for line in (home / "data/de-en/test/nbest.jsonl").read_text().splitlines()]
-    assert [one["ref"] for one in lists] == REFS["test"] and [len(one["hyps"]) for one in lists] == [1, 1]
+    lists = [
+        json.loads(line) for line in (home / "data/de-en/test/nbest.jsonl").read_text().splitlines()
+    ]
+    assert [one["ref"] for one in lists] == REFS["test"] and [
+        len(one["hyps"]) for one in lists
+    ] == [1, 1]
     assert list(kaldi_text.read(home / "data/de-en/test/text").values()) == REFS["test"]
     assert len((home / "exp/english/text/train.txt").read_text().splitlines()) == 6

@@ -1,4 +1,6 @@
-"""egs/stsb/local/word_vectors.py: counts and PPMI by brute force, words of equal contexts, equal bytes, and wrong input."""
+"""egs/stsb/local/word_vectors.py: counts and PPMI by brute force, words of equal contexts, equal
+bytes, and wrong input.
+"""
 
 import contextlib
 import importlib.util
@@ -34,11 +36,16 @@ def script():
 def call(*options) -> tuple[int, str]:
     """The script run to its end in this process: its exit status and what it said."""
     said = io.StringIO()
-    with mock.patch.object(sys, "argv", [str(SCRIPT), *map(str, options)]), contextlib.redirect_stderr(said):
+    with (
+        mock.patch.object(sys, "argv", [str(SCRIPT), *map(str, options)]),
+        contextlib.redirect_stderr(said),
+    ):
         try:
             runpy.run_path(str(SCRIPT), run_name="__main__")
         except SystemExit as end:
-            return (end.code, said.getvalue()) if isinstance(end.code, int) else (1, f"{end.code}\n")
+            return (
+                (end.code, said.getvalue()) if isinstance(end.code, int) else (1, f"{end.code}\n")
+            )
     return 0, said.getvalue()
 
 
@@ -59,7 +66,9 @@ def brute_counts(lines: list[list[str]], window: int, min_count: int) -> Counter
 
 
 def brute_ppmi(pairs: Counter[tuple[str, str]], word: str, context: str) -> float:
-    """Positive pointwise mutual information by its definition, with the contexts' counts to the power of 0.75."""
+    """Positive pointwise mutual information by its definition, with the contexts' counts to the
+    power of 0.75.
+    """
     if not pairs[word, context]:
         return 0.0
     everything = sum(pairs.values())
@@ -79,8 +88,13 @@ def test_counts_and_ppmi_by_brute_force(script, tmp_path_factory, lines, window,
     assert words == [word for word, count in total.most_common() if count >= min_count]
     counts = script.cooccurrences(ids, places, len(words), window)
     expected = brute_counts(lines, window, min_count)
-    np.testing.assert_array_equal(counts.toarray(), np.array([[expected[a, b] for b in words] for a in words]).reshape(counts.shape))
-    values = np.array([[brute_ppmi(expected, a, b) for b in words] for a in words]).reshape(counts.shape)
+    np.testing.assert_array_equal(
+        counts.toarray(),
+        np.array([[expected[a, b] for b in words] for a in words]).reshape(counts.shape),
+    )
+    values = np.array([[brute_ppmi(expected, a, b) for b in words] for a in words]).reshape(
+        counts.shape
+    )
     np.testing.assert_allclose(script.ppmi(counts).toarray(), values, atol=1e-12)
 
 
@@ -90,7 +104,9 @@ def test_vectors_are_of_the_singular_value_decomposition(script):
     matrix = rng.random((30, 30)) * (rng.random((30, 30)) < 0.5)
     left, values, _ = np.linalg.svd(matrix)
     vectors = script.reduced(script.csr_array(matrix), 7)
-    np.testing.assert_allclose(vectors @ vectors.T, left[:, :7] * values[:7] @ left[:, :7].T, atol=1e-10)
+    np.testing.assert_allclose(
+        vectors @ vectors.T, left[:, :7] * values[:7] @ left[:, :7].T, atol=1e-10
+    )
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=0) ** 2, values[:7])  # greatest first
     strongest = np.argmax(np.abs(left[:, :7]), axis=0)
     assert (vectors[strongest, range(7)] > 0).all()
@@ -99,23 +115,38 @@ def test_vectors_are_of_the_singular_value_decomposition(script):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> Path:
-    """Lines about animals and about tools; `cat` and `dog` share their contexts but are never in one line."""
+    """Lines about animals and about tools; `cat` and `dog` share their contexts but are never in
+    one line.
+    """
     draw = random.Random(1)
-    about = [(["cat", "dog"], ["fur", "tail", "paws", "barn", "milk"]), (["saw", "axe"], ["wood", "steel", "edge", "bench", "oil"])]
+    about = [
+        (["cat", "dog"], ["fur", "tail", "paws", "barn", "milk"]),
+        (["saw", "axe"], ["wood", "steel", "edge", "bench", "oil"]),
+    ]
     lines = []
     for _ in range(600):
         names, contexts = draw.choice(about)
-        lines.append([draw.choice(names), "The", *draw.sample(contexts, 3), draw.choice(["and,", "or."])])
+        lines.append(
+            [draw.choice(names), "The", *draw.sample(contexts, 3), draw.choice(["and,", "or."])]
+        )
     return write(tmp_path_factory.mktemp("words") / "text.txt", lines)
 
 
 def test_words_of_equal_contexts_have_similar_vectors(text, tmp_path):
     out = tmp_path / "v.txt"
     assert call("--text", text, "--out", out, "--dim", 5) == (0, "")
-    vector = {word: np.array(rest, dtype=float) for word, *rest in map(str.split, out.read_text().splitlines()[1:])}
+    vector = {
+        word: np.array(rest, dtype=float)
+        for word, *rest in map(str.split, out.read_text().splitlines()[1:])
+    }
 
     def cosine(one: str, other: str) -> float:
-        return vector[one] @ vector[other] / np.linalg.norm(vector[one]) / np.linalg.norm(vector[other])
+        return (
+            vector[one]
+            @ vector[other]
+            / np.linalg.norm(vector[one])
+            / np.linalg.norm(vector[other])
+        )
 
     assert min(cosine("cat", "dog"), cosine("saw", "axe")) > 0.9
     assert max(cosine(a, b) for a in ("cat", "dog") for b in ("saw", "axe")) < 0.5

@@ -1,7 +1,9 @@
-"""Damages every kind of artifact at random and says what became of it: refused in one line, warned of, or without effect.
+"""Damages every kind of artifact at random and says what became of it: refused in one line, warned
+of, or without effect.
 
-Never may damage change what an artifact says without a word, and never may loading it end in anything but a UserError. Where `damage`
-runs a verb on each damaged file, this loads them here, which is many times as fast.
+Never may damage change what an artifact says without a word, and never may loading it end in
+anything but a UserError. Where `damage` runs a verb on each damaged file, this loads them here,
+which is many times as fast.
 """
 
 import random
@@ -19,12 +21,21 @@ from trust import common
 from lmtools import seal
 from lmtools.errors import UserError
 
-REFUSED, WARNED, EQUAL, SILENT, TRACEBACK, LINES = "refused", "warned", "equal", "silent change", "traceback", "multi-line"
+REFUSED, WARNED, EQUAL, SILENT, TRACEBACK, LINES = (
+    "refused",
+    "warned",
+    "equal",
+    "silent change",
+    "traceback",
+    "multi-line",
+)
 BAD = (SILENT, TRACEBACK, LINES)
 
 
 class Kind(NamedTuple):
-    """What is damaged: files (patterns in the directory of `made`), and `load`, whose value says all that the artifact says."""
+    """What is damaged: files (patterns in the directory of `made`), and `load`, whose value says
+    all that the artifact says.
+    """
 
     made: str
     files: tuple[str, ...]
@@ -42,13 +53,21 @@ class Outcome(NamedTuple):
 
 
 def damage_campaign(kind: str, count: int, seed: int, home: Path | None = None) -> list[Outcome]:
-    """What became of `count` damages of a kind of KINDS; `home` keeps the undamaged artifacts, made there if they are not."""
+    """What became of `count` damages of a kind of KINDS; `home` keeps the undamaged artifacts, made
+    there if they are not.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         one, home = KINDS[kind], Path(home or temporary) / KINDS[kind].made
         if not home.exists():
             MADE[one.made](home)
-        expected, rng, work = one.load(home), random.Random(f"{kind} {seed}"), Path(temporary) / "damaged" / one.made
-        files = sorted(path.relative_to(home) for pattern in one.files for path in home.glob(pattern))
+        expected, rng, work = (
+            one.load(home),
+            random.Random(f"{kind} {seed}"),
+            Path(temporary) / "damaged" / one.made,
+        )
+        files = sorted(
+            path.relative_to(home) for pattern in one.files for path in home.glob(pattern)
+        )
         outcomes = []
         for _ in range(count):
             shutil.rmtree(work, ignore_errors=True)
@@ -69,7 +88,9 @@ def consequence(kind: Kind, work: Path, expected) -> tuple[str, str]:
         with redirect_stderr(said):
             value = kind.load(work)
     except UserError as error:
-        return (REFUSED if "\n" not in str(error) and str(work) in str(error) else LINES), str(error)
+        return (REFUSED if "\n" not in str(error) and str(work) in str(error) else LINES), str(
+            error
+        )
     except Exception as error:
         return TRACEBACK, repr(error)
     if value == expected:
@@ -89,7 +110,9 @@ def block(content: bytes, rng: random.Random, fill: bytes | None) -> bytes:
     """The content with up to 64 bytes that are something else."""
     start = rng.randrange(len(content))
     size = len(content[start : start + rng.randint(1, 64)])
-    return content[:start] + (fill * size if fill else rng.randbytes(size)) + content[start + size :]
+    return (
+        content[:start] + (fill * size if fill else rng.randbytes(size)) + content[start + size :]
+    )
 
 
 def swapped(content: bytes, rng: random.Random) -> bytes:
@@ -100,14 +123,17 @@ def swapped(content: bytes, rng: random.Random) -> bytes:
 
 DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "bit": flipped,
-    "head": lambda content, rng: flipped(content[:600], rng) + content[600:],  # where files describe themselves
+    # where files describe themselves
+    "head": lambda content, rng: flipped(content[:600], rng) + content[600:],
     "bits": lambda content, rng: flipped(content, rng, 20),
     "zeros": lambda content, rng: block(content, rng, b"\0"),
     "noise": lambda content, rng: block(content, rng, None),
     "cut": lambda content, rng: content[: rng.randrange(len(content))],
     "appended": lambda content, rng: content + rng.randbytes(rng.randint(1, 64)),
     "swapped": swapped,
-    "lost": lambda content, rng: (lambda at: content[:at] + content[at + 1 :])(rng.randrange(len(content))),
+    "lost": lambda content, rng: (lambda at: content[:at] + content[at + 1 :])(
+        rng.randrange(len(content))
+    ),
     "digit": lambda content, rng: digit(content, rng),
 }
 
@@ -140,7 +166,14 @@ def make_subword(scheme: str) -> Callable[[Path], None]:
             words = home / "words"
             train("word", lines, 20, NORMALISERS["cased"], words)
         size = {"bpe": 40, "unigram": 40}.get(scheme)
-        train("char" if scheme == "spelled" else scheme, lines, size, NORMALISERS["cased"], home / "subword", words=words)
+        train(
+            "char" if scheme == "spelled" else scheme,
+            lines,
+            size,
+            NORMALISERS["cased"],
+            home / "subword",
+            words=words,
+        )
 
     return make
 
@@ -185,7 +218,12 @@ def load_model(home: Path):
     from lmtools.checkpoint import load_model, model_hash
 
     lm, subword = load_model(home / "lm")
-    return model_hash(home / "lm"), lm.settings, subword.hash, {name: bytes_of(tensor) for name, tensor in lm.state_dict().items()}
+    return (
+        model_hash(home / "lm"),
+        lm.settings,
+        subword.hash,
+        {name: bytes_of(tensor) for name, tensor in lm.state_dict().items()},
+    )
 
 
 def load_checkpoint(home: Path):
@@ -212,14 +250,32 @@ def load_ngram(home: Path):
     from lmtools.ngram import Description, NgramModel
 
     model = NgramModel.load(home / "lm")
-    return Description.load(home / "lm"), model.hash, [part.tolist() for part in model.score(["the king went", "zzz of the"])]
+    return (
+        Description.load(home / "lm"),
+        model.hash,
+        [part.tolist() for part in model.score(["the king went", "zzz of the"])],
+    )
 
 
 def make_weights(home: Path) -> None:
     from lmtools.rescore import Dev, Weights, save
 
-    search = {"form": "linear", "curves": {"tta": {"points": [[0.0, 20.5], [0.3, 21.5]], "flat": [0.3, 0.4], "chosen": 0.35}}}
-    save(Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", Dev("dev.jsonl", "ab" * 32, 3, 20.5, 21.5), search), home / "weights.json")
+    search = {
+        "form": "linear",
+        "curves": {
+            "tta": {"points": [[0.0, 20.5], [0.3, 21.5]], "flat": [0.3, 0.4], "chosen": 0.35}
+        },
+    }
+    save(
+        Weights(
+            "bleu",
+            {"am": 1.0, "tta": 0.25},
+            "am",
+            Dev("dev.jsonl", "ab" * 32, 3, 20.5, 21.5),
+            search,
+        ),
+        home / "weights.json",
+    )
 
 
 def load_weights(home: Path):
@@ -229,7 +285,13 @@ def load_weights(home: Path):
 
 
 def make_json(home: Path) -> None:
-    figures = {"word_ppl": 123.456, "kind": "perplexity", "oov": 3, "rows": [{"layer": 1, "cosine": [0.25, 0.5]}], "sha256": "ab" * 32}
+    figures = {
+        "word_ppl": 123.456,
+        "kind": "perplexity",
+        "oov": 3,
+        "rows": [{"layer": 1, "cosine": [0.25, 0.5]}],
+        "sha256": "ab" * 32,
+    }
     seal.write_json(figures, home / "a.json", indent=None)
     seal.write_json(figures, home / "b.json")
 
@@ -244,7 +306,10 @@ def make_vectors(home: Path) -> None:
     from lmtools.formats import vectors
 
     values = np.random.default_rng(1).normal(size=(5, 2, 8)).astype(np.float32)
-    vectors.write(vectors.SentenceVectors(list("abcdé"), values, (0, 2), {"model": "x" * 64, "pool": "mean"}), home / "v.npz")
+    vectors.write(
+        vectors.SentenceVectors(list("abcdé"), values, (0, 2), {"model": "x" * 64, "pool": "mean"}),
+        home / "v.npz",
+    )
 
 
 def load_vectors(home: Path):
@@ -265,7 +330,10 @@ MADE: dict[str, Callable[[Path], None]] = {
     "vectors": make_vectors,
 }
 KINDS: dict[str, Kind] = {
-    **{f"subword-{scheme}": Kind(f"subword-{scheme}", ("subword/*",), load_subword) for scheme in SCHEMES},
+    **{
+        f"subword-{scheme}": Kind(f"subword-{scheme}", ("subword/*",), load_subword)
+        for scheme in SCHEMES
+    },
     "corpus": Kind("corpus", ("train.bin",), load_corpus),
     "model": Kind("model", ("lm/model.safetensors",), load_model),
     "model-description": Kind("model", ("lm/config.yaml", "lm/subword/*"), load_model),
@@ -286,11 +354,17 @@ def cases(size: str, seed: int) -> Iterator[common.Case]:
 
 
 def check(kind: str, count: int, seed: int, home: Path) -> int:
-    """The number of damages; Wrong where one is silent, a traceback or no line, and where damage is hardly ever found."""
+    """The number of damages; Wrong where one is silent, a traceback or no line, and where damage is
+    hardly ever found.
+    """
     outcomes = damage_campaign(kind, count, seed, home)
     for outcome in outcomes:
         if outcome.became in BAD:
-            raise common.Wrong(outcome.became, f"{outcome.file} ({outcome.damage}): {outcome.said[:300]}")
+            raise common.Wrong(
+                outcome.became, f"{outcome.file} ({outcome.damage}): {outcome.said[:300]}"
+            )
     if sum(outcome.became == REFUSED for outcome in outcomes) < count // 2:
-        raise common.Wrong("accepted", "most damage has no effect: the campaign looks at the wrong bytes")
+        raise common.Wrong(
+            "accepted", "most damage has no effect: the campaign looks at the wrong bytes"
+        )
     return count

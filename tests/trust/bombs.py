@@ -16,7 +16,8 @@ from trust.common import OVERHEAD, Case, Done, Wrong, run, sound
 from trust.world import World, rescoring, take, training
 
 SECONDS = 60.0
-SPACE = 6 << 30  # bytes of address space beyond which a verb gets no more, so that the machine survives it
+# bytes of address space beyond which a verb gets no more, so that the machine survives it
+SPACE = 6 << 30
 LISTS = (
     "jsonl",
     "espnet1",
@@ -41,7 +42,11 @@ PAIRS = ("stsb", "glue", "sick", "tsv")
 def zeros(packer: str, size: int = 1 << 30) -> bytes:
     """So many zero bytes, packed."""
     out = io.BytesIO()
-    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1) if packer == "gz" else lzma.open(out, "wb", preset=0) as stream:
+    with (
+        gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1)
+        if packer == "gz"
+        else lzma.open(out, "wb", preset=0)
+    ) as stream:
         for _ in range(size >> 20):
             stream.write(bytes(1 << 20))
     return out.getvalue()
@@ -55,16 +60,54 @@ def bounded(done: Done, size: int = 0) -> Done:
 def reading(form: str, path: str) -> tuple:
     """The command that reads a file in that format."""
     if form in LATTICES:
-        return ("lattice", "info", path, "--from", f"{form}:words=words.txt" if form == "kaldi" else form)
+        return (
+            "lattice",
+            "info",
+            path,
+            "--from",
+            f"{form}:words=words.txt" if form == "kaldi" else form,
+        )
     if form in PAIRS:
-        return ("sts", "--vectors", "vectors.npz", "--pairs", path, "--format", form, "--out", "o.json")
+        return (
+            "sts",
+            "--vectors",
+            "vectors.npz",
+            "--pairs",
+            path,
+            "--format",
+            form,
+            "--out",
+            "o.json",
+        )
     return {
         "subword": ("subword", "--text", path, "--type", "word", "--out", "o"),
-        "subword-bpe": ("subword", "--text", path, "--type", "bpe", "--vocab-size", "60", "--out", "o"),
+        "subword-bpe": (
+            "subword",
+            "--text",
+            path,
+            "--type",
+            "bpe",
+            "--vocab-size",
+            "60",
+            "--out",
+            "o",
+        ),
         "corpus": ("corpus", "--text", path, "--subword", "words", "--out", "o.bin"),
         "ngram": ("ngram", "--text", path, "--order", "2", "--out", "o"),
         "ppl": ("ppl", "--lm", "lm/ngram", "--text", path, "--cache", "none"),
-        "embed": ("embed", "--lm", "lm/tta", "--text", path, "--cache", "none", "--device", "cpu", "--out", "o.npz"),
+        "embed": (
+            "embed",
+            "--lm",
+            "lm/tta",
+            "--text",
+            path,
+            "--cache",
+            "none",
+            "--device",
+            "cpu",
+            "--out",
+            "o.npz",
+        ),
         "wordlist": ("subword", "--model", path, "--out", "o"),
         "scores": (
             "rescore",
@@ -82,7 +125,21 @@ def reading(form: str, path: str) -> tuple:
         "doctor": ("doctor", "--nbest", path),
         "ref": ("convert", "test.jsonl", "o.jsonl", "--ref", path),
         "arpa": ("score", "--lm", path, "--nbest", "test.jsonl", "--cache", "none", "--out", "s"),
-        "score": ("score", "--lm", "lm/causal", "--nbest", path, "--format", "jsonl", "--cache", "none", "--device", "cpu", "--out", "s"),
+        "score": (
+            "score",
+            "--lm",
+            "lm/causal",
+            "--nbest",
+            path,
+            "--format",
+            "jsonl",
+            "--cache",
+            "none",
+            "--device",
+            "cpu",
+            "--out",
+            "s",
+        ),
         "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", path),
     }.get(form, ("convert", path, "o.jsonl", "--from", form))
 
@@ -103,7 +160,16 @@ TEXTS = (
     "score",
     "evaluate",
 )
-NEEDS = ("test.jsonl", "test.tta.scores", "weights.json", "words", "lm/ngram", "lm/tta", "lm/causal", "vectors.npz")
+NEEDS = (
+    "test.jsonl",
+    "test.tta.scores",
+    "weights.json",
+    "words",
+    "lm/ngram",
+    "lm/tta",
+    "lm/causal",
+    "vectors.npz",
+)
 
 
 def watched(home: Path, args: tuple) -> Done:
@@ -126,9 +192,10 @@ def long_line(home: Path, form: str, megabytes: int) -> None:
     """One line of so many megabytes, of words or of one word."""
     take(home, *NEEDS)
     (home / "words.txt").write_text("<eps> 0\n")
-    begin, end = {"jsonl": ('{"utt": "u", "hyps": [{"text": "', '"}]}'), "score": ('{"utt": "u", "hyps": [{"text": "', '"}]}')}.get(
-        form, ("u1 ", "")
-    )
+    begin, end = {
+        "jsonl": ('{"utt": "u", "hyps": [{"text": "', '"}]}'),
+        "score": ('{"utt": "u", "hyps": [{"text": "', '"}]}'),
+    }.get(form, ("u1 ", ""))
     with open(home / "x", "w") as stream:
         stream.write(begin)
         for _ in range(megabytes):
@@ -156,7 +223,9 @@ def deep(home: Path, form: str, kind: str, depth: int) -> None:
         (home / "x").write_text(f"# lmtools-scores {DEEP[kind](depth)}\n")
         args = reading("scores", "x")
     elif form == "jsonl-inside":
-        (home / "x").write_text(f'{{"utt": "u", "hyps": [{{"text": "a", "extra": {DEEP[kind](depth)}}}]}}\n')
+        (home / "x").write_text(
+            f'{{"utt": "u", "hyps": [{{"text": "a", "extra": {DEEP[kind](depth)}}}]}}\n'
+        )
         args = reading("jsonl", "x")
     else:
         args = reading(form, "x")
@@ -167,8 +236,19 @@ YAML = {
     "deep-list": lambda: "arch: " + "[" * 20000,
     "deep-map": lambda: "arch: " + "{a: " * 20000,
     "closed": lambda: "arch: " + "[" * 3000 + "]" * 3000,
-    "laughs": lambda: "".join(f"a{n}: &a{n} [{', '.join(['*a' + str(n - 1)] * 9 if n else ['lol'] * 9)}]\n" for n in range(10)),
-    "merge": lambda: "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], y{n}: 1}}\n" for n in range(1, 9)),
+    "laughs": lambda: "".join(
+        f"a{n}: &a{n} [{', '.join(['*a' + str(n - 1)] * 9 if n else ['lol'] * 9)}]\n"
+        for n in range(10)
+    ),
+    "merge": (
+        lambda: (
+            "a0: &a0 {x: 1}\n"
+            + "".join(
+                f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], y{n}: 1}}\n"
+                for n in range(1, 9)
+            )
+        )
+    ),
     "self": lambda: "arch: &a [*a]",
     "long": lambda: "arch: " + "x" * (30 << 20),
     "number": lambda: "steps: " + "9" * 100000,
@@ -189,10 +269,26 @@ def yaml(home: Path, name: str, where: str) -> None:
     targets = {
         "conf": (
             "own.yaml",
-            ("train", "--conf", "own.yaml", "--train", "train.bin", "--valid", "valid.bin", "--out", "run", "--device", "cpu", "steps=1"),
+            (
+                "train",
+                "--conf",
+                "own.yaml",
+                "--train",
+                "train.bin",
+                "--valid",
+                "valid.bin",
+                "--out",
+                "run",
+                "--device",
+                "cpu",
+                "steps=1",
+            ),
         ),
         "model": ("lm/causal/config.yaml", reading("score", "test.jsonl")),
-        "normaliser": ("words/normaliser.yaml", ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b")),
+        "normaliser": (
+            "words/normaliser.yaml",
+            ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
+        ),
     }
     file, args = targets[where]
     (home / file).write_text(YAML[name]() + "\n")
@@ -210,58 +306,137 @@ def claims(home: Path, name: str) -> None:
     scoring = reading("score", "test.jsonl")
     vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o.json")
     train = training("tta", "run")
-    shape = b'{"x": {"dtype": "F32", "shape": [1099511627776, 1024], "data_offsets": [0, 4503599627370496]}}'
+    shape = (
+        b'{"x": {"dtype": "F32", "shape": [1099511627776, 1024], "data_offsets": [0,'
+        b" 4503599627370496]}}"
+    )
     tall = 1 << 40
     made: dict[str, tuple[str, bytes | Callable[[], bytes], tuple]] = {
         "arpa-count": ("x.arpa", ARPA.format(count=10**15).encode(), reading("arpa", "x.arpa")),
-        "arpa-digits": ("x.arpa", ARPA.format(count="9" * 5000).encode(), reading("arpa", "x.arpa")),
-        "arpa-orders": ("x.arpa", ("\\data\\\n" + "".join(f"ngram {n}=1\n" for n in range(1, 100000))).encode(), reading("arpa", "x.arpa")),
+        "arpa-digits": (
+            "x.arpa",
+            ARPA.format(count="9" * 5000).encode(),
+            reading("arpa", "x.arpa"),
+        ),
+        "arpa-orders": (
+            "x.arpa",
+            ("\\data\\\n" + "".join(f"ngram {n}=1\n" for n in range(1, 100000))).encode(),
+            reading("arpa", "x.arpa"),
+        ),
         "arpa-negative": ("x.arpa", ARPA.format(count=-1).encode(), reading("arpa", "x.arpa")),
         "safetensors-header": (weights, struct.pack("<Q", 1 << 50) + b"{}", scoring),
         "safetensors-shape": (weights, struct.pack("<Q", len(shape)) + shape, scoring),
         "safetensors-deep": (weights, struct.pack("<Q", 1 << 20) + b"[" * (1 << 20), scoring),
         "npz-shape": ("vectors.npz", lambda: npz(npy(f"({tall}, 1024)")), vectors),
         "npz-zeros": ("vectors.npz", lambda: npz(npy("(268435456,)") + bytes(1 << 30)), vectors),
-        "npz-header": ("vectors.npz", lambda: npz(b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1)), vectors),
-        "kaldi-count": ("nb/acwt", b"u1-1 \0B\x04\xff\xff\xff\x7f", ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest")),
-        "kaldi-list": ("nb/ali", b"u1-1 \0B\x04\xff\xff\xff\x7f", ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest")),
-        "kaldi-lattice": ("x.lat", b"u1 \0B" + struct.pack("<ii", 2125659606, 0x7FFFFFFF) + b"vector", reading("kaldi", "x.lat")),
+        "npz-header": (
+            "vectors.npz",
+            lambda: npz(b"\x93NUMPY\x02\x00" + struct.pack("<I", (1 << 32) - 1)),
+            vectors,
+        ),
+        "kaldi-count": (
+            "nb/acwt",
+            b"u1-1 \0B\x04\xff\xff\xff\x7f",
+            ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest"),
+        ),
+        "kaldi-list": (
+            "nb/ali",
+            b"u1-1 \0B\x04\xff\xff\xff\x7f",
+            ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest"),
+        ),
+        "kaldi-lattice": (
+            "x.lat",
+            b"u1 \0B" + struct.pack("<ii", 2125659606, 0x7FFFFFFF) + b"vector",
+            reading("kaldi", "x.lat"),
+        ),
         "slf-states": (
             "x.slf",
             b"VERSION=1.0\nN=1000000000 L=1000000000\nI=0\nI=999999999\nJ=0 S=0 E=999999999 W=a\n",
             reading("slf", "x.slf"),
         ),
-        "openfst-states": ("x.fst", b"0 999999999 a a 0.5\n999999999\n", reading("openfst", "x.fst")),
-        "openfst-digits": ("x.fst", b"0 " + b"9" * 5000 + b" a a 0.5\n", reading("openfst", "x.fst")),
-        "pocketsphinx-nodes": ("x.lat", b"Frames 999999999\nNodes 999999999\n0 <s> 0 3 3\n", reading("pocketsphinx", "x.lat")),
+        "openfst-states": (
+            "x.fst",
+            b"0 999999999 a a 0.5\n999999999\n",
+            reading("openfst", "x.fst"),
+        ),
+        "openfst-digits": (
+            "x.fst",
+            b"0 " + b"9" * 5000 + b" a a 0.5\n",
+            reading("openfst", "x.fst"),
+        ),
+        "pocketsphinx-nodes": (
+            "x.lat",
+            b"Frames 999999999\nNodes 999999999\n0 <s> 0 3 3\n",
+            reading("pocketsphinx", "x.lat"),
+        ),
         "wcn-slots": ("x.wcn", b"a:999999999:1\n", reading("wcn", "x.wcn")),
         "plf-distance": ("x.plf", b"((('a', -0.7, 999999999),),)\n", reading("plf", "x.plf")),
-        "scores-rank": ("x.scores", b'# lmtools-scores {"lm": "x"}\nu001#999999999\t-7.5\t4\n', reading("scores", "x.scores")),
-        "scores-digits": ("x.scores", b'# lmtools-scores {"lm": "x"}\nu001#1\t-' + b"9" * 100000 + b"\t4\n", reading("scores", "x.scores")),
-        "moses-numbers": ("x", b"0 ||| a ||| d: 0 ||| -1\n999999999 ||| a ||| d: 0 ||| -1\n", reading("moses", "x")),
-        "fairseq-numbers": ("x", b"H-0\t-0.4\ta\nH-999999999999\t-0.4\ta\n", reading("fairseq", "x")),
+        "scores-rank": (
+            "x.scores",
+            b'# lmtools-scores {"lm": "x"}\nu001#999999999\t-7.5\t4\n',
+            reading("scores", "x.scores"),
+        ),
+        "scores-digits": (
+            "x.scores",
+            b'# lmtools-scores {"lm": "x"}\nu001#1\t-' + b"9" * 100000 + b"\t4\n",
+            reading("scores", "x.scores"),
+        ),
+        "moses-numbers": (
+            "x",
+            b"0 ||| a ||| d: 0 ||| -1\n999999999 ||| a ||| d: 0 ||| -1\n",
+            reading("moses", "x"),
+        ),
+        "fairseq-numbers": (
+            "x",
+            b"H-0\t-0.4\ta\nH-999999999999\t-0.4\ta\n",
+            reading("fairseq", "x"),
+        ),
         "wordlist-ids": ("x", b"a 0\nb 999999999999\n", reading("wordlist", "x")),
         "corpus-cut": ("train.bin", lambda: (home / "train.bin").read_bytes()[:3000], train),
         "corpus-header": (
             "train.bin",
-            lambda: (home / "train.bin").read_bytes()[:8] + b"\xff" * 8 + (home / "train.bin").read_bytes()[16:],
+            lambda: (
+                (home / "train.bin").read_bytes()[:8]
+                + b"\xff" * 8
+                + (home / "train.bin").read_bytes()[16:]
+            ),
             train,
         ),
-        "json-number": ("x", b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": ' + b"9" * 200000 + b"}}]}\n", reading("jsonl", "x")),
-        "json-exponent": ("x", b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": 1e999999999}}]}\n', reading("jsonl", "x")),
+        "json-number": (
+            "x",
+            b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": ' + b"9" * 200000 + b"}}]}\n",
+            reading("jsonl", "x"),
+        ),
+        "json-exponent": (
+            "x",
+            b'{"utt": "u", "hyps": [{"text": "a", "scores": {"am": 1e999999999}}]}\n',
+            reading("jsonl", "x"),
+        ),
         "many-hypotheses": ("x", lambda: many(), ("mbr", "--nbest", "x", "--out", "o")),
     }
     file, data, args = made[name]
     if file.startswith("nb/"):
         (home / "nb").mkdir()
-        for other, text in {"words_text": "u1-1 a\n", "acwt": "u1-1 1\n", "lmwt.nolm": "u1-1 1\n"}.items():
+        for other, text in {
+            "words_text": "u1-1 a\n",
+            "acwt": "u1-1 1\n",
+            "lmwt.nolm": "u1-1 1\n",
+        }.items():
             (home / "nb" / other).write_text(text)
     (home / file).write_bytes(data() if callable(data) else data)
     bounded(watched(home, args))
 
 
 CLAIMS = (
-    *("arpa-count", "arpa-digits", "arpa-orders", "arpa-negative", "safetensors-header", "safetensors-shape", "safetensors-deep"),
+    *(
+        "arpa-count",
+        "arpa-digits",
+        "arpa-orders",
+        "arpa-negative",
+        "safetensors-header",
+        "safetensors-shape",
+        "safetensors-deep",
+    ),
     *(
         "npz-shape",
         "npz-zeros",
@@ -296,7 +471,10 @@ def npy(shape: str) -> bytes:
 def npz(member: bytes) -> bytes:
     """An archive of vectors whose array is `member`."""
     out = io.BytesIO()
-    with zipfile.ZipFile(World.get() / "vectors.npz") as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+    with (
+        zipfile.ZipFile(World.get() / "vectors.npz") as old,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
         for name in old.namelist():
             new.writestr(name, member if name == "vectors.npy" else old.read(name))
     return out.getvalue()
@@ -304,7 +482,10 @@ def npz(member: bytes) -> bytes:
 
 def many() -> bytes:
     """A list of 3,000 hypotheses of 40 words."""
-    hyps = [{"text": " ".join(f"w{(n * k) % 97}" for k in range(1, 41)), "scores": {"am": -n}} for n in range(3000)]
+    hyps = [
+        {"text": " ".join(f"w{(n * k) % 97}" for k in range(1, 41)), "scores": {"am": -n}}
+        for n in range(3000)
+    ]
     return (json.dumps({"utt": "u", "ref": "w1", "hyps": hyps}) + "\n").encode()
 
 
@@ -316,10 +497,16 @@ def cache(home: Path, name: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT"
     script = {
         "view": f"CREATE VIEW score AS {endless} zeroblob(x) AS key, 1.0 AS log_prob FROM c",
-        "trigger": "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); CREATE TRIGGER t AFTER INSERT ON score BEGIN "
-        "INSERT INTO score SELECT randomblob(1000000), 1 FROM (SELECT 1 UNION SELECT 2 UNION SELECT 3), score; END",
+        "trigger": (
+            "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); CREATE TRIGGER t AFTER"
+            " INSERT ON score BEGIN INSERT INTO score SELECT randomblob(1000000), 1 FROM (SELECT 1"
+            " UNION SELECT 2 UNION SELECT 3), score; END"
+        ),
         "columns": "CREATE TABLE score (a, b, c)",
-        "text": "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); INSERT INTO score VALUES ('x', 'y')",
+        "text": (
+            "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob NOT NULL); INSERT INTO score VALUES"
+            " ('x', 'y')"
+        ),
         "version": "PRAGMA user_version = 999; PRAGMA page_size = 512; CREATE TABLE other (x)",
     }
     if name == "zeros":
@@ -329,11 +516,26 @@ def cache(home: Path, name: str) -> None:
     else:
         with contextlib.closing(sqlite3.connect(file)) as connection:
             connection.executescript(script[name])
-    args = ("score", "--lm", "lm/causal", "--nbest", "test.jsonl", "--cache", "kept", "--device", "cpu", "--out", "s")
+    args = (
+        "score",
+        "--lm",
+        "lm/causal",
+        "--nbest",
+        "test.jsonl",
+        "--cache",
+        "kept",
+        "--device",
+        "cpu",
+        "--out",
+        "s",
+    )
     done = bounded(watched(home, args))
     if file.is_file() and file.stat().st_size > 1 << 28:
         raise done.wrong("memory", f"the cache grew to {file.stat().st_size} bytes")
-    if done.status == 0 and (home / "s").read_bytes() != (World.get() / "test.causal.scores").read_bytes():
+    if (
+        done.status == 0
+        and (home / "s").read_bytes() != (World.get() / "test.causal.scores").read_bytes()
+    ):
         raise Wrong("silent change", f"a cache with a hostile {name} gives other scores")
 
 
@@ -342,15 +544,35 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     every: list[Case] = []
     for form in (*LISTS, *LATTICES, *PAIRS, *TEXTS):
         for packer in ("gz", "xz") if size == "long" else ("gz",):
-            every.append(Case(f"zeros-{packer}-{form}", lambda home, f=form, p=packer: gzipped(home, f, p)))
+            every.append(
+                Case(f"zeros-{packer}-{form}", lambda home, f=form, p=packer: gzipped(home, f, p))
+            )
         every.append(Case(f"line-{form}", lambda home, f=form: long_line(home, f, 200)))
-    for form in ("jsonl", "jsonl-inside", "whisper", "espnet1", "hyporadise", "mlm", "weights", "header", "plf", "detected"):
+    for form in (
+        "jsonl",
+        "jsonl-inside",
+        "whisper",
+        "espnet1",
+        "hyporadise",
+        "mlm",
+        "weights",
+        "header",
+        "plf",
+        "detected",
+    ):
         for kind in DEEP:
             for depth in (2000, 3_000_000):
-                every.append(Case(f"deep-{form}-{kind}-{depth}", lambda home, f=form, k=kind, d=depth: deep(home, f, k, d)))
+                every.append(
+                    Case(
+                        f"deep-{form}-{kind}-{depth}",
+                        lambda home, f=form, k=kind, d=depth: deep(home, f, k, d),
+                    )
+                )
     for name in YAML:
         for where in ("conf", "model", "normaliser"):
-            every.append(Case(f"yaml-{name}-{where}", lambda home, n=name, w=where: yaml(home, n, w)))
+            every.append(
+                Case(f"yaml-{name}-{where}", lambda home, n=name, w=where: yaml(home, n, w))
+            )
     every += [Case(f"claims-{name}", lambda home, n=name: claims(home, n)) for name in CLAIMS]
     every += [
         Case(f"cache-{n}", lambda home, n=n: cache(home, n))

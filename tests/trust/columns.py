@@ -1,4 +1,6 @@
-"""Columns that do not belong to the lists or the weights: refused, naming both files; those that do belong are taken."""
+"""Columns that do not belong to the lists or the weights: refused, naming both files; those that do
+belong are taken.
+"""
 
 import json
 import random
@@ -64,7 +66,10 @@ def ids_swapped(rows: Lists, rng: random.Random) -> None:
     left["utt"], right["utt"] = right["utt"], left["utt"]
 
 
-LISTS = {f.__name__.strip("_"): f for f in (reversed_, reordered, one_pair_swapped, all_changed, one_word_changed, ids_swapped)}
+LISTS = {
+    f.__name__.strip("_"): f
+    for f in (reversed_, reordered, one_pair_swapped, all_changed, one_word_changed, ids_swapped)
+}
 
 
 def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
@@ -75,21 +80,31 @@ def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
     change(rows, drawn("columns", change.__name__, verb, seed))
     write_lists(rows, home / f"{name}.jsonl")
     columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
-    args = rescoring("test") if verb == "rescore" else ("tune", "--nbest", "dev.jsonl", "--scores", *columns, "--out", "w.json")
+    args = (
+        rescoring("test")
+        if verb == "rescore"
+        else ("tune", "--nbest", "dev.jsonl", "--scores", *columns, "--out", "w.json")
+    )
     refused(run(*args, home=home), f"{name}.jsonl", f"{name}.ngram.scores")
 
 
 def rescored_lists(home: Path) -> None:
-    """Lists in the order that `rescore --nbest-out` gave them, with the columns of the old order."""
+    """Lists in the order that `rescore --nbest-out` gave them, with the columns of the old
+    order.
+    """
     take(home, *NEEDS)
     succeeded(run(*rescoring("test"), "--nbest-out", "new.jsonl", home=home))
     rows = lists(home / "new.jsonl")
     for row in rows:
         for hyp in row["hyps"]:
-            hyp["scores"] = {name: value for name, value in hyp["scores"].items() if name in ("am", "lm")}
+            hyp["scores"] = {
+                name: value for name, value in hyp["scores"].items() if name in ("am", "lm")
+            }
     write_lists(rows, home / "new.jsonl")
     args = ["new.jsonl" if arg == "test.jsonl" else arg for arg in rescoring("test")]
-    if [[hyp["text"] for hyp in row["hyps"]] for row in rows] == [[h["text"] for h in r["hyps"]] for r in lists(home / "test.jsonl")]:
+    if [[hyp["text"] for hyp in row["hyps"]] for row in rows] == [
+        [h["text"] for h in r["hyps"]] for r in lists(home / "test.jsonl")
+    ]:
         raise Wrong("lost", "rescoring changed no order: the attack has no teeth")
     refused(run(*args, home=home), "new.jsonl", "test.ngram.scores")
 
@@ -99,23 +114,61 @@ def other_set(home: Path, verb: str) -> None:
     take(home, *NEEDS)
     columns = ("--scores", "ng=dev.ngram.scores", "tta=dev.tta.scores")
     if verb == "rescore":
-        args = ("rescore", "--nbest", "test.jsonl", *columns, "--weights", "weights.json", "--out", "h")
+        args = (
+            "rescore",
+            "--nbest",
+            "test.jsonl",
+            *columns,
+            "--weights",
+            "weights.json",
+            "--out",
+            "h",
+        )
     else:
         args = ("tune", "--nbest", "test.jsonl", *columns, "--out", "w.json")
     refused(run(*args, home=home), "test.jsonl", "dev.ngram.scores")
 
 
 def other_column(home: Path, columns: tuple[str, ...], blamed: str, score: tuple = ()) -> None:
-    """A column of another model, or of the same under other conditions, than the weights were tuned with."""
+    """A column of another model, or of the same under other conditions, than the weights were tuned
+    with.
+    """
     take(home, *NEEDS)
     if score:
-        succeeded(run("score", *score, "--nbest", "test.jsonl", "--cache", "none", "--device", "cpu", "--out", blamed, home=home))
-    done = run("rescore", "--nbest", "test.jsonl", "--scores", *columns, "--weights", "weights.json", "--out", "h", home=home)
+        succeeded(
+            run(
+                "score",
+                *score,
+                "--nbest",
+                "test.jsonl",
+                "--cache",
+                "none",
+                "--device",
+                "cpu",
+                "--out",
+                blamed,
+                home=home,
+            )
+        )
+    done = run(
+        "rescore",
+        "--nbest",
+        "test.jsonl",
+        "--scores",
+        *columns,
+        "--weights",
+        "weights.json",
+        "--out",
+        "h",
+        home=home,
+    )
     refused(done, "weights.json", blamed)
 
 
 def right_columns(home: Path, change: str) -> None:
-    """What belongs together is taken: utterances in another order, lists in another file, other scores of the first pass' own format."""
+    """What belongs together is taken: utterances in another order, lists in another file, other
+    scores of the first pass' own format.
+    """
     take(home, *NEEDS)
     succeeded(run(*rescoring("test", "before"), home=home))
     rows = lists(home / "test.jsonl")
@@ -127,18 +180,34 @@ def right_columns(home: Path, change: str) -> None:
     write_lists(rows, home / "test.jsonl")
     if change == "file":
         (home / "test.jsonl").rename(home / "moved.jsonl")
-    args = ["moved.jsonl" if arg == "test.jsonl" and change == "file" else arg for arg in rescoring("test", "after")]
+    args = [
+        "moved.jsonl" if arg == "test.jsonl" and change == "file" else arg
+        for arg in rescoring("test", "after")
+    ]
     succeeded(run(*args, home=home))
-    if sorted((home / "before").read_text().splitlines()) != sorted((home / "after").read_text().splitlines()):
+    if sorted((home / "before").read_text().splitlines()) != sorted(
+        (home / "after").read_text().splitlines()
+    ):
         raise Wrong("silent change", f"{change}: other hypotheses are chosen")
 
 
 OTHERS = {
     "other-model": (("ng=test.tta.scores", "tta=test.tta.scores"), "test.tta.scores"),
     "columns-exchanged": (("ng=test.tta.scores", "tta=test.ngram.scores"), "test.tta.scores"),
-    "model-of-the-same-kind": (("ng=test.ngram.scores", "tta=test.causal.scores"), "test.causal.scores"),
-    "other-penalty": (("ng=new.scores", "tta=test.tta.scores"), "new.scores", ("--lm", "lm/ngram", "--oov-penalty", "5")),
-    "other-normalisation": (("ng=test.ngram.scores", "tta=new.scores"), "new.scores", ("--lm", "lm/tta", "--normalise", "none")),
+    "model-of-the-same-kind": (
+        ("ng=test.ngram.scores", "tta=test.causal.scores"),
+        "test.causal.scores",
+    ),
+    "other-penalty": (
+        ("ng=new.scores", "tta=test.tta.scores"),
+        "new.scores",
+        ("--lm", "lm/ngram", "--oov-penalty", "5"),
+    ),
+    "other-normalisation": (
+        ("ng=test.ngram.scores", "tta=new.scores"),
+        "new.scores",
+        ("--lm", "lm/tta", "--normalise", "none"),
+    ),
 }
 
 
@@ -167,7 +236,10 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     for name, change in LISTS.items():
         for verb in ("rescore", "tune") if size != "short" or name == "reversed" else ("rescore",):
             for draw in range(draws):
-                yield Case(f"{name}-{verb}-{draw}", lambda home, c=change, v=verb, d=draw: other_lists(home, c, v, seed + d))
+                yield Case(
+                    f"{name}-{verb}-{draw}",
+                    lambda home, c=change, v=verb, d=draw: other_lists(home, c, v, seed + d),
+                )
     yield Case("rescored-lists", rescored_lists)
     for verb in ("rescore", "tune"):
         yield Case(f"other-set-{verb}", lambda home, v=verb: other_set(home, v))

@@ -1,4 +1,6 @@
-"""What the attacks share: verbs started and watched from outside, what is wrong with how they ended, cases that can be run again."""
+"""What the attacks share: verbs started and watched from outside, what is wrong with how they
+ended, cases that can be run again.
+"""
 
 import contextlib
 import importlib
@@ -41,7 +43,12 @@ MARKER = "LMTOOLS_TRUST"  # environment variable by which the processes of one s
 LONGEST_MESSAGE = 2000  # characters
 PATIENCE = 60.0  # seconds after which a verb on tiny input hangs
 OVERHEAD = 1.5 * 2**30  # bytes of memory that a verb may take, whatever its input
-SETTINGS = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(REPOSITORY), "TMPDIR": "/tmp"}
+SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": str(REPOSITORY),
+    "TMPDIR": "/tmp",
+}
 
 
 class Wrong(Exception):
@@ -59,7 +66,9 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One attack that can be run by itself: `check(home)` in an empty directory raises Wrong or returns the number of trials (None: 1)."""
+    """One attack that can be run by itself: `check(home)` in an empty directory raises Wrong or
+    returns the number of trials (None: 1).
+    """
 
     name: str
     check: Callable[[Path], int | None]
@@ -83,15 +92,26 @@ class Done:
 
     @property
     def said(self) -> list[str]:
-        """The lines of the message on standard error: from where the verb speaks as such; without warnings and, before it, progress."""
-        lines = [line for line in self.err.splitlines() if line.strip() and not re.search(r"\bwarning\b", line, re.IGNORECASE)]
-        first = next((number for number, line in enumerate(lines) if re.match(r"lmtools [a-z]+: ", line)), 0)
+        """The lines of the message on standard error: from where the verb speaks as such; without
+        warnings and, before it, progress.
+        """
+        lines = [
+            line
+            for line in self.err.splitlines()
+            if line.strip() and not re.search(r"\bwarning\b", line, re.IGNORECASE)
+        ]
+        first = next(
+            (number for number, line in enumerate(lines) if re.match(r"lmtools [a-z]+: ", line)), 0
+        )
         return lines[first:]
 
     def wrong(self, outcome: str, detail: str = "") -> Wrong:
         """What is wrong, with the command and the end of what it said."""
         said = self.err.strip()[-600:]
-        return Wrong(outcome, f"{self.command}: status {self.status} in {self.seconds:.1f} s: {detail or said}")
+        return Wrong(
+            outcome,
+            f"{self.command}: status {self.status} in {self.seconds:.1f} s: {detail or said}",
+        )
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -101,22 +121,30 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 def warm() -> None:
     """Import all that verbs import, so that forked ones start at once."""
-    sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")] if str(REPOSITORY) not in sys.path else []
+    sys.path[:0] = (
+        [str(REPOSITORY), str(REPOSITORY / "tests")] if str(REPOSITORY) not in sys.path else []
+    )
     os.environ.update(SETTINGS)
     import torch
 
     import lmtools.verbs
 
     torch.set_num_threads(1)
-    for package in (lmtools.verbs, importlib.import_module("lmtools.formats"), importlib.import_module("lmtools.models")):
+    for package in (
+        lmtools.verbs,
+        importlib.import_module("lmtools.formats"),
+        importlib.import_module("lmtools.models"),
+    ):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
 
 
 class Forked:
-    """A verb in a process forked from this one, in `home`; `out` is a file that stands for its standard output.
+    """A verb in a process forked from this one, in `home`; `out` is a file that stands for its
+    standard output.
 
-    `file_size` and `memory` limit a file's size and the address space, `log` names where its output is kept meanwhile.
+    `file_size` and `memory` limit a file's size and the address space, `log` names where its output
+    is kept meanwhile.
     """
 
     def __init__(
@@ -142,11 +170,16 @@ class Forked:
             become(self.args, home, self.log, file_size, memory, out, env, self.pipe)
 
     def done(self, seconds: float = PATIENCE) -> Done:
-        """Wait for its end; whatever it started is killed when `seconds` after its start are over."""
+        """Wait for its end; whatever it started is killed when `seconds` after its start are
+        over.
+        """
         status, used = waited(self.child, self.begin + seconds)
         took = time.monotonic() - self.begin
-        logs = [Path(f"{self.log}.{name}") for name in ("out", "err")]  # not there if it was killed at once
-        said = [path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs]
+        # not there if it was killed at once
+        logs = [Path(f"{self.log}.{name}") for name in ("out", "err")]
+        said = [
+            path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs
+        ]
         for path in logs:
             path.unlink(missing_ok=True)
         if self.pipe:
@@ -205,7 +238,9 @@ def become(args, home: Path, log: Path, file_size, memory, out, env, pipe) -> No
 
 
 def waited(child: int, end: float) -> tuple[int | None, int]:
-    """(exit status, peak memory in bytes) of a child that is killed with its session at the time `end`."""
+    """(exit status, peak memory in bytes) of a child that is killed with its session at the time
+    `end`.
+    """
     pause = 0.002
     while True:
         pid, status, usage = os.wait4(child, os.WNOHANG)
@@ -223,7 +258,9 @@ def waited(child: int, end: float) -> tuple[int | None, int]:
 
 
 def sound(done: Done, *, memory: float | None = None) -> Done:
-    """`done`, if it ended in time with status 0, or 1 and one line of place, cause and remedy; Wrong otherwise."""
+    """`done`, if it ended in time with status 0, or 1 and one line of place, cause and remedy;
+    Wrong otherwise.
+    """
     if done.status is None:
         raise done.wrong("hang")
     if "Traceback (most recent call last)" in done.err:
@@ -238,7 +275,9 @@ def sound(done: Done, *, memory: float | None = None) -> Done:
         if len(done.said) != 1:
             raise done.wrong("multi-line")
         if len(done.said[0]) > LONGEST_MESSAGE:
-            raise done.wrong("long message", f"{len(done.said[0])} characters: {done.said[0][:200]}")
+            raise done.wrong(
+                "long message", f"{len(done.said[0])} characters: {done.said[0][:200]}"
+            )
         if ": " not in done.said[0] or "; " not in done.said[0]:
             raise done.wrong("no cause or remedy")
     return done
@@ -267,7 +306,9 @@ def succeeded(done: Done) -> Done:
 
 
 class Started:
-    """A command in a session of its own, whose processes are known by a mark in their environment."""
+    """A command in a session of its own, whose processes are known by a mark in their
+    environment.
+    """
 
     def __init__(self, command: Sequence, home: Path, **env):
         self.mark, self.home = uuid.uuid4().hex, home
@@ -277,7 +318,13 @@ class Started:
         with open(f"{self.log}.out", "wb") as out, open(f"{self.log}.err", "wb") as err:
             self.begin = time.monotonic()
             self.process = subprocess.Popen(
-                self.command, cwd=home, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+                self.command,
+                cwd=home,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
             )
 
     def alive(self) -> dict[int, str]:
@@ -286,7 +333,11 @@ class Started:
 
     def workers(self) -> list[int]:
         """Its processes but the first and multiprocessing's resource tracker."""
-        return sorted(pid for pid, line in self.alive().items() if pid != self.process.pid and "resource_tracker" not in line)
+        return sorted(
+            pid
+            for pid, line in self.alive().items()
+            if pid != self.process.pid and "resource_tracker" not in line
+        )
 
     def until(self, ready: Callable[[], object], seconds: float = PATIENCE) -> bool:
         """Wait until `ready()`; False if the command ended before."""
@@ -296,7 +347,11 @@ class Started:
                 return False
             if time.monotonic() > end:
                 self.end()
-                raise Wrong("hang", f"{shlex.join(self.command)} did not come to the point of the attack in {seconds} s")
+                raise Wrong(
+                    "hang",
+                    f"{shlex.join(self.command)} did not come to the point of the attack in"
+                    f" {seconds} s",
+                )
             time.sleep(0.01)
         return True
 
@@ -309,8 +364,15 @@ class Started:
         took = time.monotonic() - self.begin
         if status is None:
             self.end()
-        out, err = (Path(f"{self.log}.{name}").read_bytes().decode(errors="replace") for name in ("out", "err"))
-        words = self.command[self.command.index("lmtools") + 1 :] if "lmtools" in self.command else self.command
+        out, err = (
+            Path(f"{self.log}.{name}").read_bytes().decode(errors="replace")
+            for name in ("out", "err")
+        )
+        words = (
+            self.command[self.command.index("lmtools") + 1 :]
+            if "lmtools" in self.command
+            else self.command
+        )
         return Done(words, status, out, err, took)
 
     def survivors(self, seconds: float = 10.0) -> dict[int, str]:
@@ -337,8 +399,15 @@ def marked(mark: str) -> dict[int, str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0") and " Z" not in stat(entry):
-                    found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                if wanted in (entry / "environ").read_bytes().split(b"\0") and " Z" not in stat(
+                    entry
+                ):
+                    found[int(entry.name)] = (
+                        (entry / "cmdline")
+                        .read_bytes()
+                        .replace(b"\0", b" ")
+                        .decode(errors="replace")
+                    )
     return found
 
 
@@ -356,7 +425,9 @@ def lmtools(*args) -> list[str]:
 
 
 def snapshot(home: Path, ignored: Sequence[str] = ()) -> dict[str, bytes]:
-    """Content by path of all files below `home` (a link: what it names); paths that begin with one of `ignored` are left out."""
+    """Content by path of all files below `home` (a link: what it names); paths that begin with one
+    of `ignored` are left out.
+    """
     found = {}
     for path in sorted(home.rglob("*")):
         name = str(path.relative_to(home))
@@ -372,12 +443,20 @@ def snapshot(home: Path, ignored: Sequence[str] = ()) -> dict[str, bytes]:
 def changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
     """Names of files that came, went or changed, marked + - and !."""
     names = sorted({*before, *after})
-    return [f"{'+' if n not in before else '-' if n not in after else '!'}{n}" for n in names if before.get(n) != after.get(n)]
+    return [
+        f"{'+' if n not in before else '-' if n not in after else '!'}{n}"
+        for n in names
+        if before.get(n) != after.get(n)
+    ]
 
 
 def temporaries(home: Path) -> list[str]:
     """Names below `home` that only a write in progress has."""
-    return sorted(str(p.relative_to(home)) for p in home.rglob("*") if re.search(r"\.tmp|\.part$|\.old$|-journal$", p.name))
+    return sorted(
+        str(p.relative_to(home))
+        for p in home.rglob("*")
+        if re.search(r"\.tmp|\.part$|\.old$|-journal$", p.name)
+    )
 
 
 def drawn(*parts) -> random.Random:

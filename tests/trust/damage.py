@@ -1,7 +1,8 @@
-"""Damage to every artifact: the verb that reads it refuses with one line, or gives what it gives of the undamaged one.
+"""Damage to every artifact: the verb that reads it refuses with one line, or gives what it gives of
+the undamaged one.
 
-Lists and lattices are the user's own files, which nothing vouches for: there a changed text or score is no damage that can be seen, and
-only the way of refusing is looked at.
+Lists and lattices are the user's own files, which nothing vouches for: there a changed text or
+score is no damage that can be seen, and only the way of refusing is looked at.
 """
 
 import functools
@@ -17,7 +18,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trust.common import REPOSITORY, Case, Done, Skipped, Started, Wrong, drawn, lmtools, run, sound, succeeded
+from trust.common import (
+    REPOSITORY,
+    Case,
+    Done,
+    Skipped,
+    Started,
+    Wrong,
+    drawn,
+    lmtools,
+    run,
+    sound,
+    succeeded,
+)
 from trust.world import World, rescoring, take, training
 
 MODEL = ("lm/tta", "test.jsonl")
@@ -26,19 +39,38 @@ LISTS = ("test.jsonl", "test.ngram.scores", "test.tta.scores", "weights.json")
 
 @dataclass(frozen=True)
 class Kind:
-    """An artifact: what is copied, the files that are damaged, the command that reads them, what comes out of it."""
+    """An artifact: what is copied, the files that are damaged, the command that reads them, what
+    comes out of it.
+    """
 
     needs: tuple[str, ...]
     damaged: tuple[str, ...]  # files, or directories of which a file is drawn
     command: tuple
     result: Callable[[Path, Done], object] | None  # None: whatever is read is right
-    donors: tuple[str, ...] = ("lm/causal/model.safetensors", "test.jsonl", "train.bin", "weights.json")
+    donors: tuple[str, ...] = (
+        "lm/causal/model.safetensors",
+        "test.jsonl",
+        "train.bin",
+        "weights.json",
+    )
     prepare: Callable[[Path], None] = lambda home: None
 
 
 def score(lm: str, cache="none") -> tuple:
     """Score the test set."""
-    return ("score", "--lm", lm, "--nbest", "test.jsonl", "--cache", cache, "--out", "s", "--device", "cpu")
+    return (
+        "score",
+        "--lm",
+        lm,
+        "--nbest",
+        "test.jsonl",
+        "--cache",
+        cache,
+        "--out",
+        "s",
+        "--device",
+        "cpu",
+    )
 
 
 def rows(name: str) -> Callable[[Path, Done], bytes]:
@@ -96,8 +128,16 @@ def interrupted(home: Path) -> None:
 LONG = ("steps=40", "checkpoint_every=8")  # of a training that is killed half-way
 KINDS: dict[str, Kind] = {
     "model": Kind(MODEL, ("lm/tta/model.safetensors",), score("lm/tta"), rows("s")),
-    "config": Kind(MODEL, ("lm/tta/config.yaml",), score("lm/tta"), rows("s"), ("lm/causal/config.yaml", "lm/ngram/config.yaml")),
-    "model-subword": Kind(MODEL, ("lm/tta/subword",), score("lm/tta"), rows("s"), ("bpe/normaliser.yaml", "train.txt")),
+    "config": Kind(
+        MODEL,
+        ("lm/tta/config.yaml",),
+        score("lm/tta"),
+        rows("s"),
+        ("lm/causal/config.yaml", "lm/ngram/config.yaml"),
+    ),
+    "model-subword": Kind(
+        MODEL, ("lm/tta/subword",), score("lm/tta"), rows("s"), ("bpe/normaliser.yaml", "train.txt")
+    ),
     "checkpoint": Kind(
         ("train.bin", "valid.bin"),
         ("run/checkpoint.safetensors",),
@@ -113,11 +153,31 @@ KINDS: dict[str, Kind] = {
         finished,
     ),
     "corpus": Kind(
-        ("train.bin", "valid.bin"), ("train.bin",), training("tta", "run"), tensors("run/model.safetensors"), ("valid.bin", "test.jsonl")
+        ("train.bin", "valid.bin"),
+        ("train.bin",),
+        training("tta", "run"),
+        tensors("run/model.safetensors"),
+        ("valid.bin", "test.jsonl"),
     ),
-    "subword": Kind(("bpe", "train.txt"), ("bpe",), ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b"), files("b")),
-    "words": Kind(("words", "train.txt"), ("words",), ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"), files("b")),
-    "ngram": Kind(("lm/ngram", "test.jsonl"), ("lm/ngram",), score("lm/ngram"), rows("s"), ("lm/causal/config.yaml", "train.txt")),
+    "subword": Kind(
+        ("bpe", "train.txt"),
+        ("bpe",),
+        ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b"),
+        files("b"),
+    ),
+    "words": Kind(
+        ("words", "train.txt"),
+        ("words",),
+        ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
+        files("b"),
+    ),
+    "ngram": Kind(
+        ("lm/ngram", "test.jsonl"),
+        ("lm/ngram",),
+        score("lm/ngram"),
+        rows("s"),
+        ("lm/causal/config.yaml", "train.txt"),
+    ),
     "scores": Kind(
         LISTS,
         ("test.tta.scores",),
@@ -125,7 +185,12 @@ KINDS: dict[str, Kind] = {
         files("hyp", "out.jsonl"),
         ("test.causal.scores", "dev.tta.scores", "test.ngram.scores"),
     ),
-    "weights": Kind(LISTS, ("weights.json",), (*rescoring("test"), "--nbest-out", "out.jsonl"), files("hyp", "out.jsonl")),
+    "weights": Kind(
+        LISTS,
+        ("weights.json",),
+        (*rescoring("test"), "--nbest-out", "out.jsonl"),
+        files("hyp", "out.jsonl"),
+    ),
     "cache": Kind(MODEL, ("kept",), score("lm/tta", "kept"), rows("s"), prepare=warmed),
     "vectors": Kind(
         ("vectors.npz", "pairs.tsv"),
@@ -140,7 +205,9 @@ KINDS: dict[str, Kind] = {
         ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w"),
         None,
     ),
-    "lattices": Kind(("lattices",), ("lattices",), ("lattice", "nbest", "lattices", "--out", "o.jsonl"), None),
+    "lattices": Kind(
+        ("lattices",), ("lattices",), ("lattice", "nbest", "lattices", "--out", "o.jsonl"), None
+    ),
     "report": Kind(
         ("dev.jsonl", "test.jsonl"),
         ("exp/ppl", "exp/tune", "exp/rescore", "exp/score", "exp/lm/tta/config.yaml"),
@@ -171,19 +238,62 @@ def experiment() -> Path:
             return [column.format(f"exp/score/tta/{name}") for column in columns]
 
         weights = f"exp/tune/{system}/weights.json"
-        succeeded(run("tune", "--nbest", "data/dev/nbest.jsonl", *named("dev"), "--out", weights, home=home))
+        succeeded(
+            run(
+                "tune",
+                "--nbest",
+                "data/dev/nbest.jsonl",
+                *named("dev"),
+                "--out",
+                weights,
+                home=home,
+            )
+        )
         for name in ("dev", "test"):
             out = f"exp/rescore/{system}/{name}.txt"
-            succeeded(run("rescore", "--nbest", f"data/{name}/nbest.jsonl", *named(name), "--weights", weights, "--out", out, home=home))
-    succeeded(run("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl", home=home))
+            succeeded(
+                run(
+                    "rescore",
+                    "--nbest",
+                    f"data/{name}/nbest.jsonl",
+                    *named(name),
+                    "--weights",
+                    weights,
+                    "--out",
+                    out,
+                    home=home,
+                )
+            )
+    succeeded(
+        run("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl", home=home)
+    )
     shutil.rmtree(home / "exp/report", ignore_errors=True)
     return home
 
 
-def damaged(data: bytes, rng: random.Random, donors: Callable[[], bytes]) -> tuple[str, bytes | None]:
-    """(what was done, the bytes after it), None for a file that is gone; always other bytes than before."""
+def damaged(
+    data: bytes, rng: random.Random, donors: Callable[[], bytes]
+) -> tuple[str, bytes | None]:
+    """(what was done, the bytes after it), None for a file that is gone; always other bytes than
+    before.
+    """
     for _ in range(20):
-        how = rng.choice(("bit", "bit", "bits", "byte", "truncated", "zeroed", "swapped", "twice", "longer", "other", "empty", "gone"))
+        how = rng.choice(
+            (
+                "bit",
+                "bit",
+                "bits",
+                "byte",
+                "truncated",
+                "zeroed",
+                "swapped",
+                "twice",
+                "longer",
+                "other",
+                "empty",
+                "gone",
+            )
+        )
         after = changed(data, how, rng, donors)
         if after != data:
             return how, after
@@ -213,7 +323,10 @@ def changed(data: bytes, how: str, rng: random.Random, donors: Callable[[], byte
             other = rng.randrange(size) if size else 0
             left, right = sorted((place, other))
             length = min(length, right - left, size - right)
-            result[left : left + length], result[right : right + length] = data[right : right + length], data[left : left + length]
+            result[left : left + length], result[right : right + length] = (
+                data[right : right + length],
+                data[left : left + length],
+            )
         case "twice":
             result[place:place] = data[place : place + length]
         case "longer":
@@ -246,15 +359,22 @@ def ready(home: Path, kind: str) -> None:
 
 
 def attack(home: Path, kind: str, seed: int, number: int) -> None:
-    """Damage one file of the artifact and let the verb read it; Wrong unless it refuses or gives what is expected."""
+    """Damage one file of the artifact and let the verb read it; Wrong unless it refuses or gives
+    what is expected.
+    """
     about, rng = KINDS[kind], drawn("damage", kind, seed, number)
     right = expected(kind)
     ready(home, kind)
     found = sorted(
-        p for name in about.damaged for p in ([home / name] if (home / name).is_file() else (home / name).rglob("*")) if p.is_file()
+        p
+        for name in about.damaged
+        for p in ([home / name] if (home / name).is_file() else (home / name).rglob("*"))
+        if p.is_file()
     )
     target = rng.choice(found)
-    how, after = damaged(target.read_bytes(), rng, lambda: (World.get() / rng.choice(about.donors)).read_bytes())
+    how, after = damaged(
+        target.read_bytes(), rng, lambda: (World.get() / rng.choice(about.donors)).read_bytes()
+    )
     target.unlink() if after is None else target.write_bytes(after)
     done = run(*about.command, home=home)
     try:
@@ -264,7 +384,10 @@ def attack(home: Path, kind: str, seed: int, number: int) -> None:
     except Wrong as wrong:
         raise Wrong(wrong.outcome, f"{target.relative_to(home)} {how}: {wrong.detail}") from None
     except Exception as error:  # what came out cannot even be read
-        raise Wrong("silent change", f"{target.relative_to(home)} {how}: {done.command}: status 0, but the result: {error}") from None
+        raise Wrong(
+            "silent change",
+            f"{target.relative_to(home)} {how}: {done.command}: status 0, but the result: {error}",
+        ) from None
 
 
 # The manifests of a recipe's stages
@@ -288,18 +411,27 @@ fi
 def recipe(home: Path) -> Callable[..., Done]:
     """A recipe of two stages in `home` and a way to run it."""
     (home / "bin").mkdir()
-    for name, body in (("lmtools", 'echo "lmtools 0"'), ("python3", f'exec "{sys.executable}" "$@"')):
+    for name, body in (
+        ("lmtools", 'echo "lmtools 0"'),
+        ("python3", f'exec "{sys.executable}" "$@"'),
+    ):
         (home / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
         (home / "bin" / name).chmod(0o755)
     (home / "given").write_text("pear fig apple\n")
     (home / "run.sh").write_text(RECIPE)
     (home / "run.sh").chmod(0o755)
-    env = {**os.environ, "PATH": f"{home / 'bin'}:{os.environ['PATH']}", "REPOSITORY": str(REPOSITORY)}
+    env = {
+        **os.environ,
+        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
+        "REPOSITORY": str(REPOSITORY),
+    }
 
     def start(*args: str) -> Done:
         begin = time.monotonic()
         try:
-            done = subprocess.run([str(home / "run.sh"), *args], env=env, capture_output=True, timeout=60, check=False)
+            done = subprocess.run(
+                [str(home / "run.sh"), *args], env=env, capture_output=True, timeout=60, check=False
+            )
         except subprocess.TimeoutExpired:
             return Done(("run.sh", *args), None, "", "", 60.0)
         out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -309,13 +441,19 @@ def recipe(home: Path) -> Callable[..., Done]:
 
 
 def manifests(home: Path, seed: int, number: int) -> None:
-    """Damage a manifest, the hashes, a lock or an output of a recipe, and run it again: the same output, or one line."""
+    """Damage a manifest, the hashes, a lock or an output of a recipe, and run it again: the same
+    output, or one line.
+    """
     rng = drawn("manifests", seed, number)
     start = recipe(home)
     if start().status:
         raise Wrong("lost", "the toy recipe does not run")
-    target = rng.choice(sorted(p for p in (home / "exp").rglob("*") if p.is_file() and "log" not in p.parts))
-    how, after = damaged(target.read_bytes(), rng, lambda: (World.get() / "weights.json").read_bytes())
+    target = rng.choice(
+        sorted(p for p in (home / "exp").rglob("*") if p.is_file() and "log" not in p.parts)
+    )
+    how, after = damaged(
+        target.read_bytes(), rng, lambda: (World.get() / "weights.json").read_bytes()
+    )
     target.unlink() if after is None else target.write_bytes(after)
     done = start("--skip-done", "true")
     where = f"{target.relative_to(home)} {how}"
@@ -325,16 +463,18 @@ def manifests(home: Path, seed: int, number: int) -> None:
         raise Wrong("traceback", f"{where}: {done.err[-500:]}{done.out[-500:]}")
     if done.status and len(done.said) != 1:
         raise Wrong("multi-line", f"{where}: {done.err}")
-    if not done.status and ((home / "exp/sorted").read_text(), (home / "exp/words").read_text()) != (
-        "apple\nfig\npear\n",
-        "pear\nfig\napple\n",
-    ):
+    if not done.status and (
+        (home / "exp/sorted").read_text(),
+        (home / "exp/words").read_text(),
+    ) != ("apple\nfig\npear\n", "pear\nfig\napple\n"):
         raise Wrong("silent change", f"{where}: the second run leaves another result")
 
 
 def check(kind: str, seed: int, number: int) -> Callable[[Path], None]:
     """The case of that number."""
-    return lambda home: manifests(home, seed, number) if kind == "manifests" else attack(home, kind, seed, number)
+    return lambda home: (
+        manifests(home, seed, number) if kind == "manifests" else attack(home, kind, seed, number)
+    )
 
 
 def damage_campaign(kind: str, count: int, seed: int) -> list[str]:
@@ -347,7 +487,9 @@ def damage_campaign(kind: str, count: int, seed: int) -> list[str]:
             try:
                 check(kind, seed, number)(place)
             except Wrong as wrong:
-                failures.append(f"{kind} seed {seed} number {number}: {wrong.outcome}: {wrong.detail}")
+                failures.append(
+                    f"{kind} seed {seed} number {number}: {wrong.outcome}: {wrong.detail}"
+                )
     return failures
 
 

@@ -1,6 +1,8 @@
-"""No room for a verb's output: one line of path and remedy, the old output as it was, nothing half-written; with room it succeeds.
+"""No room for a verb's output: one line of path and remedy, the old output as it was, nothing
+half-written; with room it succeeds.
 
-A limit on the size of files stands for a quota, a small tmpfs (needs root) for a full disk, /dev/full for a full standard output.
+A limit on the size of files stands for a quota, a small tmpfs (needs root) for a full disk,
+/dev/full for a full standard output.
 """
 
 import contextlib
@@ -11,7 +13,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from trust.common import Case, Done, Skipped, Wrong, changes, drawn, refused, run, snapshot, sound, succeeded
+from trust.common import (
+    Case,
+    Done,
+    Skipped,
+    Wrong,
+    changes,
+    drawn,
+    refused,
+    run,
+    snapshot,
+    sound,
+    succeeded,
+)
 from trust.damage import experiment, score
 from trust.world import everything, rescoring, training
 
@@ -24,26 +38,57 @@ class Writer:
     out: str = "OUT"
 
 
-LATTICE = ("lattice", "rescore", "lattices", "--lm", "n=lm/ngram", "--weights", "am=1,lm=1,n=1", "--device", "cpu")
+LATTICE = (
+    "lattice",
+    "rescore",
+    "lattices",
+    "--lm",
+    "n=lm/ngram",
+    "--weights",
+    "am=1,lm=1,n=1",
+    "--device",
+    "cpu",
+)
 LISTS = ("rescore", *rescoring("test")[1:-2])
 WRITERS: dict[str, Writer] = {
     "subword": Writer(("subword", "--text", "train.txt", "--type", "word", "--out", "OUT")),
-    "subword-bpe": Writer(("subword", "--text", "train.txt", "--type", "bpe", "--vocab-size", "60", "--out", "OUT")),
+    "subword-bpe": Writer(
+        ("subword", "--text", "train.txt", "--type", "bpe", "--vocab-size", "60", "--out", "OUT")
+    ),
     "corpus": Writer(("corpus", "--text", "train.txt", "--subword", "words", "--out", "OUT")),
     "train": Writer(training("tta", "OUT")),
     "ngram": Writer(("ngram", "--text", "train.txt", "--order", "2", "--out", "OUT")),
-    "score": Writer(("score", "--lm", "lm/ngram", "--nbest", "test.jsonl", "--cache", "none", "--out", "OUT")),
+    "score": Writer(
+        ("score", "--lm", "lm/ngram", "--nbest", "test.jsonl", "--cache", "none", "--out", "OUT")
+    ),
     "mbr": Writer(("mbr", "--nbest", "test.jsonl", "--out", "OUT")),
-    "ppl": Writer(("ppl", "--lm", "lm/ngram", "--text", "valid.txt", "--cache", "none", "--out", "OUT")),
+    "ppl": Writer(
+        ("ppl", "--lm", "lm/ngram", "--text", "valid.txt", "--cache", "none", "--out", "OUT")
+    ),
     "embed": Writer(
-        ("embed", "--lm", "lm/tta", "--text", "sentences.txt", "--cache", "none", "--device", "cpu", "--out", "OUT.npz"), "OUT.npz"
+        (
+            "embed",
+            "--lm",
+            "lm/tta",
+            "--text",
+            "sentences.txt",
+            "--cache",
+            "none",
+            "--device",
+            "cpu",
+            "--out",
+            "OUT.npz",
+        ),
+        "OUT.npz",
     ),
     "sts": Writer(("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "OUT")),
     "tune": Writer(("tune", "--nbest", "dev.jsonl", "--out", "OUT")),
     "rescore": Writer((*LISTS, "--out", "OUT")),
     "rescore-lists": Writer((*LISTS, "--out", "/dev/null", "--nbest-out", "OUT")),
     "evaluate": Writer(("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--json", "OUT")),
-    "evaluate-oracle": Writer(("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--oracle-out", "OUT")),
+    "evaluate-oracle": Writer(
+        ("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--oracle-out", "OUT")
+    ),
     "convert": Writer(("convert", "test.jsonl", "OUT")),
     "convert-gz": Writer(("convert", "test.jsonl", "OUT.gz"), "OUT.gz"),
     "convert-xz": Writer(("convert", "test.jsonl", "OUT.xz"), "OUT.xz"),
@@ -55,9 +100,13 @@ WRITERS: dict[str, Writer] = {
     "lattices-report": Writer((*LATTICE, "--text", "/dev/null", "--report", "OUT")),
     "lattices-nbest": Writer(("lattice", "nbest", "lattices", "--out", "OUT")),
     "lattices-repair": Writer(("lattice", "info", "lattices", "--repair", "OUT")),
-    "lattices-kaldi": Writer(("convert", "lattices", "ark,t:OUT", "--from", "slf", "--to", "kaldi:words=words.ids")),
+    "lattices-kaldi": Writer(
+        ("convert", "lattices", "ark,t:OUT", "--from", "slf", "--to", "kaldi:words=words.ids")
+    ),
     "oracle": Writer(("lattice", "oracle", "lattices", "--ref", "lattices.ref", "--out", "OUT")),
-    "report": Writer(("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl"), "exp/report"),
+    "report": Writer(
+        ("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl"), "exp/report"
+    ),
 }
 IGNORED = (".cache", "case.run")
 
@@ -75,12 +124,16 @@ def prepared(home: Path, name: str) -> None:
     if name == "lattices-kaldi":
         from toys import WORDS
 
-        (home / "words.ids").write_text("<eps> 0\n" + "".join(f"{word} {number}\n" for number, word in enumerate(WORDS, 1)))
+        (home / "words.ids").write_text(
+            "<eps> 0\n" + "".join(f"{word} {number}\n" for number, word in enumerate(WORDS, 1))
+        )
 
 
 def outputs(path: Path) -> list[int]:
     """The sizes of the files at `path`."""
-    return [p.stat().st_size for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()]
+    return [
+        p.stat().st_size for p in ([path] if path.is_file() else path.rglob("*")) if p.is_file()
+    ]
 
 
 def checked(done: Done, before: dict, home: Path, out: str, place: str) -> None:
@@ -106,12 +159,19 @@ def quota(home: Path, name: str, draw: int, seed: int) -> None:
     largest = max(outputs(home / out))
     limit = rng.choice((0, largest // 2, max(0, largest - 1))) if draw else largest // 2
     before = snapshot(home, IGNORED)
-    for target in ("probe", "fresh/new") if writer.out != "exp/report" else ("probe",):  # over an old output, and where there is none
+    # over an old output, and where there is none
+    for target in ("probe", "fresh/new") if writer.out != "exp/report" else ("probe",):
         before = snapshot(home, IGNORED)
         if name == "train" and target == "probe":
             continue  # it is complete, and writes nothing
         done = run(*named(writer, target), home=home, file_size=limit)
-        checked(done, before, home, writer.out.replace("OUT", target).split("/")[-1], f"limit of {limit} bytes")
+        checked(
+            done,
+            before,
+            home,
+            writer.out.replace("OUT", target).split("/")[-1],
+            f"limit of {limit} bytes",
+        )
         succeeded(run(*named(writer, target), home=home))
         same(home, name, out, writer.out.replace("OUT", target))
 
@@ -130,7 +190,9 @@ def small_disk(place: Path, kilobytes: int) -> Iterator[None]:
     place.mkdir()
     try:
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)], capture_output=True, check=False
+            ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)],
+            capture_output=True,
+            check=False,
         )
     except FileNotFoundError:
         raise Skipped("there is no mount") from None
@@ -149,7 +211,9 @@ def full(home: Path, name: str, draw: int, seed: int) -> None:
         raise Skipped("reports are written beside their experiment")
     prepared(home, name)
     succeeded(run(*named(writer, "probe"), home=home))
-    size = sum(-(-bytes_ // 4096) * 4096 for bytes_ in outputs(home / writer.out.replace("OUT", "probe")))
+    size = sum(
+        -(-bytes_ // 4096) * 4096 for bytes_ in outputs(home / writer.out.replace("OUT", "probe"))
+    )
     with small_disk(home / "disk", 64 + 3 * size // 1024):
         out = writer.out.replace("OUT", "disk/o")
         rest = rng.choice((0, 4096 * rng.randrange(max(1, size // 4096))))
@@ -182,8 +246,28 @@ def full_cache(home: Path, verb: str) -> None:
     """Room for the output, none for the cache: the verb goes on without, and says so."""
     everything(home)
     commands = {
-        "score": ("score", "--lm", "lm/causal", "--nbest", "test.jsonl", "--device", "cpu", "--out", "o"),
-        "embed": ("embed", "--lm", "lm/tta", "--text", "sentences.txt", "--device", "cpu", "--out", "o.npz"),
+        "score": (
+            "score",
+            "--lm",
+            "lm/causal",
+            "--nbest",
+            "test.jsonl",
+            "--device",
+            "cpu",
+            "--out",
+            "o",
+        ),
+        "embed": (
+            "embed",
+            "--lm",
+            "lm/tta",
+            "--text",
+            "sentences.txt",
+            "--device",
+            "cpu",
+            "--out",
+            "o.npz",
+        ),
     }
     succeeded(run(*commands[verb], "--cache", "none", home=home))
     out = home / commands[verb][-1]
@@ -251,9 +335,13 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     for name in WRITERS:
         for draw in range(draws):
             if size != "short" or name in ("train", "convert-gz", "lattices", "score"):
-                yield Case(f"quota-{name}-{draw}", lambda home, n=name, d=draw: quota(home, n, d, seed))
+                yield Case(
+                    f"quota-{name}-{draw}", lambda home, n=name, d=draw: quota(home, n, d, seed)
+                )
             if size != "short" or name in ("ngram", "tune"):
-                yield Case(f"full-{name}-{draw}", lambda home, n=name, d=draw: full(home, n, d, seed))
+                yield Case(
+                    f"full-{name}-{draw}", lambda home, n=name, d=draw: full(home, n, d, seed)
+                )
         if size != "short" or name == "rescore":
             yield Case(f"unwritable-{name}", lambda home, n=name: unwritable(home, n))
     for verb in ("score", "embed"):

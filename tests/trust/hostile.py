@@ -1,4 +1,6 @@
-"""Data, names and archives that act: nothing of them is executed, nothing is written outside, and what is wrong is said in one line."""
+"""Data, names and archives that act: nothing of them is executed, nothing is written outside, and
+what is wrong is said in one line.
+"""
 
 import contextlib
 import html.parser
@@ -17,7 +19,19 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from trust.common import REPOSITORY, Case, Done, Skipped, Wrong, environment, lmtools, run, snapshot, sound, succeeded
+from trust.common import (
+    REPOSITORY,
+    Case,
+    Done,
+    Skipped,
+    Wrong,
+    environment,
+    lmtools,
+    run,
+    snapshot,
+    sound,
+    succeeded,
+)
 from trust.damage import recipe
 from trust.world import take, training, write_lists
 
@@ -27,7 +41,9 @@ RUN = f"touch {CANARY}"
 
 @contextlib.contextmanager
 def guarded(home: Path) -> Iterator[Path]:
-    """A directory `outside` beside `home`; Wrong if something is executed, or changes outside `home`, while the block runs."""
+    """A directory `outside` beside `home`; Wrong if something is executed, or changes outside
+    `home`, while the block runs.
+    """
     outside = home.parent / "outside"
     (outside / "folder").mkdir(parents=True)
     (outside / "kept").write_text("kept\n")
@@ -38,7 +54,11 @@ def guarded(home: Path) -> Iterator[Path]:
     if found := [str(p) for p in home.parent.rglob(f"{CANARY}*")]:
         raise Wrong("executed", f"{found[0]} was made")
     if (snapshot(outside), now) != before:
-        raise Wrong("written outside", f"{sorted(now ^ before[1])} {[n for n in before[0] if snapshot(outside).get(n) != before[0][n]]}")
+        raise Wrong(
+            "written outside",
+            f"{sorted(now ^ before[1])}"
+            f" {[n for n in before[0] if snapshot(outside).get(n) != before[0][n]]}",
+        )
 
 
 class Bomb:
@@ -67,7 +87,9 @@ def scp(name: str) -> Callable[[Path], None]:
     def make(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
         value = "the king" if name == "words_text" else "3"
-        (folder / f"{name}.scp").write_text(f"u1-1 {RUN}; echo {value} |\nu1-2 {RUN}; echo {value} |\n")
+        (folder / f"{name}.scp").write_text(
+            f"u1-1 {RUN}; echo {value} |\nu1-2 {RUN}; echo {value} |\n"
+        )
 
     return make
 
@@ -146,7 +168,9 @@ def list_directory(home: Path, name: str, form: str) -> None:
     """A directory with a file an utterance or a system, one of hostile name."""
     (home / "d").mkdir()
     for file in ("plain", name):
-        (home / "d" / file).write_text("-3.5 -1.5 2 the king\n-4 -1 2 a king\n" if form == "srilm" else "the king\na king\n")
+        (home / "d" / file).write_text(
+            "-3.5 -1.5 2 the king\n-4 -1 2 a king\n" if form == "srilm" else "the king\na king\n"
+        )
     with guarded(home):
         sound(run("convert", "d", "o.jsonl", "--from", form, home=home))
         sound(run("convert", "d", "o.jsonl", home=home))
@@ -203,14 +227,34 @@ WORDS = {
     "markdown": "|`x`|[a](javascript:alert(1))",
     "json": '"},{"utt":"x"',
 }
-WRITERS = ("jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "mlm", "icefall")
+WRITERS = (
+    "jsonl",
+    "srilm",
+    "kaldi-nbest",
+    "espnet2",
+    "systems",
+    "trn",
+    "ctm",
+    "moses",
+    "mlm",
+    "icefall",
+)
 
 
 def speaking(home: Path, where: str, word: str) -> None:
-    """Lists with that word as an utterance's id or in its texts, through rescoring, every writer and the report."""
+    """Lists with that word as an utterance's id or in its texts, through rescoring, every writer
+    and the report.
+    """
     utt, text = (word, "the king") if where == "id" else ("u1", f"the {word} king")
     rows = [
-        {"utt": u, "ref": text, "hyps": [{"text": text, "scores": {"am": -1.0}}, {"text": "a king", "scores": {"am": -2.0}}]}
+        {
+            "utt": u,
+            "ref": text,
+            "hyps": [
+                {"text": text, "scores": {"am": -1.0}},
+                {"text": "a king", "scores": {"am": -2.0}},
+            ],
+        }
         for u in (utt, "u2")
     ]
     for part in ("dev", "test"):
@@ -227,7 +271,16 @@ def speaking(home: Path, where: str, word: str) -> None:
         for part in lists:
             done = quiet(
                 sound(
-                    run("rescore", "--nbest", lists[part], "--weights", weights, "--out", f"exp/rescore/first-pass/{part}.txt", home=home)
+                    run(
+                        "rescore",
+                        "--nbest",
+                        lists[part],
+                        "--weights",
+                        weights,
+                        "--out",
+                        f"exp/rescore/first-pass/{part}.txt",
+                        home=home,
+                    )
                 )
             )
         if done.status == 0:
@@ -251,7 +304,9 @@ class Acting(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.found += [
-            f"{tag} {key}={value}" for key, value in attrs if "alert(" in (value or "") and (key[:2] == "on" or "script:" in value)
+            f"{tag} {key}={value}"
+            for key, value in attrs
+            if "alert(" in (value or "") and (key[:2] == "on" or "script:" in value)
         ]
 
     def handle_data(self, data):
@@ -261,7 +316,9 @@ class Acting(html.parser.HTMLParser):
 
 def quiet(done: Done) -> Done:
     """`done`, if it sends nothing to the terminal that a terminal obeys."""
-    if found := re.search(r"[\x00-\x08\x0b-\x1f\x7f]", re.sub(r"\r(?=[^\n]*[|%])", "", done.err + done.out)):
+    if found := re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f]", re.sub(r"\r(?=[^\n]*[|%])", "", done.err + done.out)
+    ):
         raise done.wrong("executed", f"a control character reaches the terminal: {found[0]!r}")
     return done
 
@@ -283,8 +340,24 @@ def yaml(home: Path, tag: str, where: str) -> None:
     targets = {
         "model": ("lm/tta/config.yaml", score("lm/tta")),
         "ngram": ("lm/ngram/config.yaml", score("lm/ngram")),
-        "normaliser": ("words/normaliser.yaml", ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b")),
-        "conf": ("own.yaml", ("train", "--conf", "own.yaml", "--train", "train.bin", "--valid", "valid.bin", "--out", "run")),
+        "normaliser": (
+            "words/normaliser.yaml",
+            ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
+        ),
+        "conf": (
+            "own.yaml",
+            (
+                "train",
+                "--conf",
+                "own.yaml",
+                "--train",
+                "train.bin",
+                "--valid",
+                "valid.bin",
+                "--out",
+                "run",
+            ),
+        ),
         "option": ("own.yaml", (*training("tta", "run"), f"arch.dim={YAML[tag]}")),
     }
     file, args = targets[where]
@@ -298,7 +371,19 @@ def yaml(home: Path, tag: str, where: str) -> None:
 
 def score(lm: str) -> tuple:
     """Score the test set."""
-    return ("score", "--lm", lm, "--nbest", "test.jsonl", "--cache", "none", "--device", "cpu", "--out", "s")
+    return (
+        "score",
+        "--lm",
+        lm,
+        "--nbest",
+        "test.jsonl",
+        "--cache",
+        "none",
+        "--device",
+        "cpu",
+        "--out",
+        "s",
+    )
 
 
 def pickled(home: Path, where: str) -> None:
@@ -306,14 +391,27 @@ def pickled(home: Path, where: str) -> None:
     import numpy as np
     import torch
 
-    take(home, "lm/tta", "test.jsonl", "train.bin", "valid.bin", "train.txt", "bpe", "vectors.npz", "pairs.tsv")
+    take(
+        home,
+        "lm/tta",
+        "test.jsonl",
+        "train.bin",
+        "valid.bin",
+        "train.txt",
+        "bpe",
+        "vectors.npz",
+        "pairs.tsv",
+    )
     vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o")
     targets = {
         "weights": ("lm/tta/model.safetensors", score("lm/tta")),
         "weights-torch": ("lm/tta/model.safetensors", score("lm/tta")),
         "checkpoint": ("lm/tta/checkpoint.safetensors", training("tta", "lm/tta")),
         "corpus": ("train.bin", training("tta", "run")),
-        "subword": ("bpe/bpe.model", ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b")),
+        "subword": (
+            "bpe/bpe.model",
+            ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b"),
+        ),
         "ngram-binary": ("lm.bin", score("lm.bin")),
         "arpa": ("lm.arpa", score("lm.arpa")),
         "vectors": ("vectors.npz", vectors),
@@ -327,7 +425,10 @@ def pickled(home: Path, where: str) -> None:
     if where == "weights-torch":
         torch.save({"x": Bomb()}, data)
     elif where == "vectors-objects":
-        np.savez(data, **{**np.load(home / "vectors.npz"), "texts": np.array([Bomb(), Bomb()], dtype=object)})
+        np.savez(
+            data,
+            **{**np.load(home / "vectors.npz"), "texts": np.array([Bomb(), Bomb()], dtype=object)},
+        )
     elif where == "vectors-member":
         with zipfile.ZipFile(data, "w") as archive:
             archive.writestr("vectors.npy", pickle.dumps(Bomb()))
@@ -358,7 +459,12 @@ def huggingface(home: Path, where: str) -> None:
         raise Skipped("transformers is not installed") from None
     folder = home / "hf"
     config = BertConfig(
-        vocab_size=30, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, max_position_embeddings=16
+        vocab_size=30,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+        max_position_embeddings=16,
     )
     model = BertForMaskedLM(config)
     model.save_pretrained(folder)
@@ -368,12 +474,41 @@ def huggingface(home: Path, where: str) -> None:
         "[CLS]",
         "[SEP]",
         "[MASK]",
-        *["the", "a", "king", "queen", "city", "went", "came", "to", "of", "and", "great", "river", "stone", "house"],
+        *[
+            "the",
+            "a",
+            "king",
+            "queen",
+            "city",
+            "went",
+            "came",
+            "to",
+            "of",
+            "and",
+            "great",
+            "river",
+            "stone",
+            "house",
+        ],
     ]
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16}))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16})
+    )
     take(home, "test.jsonl")
-    args = ("score", "--lm", "hf:hf", "--nbest", "test.jsonl", "--cache", "none", "--device", "cpu", "--out", "s")
+    args = (
+        "score",
+        "--lm",
+        "hf:hf",
+        "--nbest",
+        "test.jsonl",
+        "--cache",
+        "none",
+        "--device",
+        "cpu",
+        "--out",
+        "s",
+    )
     weights = folder / "model.safetensors"
     if where == "sound":
         with guarded(home):
@@ -399,7 +534,11 @@ def huggingface(home: Path, where: str) -> None:
             tree["model_type"] = "hostile"
         (folder / "config.json").write_text(json.dumps(tree))
         if where == "code-tokenizer":
-            map_ = {"tokenizer_class": "Thing", "auto_map": {"AutoTokenizer": ["hostile.Thing", "hostile.Thing"]}, "model_max_length": 16}
+            map_ = {
+                "tokenizer_class": "Thing",
+                "auto_map": {"AutoTokenizer": ["hostile.Thing", "hostile.Thing"]},
+                "model_max_length": 16,
+            }
             (folder / "tokenizer_config.json").write_text(json.dumps(map_))
     with guarded(home):
         done = run(*args, home=home, HF_HOME=str(home / "hfhome"))
@@ -444,13 +583,27 @@ def archive(home: Path, name: str) -> None:
         command = [sys.executable, str(script), "mini", "out"]
         begin = time.monotonic()
         try:
-            ended = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=60, env=environment(home), check=False)
+            ended = subprocess.run(
+                command,
+                cwd=home,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env=environment(home),
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             raise Wrong("hang", shlex.join(command)) from None
         if Path("/tmp/lmtools-trust-canary").exists():
             os.unlink("/tmp/lmtools-trust-canary")
             raise Wrong("written outside", "/tmp/lmtools-trust-canary")
-    done = Done(("get_mini.py", "mini", "out"), ended.returncode, ended.stdout, ended.stderr, time.monotonic() - begin)
+    done = Done(
+        ("get_mini.py", "mini", "out"),
+        ended.returncode,
+        ended.stdout,
+        ended.stderr,
+        time.monotonic() - begin,
+    )
     sound(done)
     if name == "truncated" and done.status == 0:
         raise done.wrong("accepted")
@@ -510,7 +663,9 @@ def link(home: Path, name: str) -> None:
 
 
 def predictable(home: Path) -> None:
-    """No name that a recipe leaves or uses on its way is written through a link: every file of a run, replaced by one."""
+    """No name that a recipe leaves or uses on its way is written through a link: every file of a
+    run, replaced by one.
+    """
     start = recipe(home)
     start()
     names = [str(p.relative_to(home)) for p in (home / "exp/stages").iterdir()]
@@ -524,7 +679,9 @@ def predictable(home: Path) -> None:
 
 
 def leftovers(home: Path) -> None:
-    """Links with the names of what killed writers leave: whoever sweeps them leaves what they point to."""
+    """Links with the names of what killed writers leave: whoever sweeps them leaves what they point
+    to.
+    """
     take(home, "test.jsonl")
     with guarded(home) as outside:
         (home / ".out.jsonl.abc.tmp.jsonl").symlink_to(outside / "kept")
@@ -533,31 +690,53 @@ def leftovers(home: Path) -> None:
         (home / ".words.abc.tmp.old").symlink_to(outside / "folder")
         take(home, "train.txt")
         succeeded(run("convert", "test.jsonl", "out.jsonl", home=home))
-        succeeded(run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home))
-        succeeded(run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home))
+        succeeded(
+            run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home)
+        )
+        succeeded(
+            run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home)
+        )
 
 
 def options(home: Path, value: str) -> None:
     """Options of a recipe that say something to a shell."""
     start = recipe(home)
     with guarded(home):
-        for args in (("--expdir", value), (f"--expdir={value}", "--skip-done", "true"), ("--stage", value), (f"--{value}", "x")):
+        for args in (
+            ("--expdir", value),
+            (f"--expdir={value}", "--skip-done", "true"),
+            ("--stage", value),
+            (f"--{value}", "x"),
+        ):
             done = start(*args)
             if "Traceback" in done.err:
                 raise done.wrong("traceback")
 
 
 def traced(home: Path) -> None:
-    """What a verb does with a hostile directory, seen from the kernel: no program starts, no file outside is opened for writing."""
+    """What a verb does with a hostile directory, seen from the kernel: no program starts, no file
+    outside is opened for writing.
+    """
     if not shutil.which("strace"):
         raise Skipped("no strace")
     folder = kaldi_directory(home)
     scp("acwt")(folder)
     log = home.parent / "case.trace"
-    calls = "execve,execveat,openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,link,linkat"
-    command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-o", str(log), *lmtools("convert", "nbest", "out.jsonl")]
+    calls = "execve,execveat,openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,link,linkat"  # noqa: E501
+    command = [
+        "strace",
+        "-f",
+        "-qq",
+        "-e",
+        f"trace={calls}",
+        "-o",
+        str(log),
+        *lmtools("convert", "nbest", "out.jsonl"),
+    ]
     with guarded(home):
-        subprocess.run(command, cwd=home, capture_output=True, env=environment(home), timeout=300, check=False)
+        subprocess.run(
+            command, cwd=home, capture_output=True, env=environment(home), timeout=300, check=False
+        )
     lines = log.read_text(errors="replace").splitlines()
     if len(lines) < 10:
         raise Skipped("strace is not allowed here")
@@ -566,7 +745,12 @@ def traced(home: Path) -> None:
         raise Wrong("executed", started[0][:300])
     for line in lines:
         path = re.search(r'"([^"]*)"', line)
-        writes = "O_WRONLY" in line or "O_RDWR" in line or "O_CREAT" in line or not re.search(r"\b(open|openat|execve)\(", line)
+        writes = (
+            "O_WRONLY" in line
+            or "O_RDWR" in line
+            or "O_CREAT" in line
+            or not re.search(r"\b(open|openat|execve)\(", line)
+        )
         if (
             path
             and writes
@@ -582,16 +766,30 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     every: list[Case] = []
     for name, make in KALDI.items():
         for verb in READERS:
-            every.append(Case(f"kaldi-{name}-{verb}", lambda home, m=make, v=verb: kaldi(home, m, v)))
+            every.append(
+                Case(f"kaldi-{name}-{verb}", lambda home, m=make, v=verb: kaldi(home, m, v))
+            )
     for name, file in NAMES.items():
-        every.append(Case(f"lattices-{name}", lambda home, f=file: lattice_directory(home, f"{f}.slf")))
+        every.append(
+            Case(f"lattices-{name}", lambda home, f=file: lattice_directory(home, f"{f}.slf"))
+        )
         for form in ("srilm", "systems"):
-            every.append(Case(f"lists-{form}-{name}", lambda home, f=file, form=form: list_directory(home, f, form)))
+            every.append(
+                Case(
+                    f"lists-{form}-{name}",
+                    lambda home, f=file, form=form: list_directory(home, f, form),
+                )
+            )
         every.append(Case(f"typed-{name}", lambda home, f=file: typed(home, f)))
         every.append(Case(f"options-{name}", lambda home, f=file: options(home, f)))
     for name, word in WORDS.items():
         for where in ("id", "word"):
-            every.append(Case(f"speaking-{where}-{name}", lambda home, w=where, word=word: speaking(home, w, word)))
+            every.append(
+                Case(
+                    f"speaking-{where}-{name}",
+                    lambda home, w=where, word=word: speaking(home, w, word),
+                )
+            )
     for tag in YAML:
         for where in ("model", "ngram", "normaliser", "conf", "option"):
             every.append(Case(f"yaml-{tag}-{where}", lambda home, t=tag, w=where: yaml(home, t, w)))
@@ -600,7 +798,15 @@ def cases(size: str, seed: int) -> Iterator[Case]:
         *("vectors", "vectors-objects", "vectors-member", "lists", "vectors-npy"),
     ):
         every.append(Case(f"pickle-{where}", lambda home, w=where: pickled(home, w)))
-    for where in ("sound", "pickle", "pickle-torch", "pickle-sound", "code", "code-unknown", "code-tokenizer"):
+    for where in (
+        "sound",
+        "pickle",
+        "pickle-torch",
+        "pickle-sound",
+        "code",
+        "code-unknown",
+        "code-tokenizer",
+    ):
         every.append(Case(f"huggingface-{where}", lambda home, w=where: huggingface(home, w)))
     for name in (*MEMBERS, "truncated"):
         every.append(Case(f"archive-{name}", lambda home, n=name: archive(home, n)))
@@ -611,7 +817,11 @@ def cases(size: str, seed: int) -> Iterator[Case]:
 
 
 SHORT = {
-    *(f"kaldi-{name}-{verb}" for name in ("scp-acwt", "name-pipe") for verb in ("convert", "doctor", "score")),
+    *(
+        f"kaldi-{name}-{verb}"
+        for name in ("scp-acwt", "name-pipe")
+        for verb in ("convert", "doctor", "score")
+    ),
     "kaldi-name-newline-convert",
     "lattices-newline",
     "lists-srilm-pipe",

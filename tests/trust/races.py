@@ -1,4 +1,6 @@
-"""Two writers of one output, several users of one cache: one wins whole, the other says so; never a mixture, never other figures."""
+"""Two writers of one output, several users of one cache: one wins whole, the other says so; never a
+mixture, never other figures.
+"""
 
 import tempfile
 import threading
@@ -6,7 +8,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from trust.common import Case, Done, Forked, Wrong, drawn, run, snapshot, sound, succeeded, temporaries
+from trust.common import (
+    Case,
+    Done,
+    Forked,
+    Wrong,
+    drawn,
+    run,
+    snapshot,
+    sound,
+    succeeded,
+    temporaries,
+)
 from trust.damage import recipe
 from trust.world import listed, take, training, write_lists
 
@@ -32,15 +45,34 @@ def result(home: Path, out: str) -> dict[str, bytes]:
     """The files at `out` that do not hold times."""
     if (home / out).is_file():
         return {"": (home / out).read_bytes()}
-    files = snapshot(home / out, ignored=("metrics.jsonl", "checkpoint", ".", "SHA256", "metadata", "manifest"))
-    return {name: data for name, data in files.items() if not name.endswith((".json", ".lock", ".sha256"))}
+    files = snapshot(
+        home / out, ignored=("metrics.jsonl", "checkpoint", ".", "SHA256", "metadata", "manifest")
+    )
+    return {
+        name: data
+        for name, data in files.items()
+        if not name.endswith((".json", ".lock", ".sha256"))
+    }
 
 
-def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple], out: str, rng, exclusive: bool = False) -> None:
-    """Commands write one output at once; afterwards it is one of theirs, whole. `exclusive`: who did not win says so."""
+def contend(
+    home: Path,
+    make: Callable[[Path], None],
+    commands: Sequence[tuple],
+    out: str,
+    rng,
+    exclusive: bool = False,
+) -> None:
+    """Commands write one output at once; afterwards it is one of theirs, whole. `exclusive`: who
+    did not win says so.
+    """
     wholes = [alone(home, make, command, out) for command in commands]
     make(home)
-    ended = together(home, commands, [0.0, *(rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:])])
+    ended = together(
+        home,
+        commands,
+        [0.0, *(rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:])],
+    )
     for done in ended:
         sound(done)
     if all(done.status for done in ended):
@@ -49,7 +81,10 @@ def contend(home: Path, make: Callable[[Path], None], commands: Sequence[tuple],
         raise ended[0].wrong("lost", "both say that all is well, and one is gone")
     found = result(home, out)
     if found not in wholes:
-        differing = [sorted(name for name in {*found, *whole} if found.get(name) != whole.get(name)) for whole in wholes]
+        differing = [
+            sorted(name for name in {*found, *whole} if found.get(name) != whole.get(name))
+            for whole in wholes
+        ]
         raise ended[0].wrong("silent change", f"{out} is of neither writer; differs in {differing}")
     if left := temporaries(home):
         raise ended[0].wrong("left behind", f"{left[:5]}")
@@ -61,7 +96,10 @@ def trainings(home: Path, rng) -> None:
     def make(place: Path) -> None:
         take(place, "train.bin", "valid.bin")
 
-    commands = [training("tta", "run", "steps=30"), training("tta", "run", "steps=30", "arch.dim=24", "seed=5")]
+    commands = [
+        training("tta", "run", "steps=30"),
+        training("tta", "run", "steps=30", "arch.dim=24", "seed=5"),
+    ]
     contend(home, make, commands, "run", rng, exclusive=True)
 
 
@@ -79,7 +117,10 @@ def ngrams(home: Path, rng) -> None:
     contend(
         home,
         lambda place: take(place, "train.txt", "valid.txt"),
-        [("ngram", "--text", "train.txt", "--order", 2, "--out", "o"), ("ngram", "--text", "valid.txt", "--order", 3, "--out", "o")],
+        [
+            ("ngram", "--text", "train.txt", "--order", 2, "--out", "o"),
+            ("ngram", "--text", "valid.txt", "--order", 3, "--out", "o"),
+        ],
         "o",
         rng,
     )
@@ -104,7 +145,10 @@ def corpora(home: Path, rng) -> None:
     contend(
         home,
         lambda place: take(place, "train.txt", "valid.txt", "words"),
-        [("corpus", "--text", f"{name}.txt", "--subword", "words", "--out", "o.bin") for name in ("train", "valid")],
+        [
+            ("corpus", "--text", f"{name}.txt", "--subword", "words", "--out", "o.bin")
+            for name in ("train", "valid")
+        ],
         "o.bin",
         rng,
     )
@@ -115,7 +159,10 @@ def tunings(home: Path, rng) -> None:
     contend(
         home,
         lambda place: take(place, "dev.jsonl", "dev.tta.scores"),
-        [("tune", "--nbest", "dev.jsonl", "--out", "w"), ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w")],
+        [
+            ("tune", "--nbest", "dev.jsonl", "--out", "w"),
+            ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w"),
+        ],
         "w",
         rng,
     )
@@ -128,11 +175,27 @@ def one_cache(home: Path, rng) -> None:
         write_lists(listed(30, turn), home / f"{turn}.jsonl")
 
     def command(turn: int, cache: str, out: str) -> tuple:
-        return ("score", "--lm", "lm/causal", "--nbest", f"{turn}.jsonl", "--cache", cache, "--device", "cpu", "--out", out)
+        return (
+            "score",
+            "--lm",
+            "lm/causal",
+            "--nbest",
+            f"{turn}.jsonl",
+            "--cache",
+            cache,
+            "--device",
+            "cpu",
+            "--out",
+            out,
+        )
 
     for turn in range(2):
         succeeded(run(*command(turn, "none", f"right{turn}"), home=home))
-    ended = together(home, [command(n % 2, "kept", f"s{n}") for n in range(4)], [rng.uniform(0, 0.3) for _ in range(4)])
+    ended = together(
+        home,
+        [command(n % 2, "kept", f"s{n}") for n in range(4)],
+        [rng.uniform(0, 0.3) for _ in range(4)],
+    )
     for number, done in enumerate(ended):
         succeeded(done)
         if (home / f"s{number}").read_bytes() != (home / f"right{number % 2}").read_bytes():
@@ -145,7 +208,21 @@ def killed_cache(home: Path, rng) -> None:
     write_lists(listed(60, 3), home / "l.jsonl")
 
     def command(cache: str, out: str) -> tuple:
-        return ("score", "--lm", "lm/causal", "--nbest", "l.jsonl", "--rows", 64, "--cache", cache, "--device", "cpu", "--out", out)
+        return (
+            "score",
+            "--lm",
+            "lm/causal",
+            "--nbest",
+            "l.jsonl",
+            "--rows",
+            64,
+            "--cache",
+            cache,
+            "--device",
+            "cpu",
+            "--out",
+            out,
+        )
 
     succeeded(run(*command("none", "right"), home=home))
     for _ in range(3):
@@ -158,7 +235,9 @@ def killed_cache(home: Path, rng) -> None:
 
 
 def killed_writers(home: Path, rng) -> None:
-    """Writers that are killed at random moments: the old output or the new, and the next writer clears up."""
+    """Writers that are killed at random moments: the old output or the new, and the next writer
+    clears up.
+    """
     take(home, "train.txt", "test.jsonl", "lattices", "words")
     commands = {
         "o.jsonl": ("convert", "test.jsonl", "o.jsonl"),
@@ -175,7 +254,10 @@ def killed_writers(home: Path, rng) -> None:
                 raise Wrong("silent change", f"a killed writer left half of {out}")
         succeeded(run(*command, home=home))
         if left := temporaries(home):
-            raise Wrong("left behind", f"lmtools {command[0]}: {left[:5]} stay after the next write of {out}")
+            raise Wrong(
+                "left behind",
+                f"lmtools {command[0]}: {left[:5]} stay after the next write of {out}",
+            )
 
 
 def recipes(home: Path, rng) -> None:
@@ -204,7 +286,18 @@ def recipes(home: Path, rng) -> None:
 
 RACES = {
     f.__name__.replace("_", "-"): f
-    for f in (trainings, same_training, ngrams, vocabularies, corpora, tunings, one_cache, killed_cache, killed_writers, recipes)
+    for f in (
+        trainings,
+        same_training,
+        ngrams,
+        vocabularies,
+        corpora,
+        tunings,
+        one_cache,
+        killed_cache,
+        killed_writers,
+        recipes,
+    )
 }
 
 
@@ -212,4 +305,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     """Each race, at other offsets each time."""
     for name, race in RACES.items():
         for draw in range({"short": 1, "medium": 4, "long": 25}[size]):
-            yield Case(f"{name}-{draw}", lambda home, r=race, n=name, d=draw: r(home, drawn("races", n, d, seed)))
+            yield Case(
+                f"{name}-{draw}",
+                lambda home, r=race, n=name, d=draw: r(home, drawn("races", n, d, seed)),
+            )

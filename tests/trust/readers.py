@@ -1,4 +1,6 @@
-"""Damaged input for every reader of formats: what tests/fuzz.py does, a fixed number of reads of each."""
+"""Damaged input for every reader of formats: what tests/fuzz.py does, a fixed number of reads of
+each.
+"""
 
 import functools
 import os
@@ -22,7 +24,9 @@ def targets():
 
 
 def families() -> dict[str, list[str]]:
-    """The readers of N-best lists, of lattices, of sentence pairs, and of columns and plain text."""
+    """The readers of N-best lists, of lattices, of sentence pairs, and of columns and plain
+    text.
+    """
     found: dict[int, list[str]] = {}
     for name, target in targets().items():
         found.setdefault(id(target.formats), []).append(name)
@@ -42,8 +46,15 @@ def read(home: Path, name: str, seed: int, numbers: range) -> int:
             with tempfile.TemporaryDirectory(dir=home) as place:
                 found = fuzz.turn(target, seed, number, Path(place))
             if found:
-                outcome = "hang" if "no answer within" in found[0] else "traceback" if "Traceback" in found[0] else "no cause or remedy"
-                raise Wrong(outcome, f"{name} turn {number}, read as {found[1]!r}: {found[0][-800:]}\n{dict(found[2])!r}"[:3000])
+                outcome = (
+                    "hang"
+                    if "no answer within" in found[0]
+                    else "traceback"
+                    if "Traceback" in found[0]
+                    else "no cause or remedy"
+                )
+                said = f"read as {found[1]!r}: {found[0][-800:]}\n{dict(found[2])!r}"
+                raise Wrong(outcome, f"{name} turn {number}, {said}"[:3000])
     finally:
         signal.alarm(0)
         os.fsync = kept
@@ -57,4 +68,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
         for name in names:
             for start in range(0, total, BLOCK):
                 numbers = range(start, min(start + BLOCK, total))
-                yield Case(f"{family}-{name}-{start // BLOCK}", lambda home, n=name, r=numbers: read(home, n, seed, r))
+                yield Case(
+                    f"{family}-{name}-{start // BLOCK}",
+                    lambda home, n=name, r=numbers: read(home, n, seed, r),
+                )

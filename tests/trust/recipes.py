@@ -1,4 +1,6 @@
-"""Whole recipes are killed at random moments, each kill followed by the same command: in the end, the bytes of an undisturbed run."""
+"""Whole recipes are killed at random moments, each kill followed by the same command: in the end,
+the bytes of an undisturbed run.
+"""
 
 import functools
 import importlib
@@ -38,14 +40,16 @@ class Recipe:
 def known() -> dict[str, Recipe]:
     """The four recipes, as tests/recipe cut them."""
     conftest, librispeech, gbw, stsb, wmt13 = (
-        importlib.import_module(f"recipe.{name}") for name in ("conftest", "test_librispeech", "test_gbw", "test_stsb", "test_wmt13")
+        importlib.import_module(f"recipe.{name}")
+        for name in ("conftest", "test_librispeech", "test_gbw", "test_stsb", "test_wmt13")
     )
     return {
         "librispeech": Recipe(conftest.cut_librispeech, librispeech.OPTIONS),
         "gbw": Recipe(gbw.cut, (*gbw.OPTIONS, *gbw.BENCH, "--grids", "two")),
         "stsb": Recipe(lambda home: stsb.corpus(home / "small"), (*stsb.OPTIONS, *stsb.LMS)),
         "wmt13": Recipe(
-            lambda home: wmt13.corpus(home / "small"), (*wmt13.OPTIONS, "--lms", "ngram tta", "--combinations", "tta-mean+mbr")
+            lambda home: wmt13.corpus(home / "small"),
+            (*wmt13.OPTIONS, "--lms", "ngram tta", "--combinations", "tta-mean+mbr"),
         ),
     }
 
@@ -73,9 +77,18 @@ def variables() -> dict[str, str]:
 
 def started(name: str, home: Path, stop: int) -> subprocess.Popen:
     """The recipe in a process group of its own."""
-    command = [str(home / "run.sh"), *map(str, known()[name].options), "--skip-done", "true", "--stop-stage", str(stop)]
+    command = [
+        str(home / "run.sh"),
+        *map(str, known()[name].options),
+        "--skip-done",
+        "true",
+        "--stop-stage",
+        str(stop),
+    ]
     with open(home / "run.out", "wb") as out:
-        return subprocess.Popen(command, env=variables(), stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        return subprocess.Popen(
+            command, env=variables(), stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        )
 
 
 def left(home: Path) -> dict[str, bytes]:
@@ -97,7 +110,9 @@ def whole(name: str, stop: int) -> tuple[dict[str, bytes], float]:
 
 
 def ended(process: subprocess.Popen, seconds: float) -> int | None:
-    """The exit status of a run; None if it was killed, with all that it started, when its time was over."""
+    """The exit status of a run; None if it was killed, with all that it started, when its time was
+    over.
+    """
     status = None
     try:
         status = process.wait(seconds)
@@ -111,7 +126,9 @@ def ended(process: subprocess.Popen, seconds: float) -> int | None:
 
 
 def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
-    """Kill the recipe that often; each time it gets through, compare and begin anew. Returns the number of kills."""
+    """Kill the recipe that often; each time it gets through, compare and begin anew. Returns the
+    number of kills.
+    """
     right, seconds = whole(name, stop)
     rng = drawn("recipes", name, seed, number)
     home, done = placed(name), 0
@@ -141,11 +158,15 @@ def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """200 kills of four recipes in the long campaign; in the short one, of the first stages of the smallest."""
+    """200 kills of four recipes in the long campaign; in the short one, of the first stages of the
+    smallest.
+    """
     if size == "short":
         yield Case("stsb-start-0", lambda home: killed("stsb", 1, seed, 0, 1))
         return
     for number in range({"medium": 1, "long": 2}[size]):
         for name in ("librispeech", "gbw", "stsb", "wmt13"):
             kills = KILLS if size == "long" else 4
-            yield Case(f"{name}-{number}", lambda home, n=name, k=kills, d=number: killed(n, k, seed, d))
+            yield Case(
+                f"{name}-{number}", lambda home, n=name, k=kills, d=number: killed(n, k, seed, d)
+            )

@@ -1,7 +1,9 @@
-"""Attacks lmtools as the modules beside this one say, prints what came through with a command that repeats it, and a table.
+"""Attacks lmtools as the modules beside this one say, prints what came through with a command that
+repeats it, and a table.
 
-`python tests/trust/run.py` is the short campaign of `make test`, `--long` that of `make trust`; `--only damage` one attack, `--case NAME`
-one case of it. What a case does is a function of (attack, seed, case).
+`python tests/trust/run.py` is the short campaign of `make test`, `--long` that of `make trust`;
+`--only damage` one attack, `--case NAME` one case of it. What a case does is a function of (attack,
+seed, case).
 """
 
 import argparse
@@ -66,8 +68,11 @@ def attacked(name: str, case: common.Case, seed: int, keep: bool) -> dict:
 
 
 def share(names: list[str], options, frontier, queue) -> None:
-    """The cases that no other process has begun, in this one; results go into the queue, None at the end."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # so that what a case started is ended
+    """The cases that no other process has begun, in this one; results go into the queue, None at
+    the end.
+    """
+    # so that what a case started is ended
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
     place = 0
     try:
         for name in names:
@@ -90,7 +95,10 @@ def results(names: list[str], options):
     World.get()
     context = multiprocessing.get_context("fork")
     queue, frontier = context.Queue(), context.Value("l", 0)
-    processes = [context.Process(target=share, args=(names, options, frontier, queue)) for _ in range(options.jobs)]
+    processes = [
+        context.Process(target=share, args=(names, options, frontier, queue))
+        for _ in range(options.jobs)
+    ]
     for process in processes:
         process.start()
     left = options.jobs
@@ -111,7 +119,10 @@ def results(names: list[str], options):
 def command(result: dict, size: str) -> str:
     """What repeats a case."""
     size = "" if size == "short" else f" --{size}"
-    return f"python tests/trust/run.py --only {result['attack']} --seed {result['seed']}{size} --case {result['case']}"
+    return (
+        f"python tests/trust/run.py --only {result['attack']} --seed {result['seed']}{size} --case"
+        f" {result['case']}"
+    )
 
 
 def table(found: list[dict]) -> str:
@@ -123,28 +134,58 @@ def table(found: list[dict]) -> str:
         row["trials"] += result["trials"]
         row["cases"] += 1
         row[result["outcome"]] += 1
-    lines = ["| attack | kind | cases | trials | ok | what came through |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| attack | kind | cases | trials | ok | what came through |",
+        "|---|---|---|---|---|---|",
+    ]
     for (attack, kind), row in rows.items():
-        wrong = ", ".join(f"{count} {name}" for name, count in row.items() if name not in ("cases", "trials", "ok"))
-        lines.append(f"| {attack} | {kind} | {row['cases']} | {row['trials']} | {row['ok']} | {wrong or '-'} |")
+        wrong = ", ".join(
+            f"{count} {name}"
+            for name, count in row.items()
+            if name not in ("cases", "trials", "ok")
+        )
+        lines.append(
+            f"| {attack} | {kind} | {row['cases']} | {row['trials']} | {row['ok']} |"
+            f" {wrong or '-'} |"
+        )
     return "\n".join(lines)
 
 
 def parsed() -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--long", dest="size", action="store_const", const="long", help="an hour on two cores")
-    size.add_argument("--medium", dest="size", action="store_const", const="medium", help="some ten minutes")
-    size.add_argument("--short", dest="size", action="store_const", const="short", help="a minute (the default)")
+    size.add_argument(
+        "--long", dest="size", action="store_const", const="long", help="an hour on two cores"
+    )
+    size.add_argument(
+        "--medium", dest="size", action="store_const", const="medium", help="some ten minutes"
+    )
+    size.add_argument(
+        "--short", dest="size", action="store_const", const="short", help="a minute (the default)"
+    )
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no case after so long")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", action="append", choices=sorted(ATTACKS), help="this attack (may be repeated)")
-    parser.add_argument("--without", action="append", default=[], choices=sorted(ATTACKS), help="all but this attack")
-    parser.add_argument("--case", action="append", help="only the case of this name (may be repeated)")
+    parser.add_argument(
+        "--only", action="append", choices=sorted(ATTACKS), help="this attack (may be repeated)"
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=sorted(ATTACKS),
+        help="all but this attack",
+    )
+    parser.add_argument(
+        "--case", action="append", help="only the case of this name (may be repeated)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="attack with so many processes")
     parser.add_argument("--json", help="write every case and its outcome to this file")
-    parser.add_argument("--base", help="work below this directory and keep it (default: a temporary one)")
+    parser.add_argument(
+        "--base", help="work below this directory and keep it (default: a temporary one)"
+    )
     parser.add_argument("--keep", action="store_true", help="keep what each case wrote")
     options = parser.parse_args()
     options.size = options.size or "short"
@@ -156,27 +197,49 @@ def main() -> int:
     """Attack; 0 if nothing came through."""
     options = parsed()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-    names = [name for name in ATTACKS if name in (options.only or ATTACKS) and name not in options.without]
+    names = [
+        name
+        for name in ATTACKS
+        if name in (options.only or ATTACKS) and name not in options.without
+    ]
     with contextlib.ExitStack() as stack:
-        World.base = Path(options.base or stack.enter_context(tempfile.TemporaryDirectory(prefix="trust.", ignore_cleanup_errors=True)))
+        World.base = Path(
+            options.base
+            or stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="trust.", ignore_cleanup_errors=True)
+            )
+        )
         World.base.mkdir(parents=True, exist_ok=True)
         begin, found = time.monotonic(), []
         for result in results(names, options):
             found.append(result)
             if result["outcome"] not in ("ok", "skipped"):
                 print(
-                    f"{result['outcome']}: {command(result, options.size)}\n    " + result["detail"].strip().replace("\n", "\n    "),
+                    f"{result['outcome']}: {command(result, options.size)}\n    "
+                    + result["detail"].strip().replace("\n", "\n    "),
                     flush=True,
                 )
         print(table(found))
         wrong = sum(result["outcome"] not in ("ok", "skipped") for result in found)
-        for reason in sorted({f"{result['attack']}: {result['detail']}" for result in found if result["outcome"] == "skipped"}):
+        for reason in sorted(
+            {
+                f"{result['attack']}: {result['detail']}"
+                for result in found
+                if result["outcome"] == "skipped"
+            }
+        ):
             print(f"skipped: {reason}")
         trials, seconds = sum(result["trials"] for result in found), time.monotonic() - begin
         cpu = sum(os.times()[:4])
-        print(f"{trials} attacks in {len(found)} cases, {wrong} came through; {seconds:.0f} s, {cpu:.0f} s of processor time")
+        print(
+            f"{trials} attacks in {len(found)} cases, {wrong} came through; {seconds:.0f} s,"
+            f" {cpu:.0f} s of processor time"
+        )
         if options.json:
-            Path(options.json).write_text(json.dumps({"seed": options.seed, "size": options.size, "cases": found}, indent=1) + "\n")
+            Path(options.json).write_text(
+                json.dumps({"seed": options.seed, "size": options.size, "cases": found}, indent=1)
+                + "\n"
+            )
     return min(wrong, 1)
 
 

@@ -1,4 +1,6 @@
-"""The short campaign: every attack beside this file, once or a few times. `make trust` is the long one."""
+"""The short campaign: every attack beside this file, once or a few times. `make trust` is the long
+one.
+"""
 
 import json
 import subprocess
@@ -8,14 +10,31 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).parent / "run.py"
-ATTACKS = ("damage", "artifacts", "columns", "hostile", "bombs", "disk", "races", "workers", "recipes", "readers")
+ATTACKS = (
+    "damage",
+    "artifacts",
+    "columns",
+    "hostile",
+    "bombs",
+    "disk",
+    "races",
+    "workers",
+    "recipes",
+    "readers",
+)
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """Every case's outcome, by attack."""
     out = tmp_path_factory.mktemp("trust") / "outcomes.json"
-    done = subprocess.run([sys.executable, str(RUN), "--json", str(out)], capture_output=True, text=True, timeout=1500, check=False)
+    done = subprocess.run(
+        [sys.executable, str(RUN), "--json", str(out)],
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
     assert out.exists(), f"{done.stdout}\n{done.stderr}"
     cases = json.loads(out.read_text())["cases"]
     return {attack: [case for case in cases if case["attack"] == attack] for attack in ATTACKS}
@@ -25,12 +44,22 @@ def outcomes(tmp_path_factory):
 def test_nothing_comes_through(outcomes, attack):
     through = [case for case in outcomes[attack] if case["outcome"] not in ("ok", "skipped")]
     again = "; python tests/trust/run.py --only {attack} --case {case}"
-    assert not through, "\n".join(f"{case['outcome']}: {case['detail']}{again.format(**case)}" for case in through)
+    assert not through, "\n".join(
+        f"{case['outcome']}: {case['detail']}{again.format(**case)}" for case in through
+    )
     if all(case["outcome"] == "skipped" for case in outcomes[attack]):
         pytest.skip(outcomes[attack][0]["detail"])
 
 
 def test_all_attacks_are_run():
-    listed = subprocess.run([sys.executable, str(RUN), "--help"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        [sys.executable, str(RUN), "--help"], capture_output=True, text=True, check=True
+    ).stdout
     assert all(attack in listed for attack in ATTACKS)
-    assert {path.stem for path in RUN.parent.glob("*.py")} == {*ATTACKS, "common", "world", "run", "test_trust"}
+    assert {path.stem for path in RUN.parent.glob("*.py")} == {
+        *ATTACKS,
+        "common",
+        "world",
+        "run",
+        "test_trust",
+    }

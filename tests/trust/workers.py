@@ -1,4 +1,6 @@
-"""Workers, their parent or both are killed: one line and status 1 within seconds, and nothing of them lives on."""
+"""Workers, their parent or both are killed: one line and status 1 within seconds, and nothing of
+them lives on.
+"""
 
 import contextlib
 import os
@@ -27,7 +29,11 @@ def score(home: Path) -> tuple:
     take(home, "lm/causal")
     texts = long_texts(12000, 1)
     write_lists(
-        [{"utt": f"u{n}", "hyps": [{"text": text} for text in texts[n : n + 10]]} for n in range(0, len(texts), 10)], home / "many.jsonl"
+        [
+            {"utt": f"u{n}", "hyps": [{"text": text} for text in texts[n : n + 10]]}
+            for n in range(0, len(texts), 10)
+        ],
+        home / "many.jsonl",
     )
     return (
         "score",
@@ -52,7 +58,23 @@ def ppl(home: Path) -> tuple:
     """A perplexity with two workers."""
     take(home, "lm/causal")
     (home / "t").write_text("\n".join(long_texts(12000, 3)) + "\n")
-    return ("ppl", "--lm", "lm/causal", "--text", "t", "--nj", 2, "--rows", 64, "--cache", "none", "--device", "cpu", "--out", "p.json")
+    return (
+        "ppl",
+        "--lm",
+        "lm/causal",
+        "--text",
+        "t",
+        "--nj",
+        2,
+        "--rows",
+        64,
+        "--cache",
+        "none",
+        "--device",
+        "cpu",
+        "--out",
+        "p.json",
+    )
 
 
 def lattices(home: Path) -> tuple:
@@ -65,7 +87,10 @@ def lattices(home: Path) -> tuple:
 
     take(home, "lm/causal")
     rng = drawn("lattices")
-    LATTICES["slf"].write([lattice_of(random_lattice(rng, 12, 30, WORDS, 0.0), f"u{n}") for n in range(400)], home / "lat")
+    LATTICES["slf"].write(
+        [lattice_of(random_lattice(rng, 12, 30, WORDS, 0.0), f"u{n}") for n in range(400)],
+        home / "lat",
+    )
     return (
         "lattice",
         "rescore",
@@ -101,7 +126,19 @@ def corpus(home: Path) -> tuple:
 def subword(home: Path) -> tuple:
     """Words counted by two workers."""
     text(home)
-    return ("subword", "--text", "t", "--type", "word", "--normaliser", "librispeech", "--nj", 2, "--out", "o")
+    return (
+        "subword",
+        "--text",
+        "t",
+        "--type",
+        "word",
+        "--normaliser",
+        "librispeech",
+        "--nj",
+        2,
+        "--out",
+        "o",
+    )
 
 
 VERBS = {"score": score, "lattices": lattices, "corpus": corpus, "subword": subword, "ppl": ppl}
@@ -109,18 +146,26 @@ WHOM = ("worker", "parent", "both", "all-workers")
 
 
 def kill(home: Path, verb: str, whom: str, draw: int, seed: int) -> None:
-    """Start the verb, kill some of its processes at a random moment once workers are there, look at what it says and what lives."""
+    """Start the verb, kill some of its processes at a random moment once workers are there, look at
+    what it says and what lives.
+    """
     args = VERBS[verb](home)
     rng = drawn("workers", verb, whom, draw, seed)
     started = Started(lmtools(*args), home)
     try:
         if not started.until(lambda: len(started.workers()) >= 2):
-            raise Wrong("lost", f"{verb} ended before it had two workers: {started.done().err[-300:]}")
+            raise Wrong(
+                "lost", f"{verb} ended before it had two workers: {started.done().err[-300:]}"
+            )
         time.sleep(rng.choice((0.0, rng.uniform(0, 1), rng.uniform(1, 5))))
         workers = started.workers()
         if started.process.poll() is not None:
             return  # it was faster than the attack
-        victims = {"worker": rng.sample(workers, min(1, len(workers))), "parent": [started.process.pid], "all-workers": workers}
+        victims = {
+            "worker": rng.sample(workers, min(1, len(workers))),
+            "parent": [started.process.pid],
+            "all-workers": workers,
+        }
         victims["both"] = victims["worker"] + victims["parent"]
         for pid in victims[whom]:
             with contextlib.suppress(ProcessLookupError):
@@ -135,16 +180,23 @@ def kill(home: Path, verb: str, whom: str, draw: int, seed: int) -> None:
             started.process.wait(10)
         if alive := started.survivors(LINGER):
             raise Wrong(
-                "survivors", f"{verb}, {whom} killed: {len(alive)} processes live after {LINGER} s: {sorted(alive.values())[0][:200]}"
+                "survivors",
+                f"{verb}, {whom} killed: {len(alive)} processes live after {LINGER} s:"
+                f" {sorted(alive.values())[0][:200]}",
             )
     finally:
         started.end()
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """Each verb and victim; in the short campaign a worker of one verb and the parent of another."""
+    """Each verb and victim; in the short campaign a worker of one verb and the parent of
+    another.
+    """
     for verb in VERBS:
         for whom in WHOM:
             for draw in range({"short": 1, "medium": 1, "long": 6}[size]):
                 if size != "short" or (verb, whom) in (("score", "worker"), ("subword", "parent")):
-                    yield Case(f"{verb}-{whom}-{draw}", lambda home, v=verb, w=whom, d=draw: kill(home, v, w, d, seed))
+                    yield Case(
+                        f"{verb}-{whom}-{draw}",
+                        lambda home, v=verb, w=whom, d=draw: kill(home, v, w, d, seed),
+                    )

@@ -1,4 +1,6 @@
-"""A tiny world of every artifact, made by the verbs themselves: texts, vocabulary, models, lists, scores, weights, lattices, vectors."""
+"""A tiny world of every artifact, made by the verbs themselves: texts, vocabulary, models, lists,
+scores, weights, lattices, vectors.
+"""
 
 import json
 import os
@@ -36,8 +38,20 @@ def listed(count: int, seed: int, size: int = 4) -> list[dict]:
             words = ref.split()
             words[rng.randrange(len(words))] = rng.choice(WORDS)
             texts[" ".join(words + rng.choices(WORDS, k=rng.randrange(2)))] = None
-        hyps = [{"text": text, "scores": {"am": -round(rng.uniform(3, 9), 3), "lm": -round(rng.uniform(2, 6), 3)}} for text in texts]
-        rows.append({"utt": f"u{number:03}", "ref": ref, "hyps": sorted(hyps, key=lambda hyp: -hyp["scores"]["am"])})
+        hyps = [
+            {
+                "text": text,
+                "scores": {"am": -round(rng.uniform(3, 9), 3), "lm": -round(rng.uniform(2, 6), 3)},
+            }
+            for text in texts
+        ]
+        rows.append(
+            {
+                "utt": f"u{number:03}",
+                "ref": ref,
+                "hyps": sorted(hyps, key=lambda hyp: -hyp["scores"]["am"]),
+            }
+        )
     return rows
 
 
@@ -62,10 +76,21 @@ def make(home: Path) -> Path:
         (home / f"{name}.ref").write_text("".join(f"{row['utt']} {row['ref']}\n" for row in rows))
     rng = random.Random(5)
     (home / "pairs.tsv").write_text(
-        "".join(f"{a}\t{b}\t{rng.randrange(6)}\n" for a, b in zip(sentences(12, 6), sentences(12, 7), strict=True))
+        "".join(
+            f"{a}\t{b}\t{rng.randrange(6)}\n"
+            for a, b in zip(sentences(12, 6), sentences(12, 7), strict=True)
+        )
     )
-    LATTICES["slf"].write([lattice_of(random_lattice(rng, 6, 9, WORDS, 0.0), f"u{number:03}") for number in range(1, 5)], home / "lattices")
-    (home / "lattices.ref").write_text("".join(f"u{number:03} the king\n" for number in range(1, 5)))
+    LATTICES["slf"].write(
+        [
+            lattice_of(random_lattice(rng, 6, 9, WORDS, 0.0), f"u{number:03}")
+            for number in range(1, 5)
+        ],
+        home / "lattices",
+    )
+    (home / "lattices.ref").write_text(
+        "".join(f"u{number:03} the king\n" for number in range(1, 5))
+    )
 
     def made(*args):
         succeeded(run(*args, home=home))
@@ -79,10 +104,33 @@ def make(home: Path) -> Path:
     made("ngram", "--text", "train.txt", "--order", 2, "--out", "lm/ngram")
     for lm in ("tta", "causal", "ngram"):
         for name in ("dev", "test"):
-            made("score", "--lm", f"lm/{lm}", "--nbest", f"{name}.jsonl", "--cache", "none", "--out", f"{name}.{lm}.scores")
-    made("tune", "--nbest", "dev.jsonl", "--scores", "ng=dev.ngram.scores", "tta=dev.tta.scores", "--out", "weights.json")
+            made(
+                "score",
+                "--lm",
+                f"lm/{lm}",
+                "--nbest",
+                f"{name}.jsonl",
+                "--cache",
+                "none",
+                "--out",
+                f"{name}.{lm}.scores",
+            )
+    made(
+        "tune",
+        "--nbest",
+        "dev.jsonl",
+        "--scores",
+        "ng=dev.ngram.scores",
+        "tta=dev.tta.scores",
+        "--out",
+        "weights.json",
+    )
     made(*rescoring("test"))
-    made("embed", "--lm", "lm/tta", "--text", "sentences.txt", "--out", "vectors.npz") if sentences_of(home) else None
+    (
+        made("embed", "--lm", "lm/tta", "--text", "sentences.txt", "--out", "vectors.npz")
+        if sentences_of(home)
+        else None
+    )
     made("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "sts.json")
     made("ppl", "--lm", "lm/causal", "--text", "valid.txt", "--out", "ppl.json")
     return home
@@ -97,7 +145,11 @@ def lattice_of(lattice, utt: str):
 
 def sentences_of(home: Path) -> bool:
     """Write the sentences of the pairs, each once."""
-    texts = {text for line in (home / "pairs.tsv").read_text().splitlines() for text in line.split("\t")[:2]}
+    texts = {
+        text
+        for line in (home / "pairs.tsv").read_text().splitlines()
+        for text in line.split("\t")[:2]
+    }
     (home / "sentences.txt").write_text("".join(f"{text}\n" for text in sorted(texts)))
     return True
 
@@ -105,13 +157,37 @@ def sentences_of(home: Path) -> bool:
 def training(lm: str, out, *more) -> tuple:
     """The arguments that train an LM."""
     conf = REPOSITORY / f"conf/{lm}.yaml"
-    return ("train", "--conf", conf, "--train", "train.bin", "--valid", "valid.bin", "--out", out, "--device", "cpu", *TINY, *more)
+    return (
+        "train",
+        "--conf",
+        conf,
+        "--train",
+        "train.bin",
+        "--valid",
+        "valid.bin",
+        "--out",
+        out,
+        "--device",
+        "cpu",
+        *TINY,
+        *more,
+    )
 
 
 def rescoring(name: str, out: str = "hyp") -> tuple:
     """The arguments that rescore a set."""
     columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
-    return ("rescore", "--nbest", f"{name}.jsonl", "--scores", *columns, "--weights", "weights.json", "--out", out)
+    return (
+        "rescore",
+        "--nbest",
+        f"{name}.jsonl",
+        "--scores",
+        *columns,
+        "--weights",
+        "weights.json",
+        "--out",
+        out,
+    )
 
 
 class World:

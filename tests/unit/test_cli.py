@@ -13,11 +13,27 @@ from lmtools.cli import VERBS, main
 from lmtools.errors import UserError
 from lmtools.files import MAX_LINE, longest_line
 
-TABLE_WING = ["doctor", "convert", "subword", "corpus", "ngram", "mbr", "tune", "rescore", "evaluate", "report"]
+TABLE_WING = [
+    "doctor",
+    "convert",
+    "subword",
+    "corpus",
+    "ngram",
+    "mbr",
+    "tune",
+    "rescore",
+    "evaluate",
+    "report",
+]
 
 
 def lmtools_command(*words, **options):
-    return subprocess.run([sys.executable, "-m", "lmtools", *map(str, words)], capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "lmtools", *map(str, words)],
+        capture_output=True,
+        text=True,
+        **options,
+    )
 
 
 def verb_that(monkeypatch, act):
@@ -54,7 +70,14 @@ def test_version(capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["nonsense"], ["corpus"], ["corpus", "--text"], ["subword", "--text", "t", "--type", "syllable", "--out", "o"]]
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["corpus"],
+        ["corpus", "--text"],
+        ["subword", "--text", "t", "--type", "syllable", "--out", "o"],
+    ],
 )
 def test_wrong_usage_is_2(words):
     done = lmtools_command(*words)
@@ -65,11 +88,23 @@ def test_wrong_usage_is_2(words):
 
 
 def test_users_mistake_is_1_in_one_line(tmp_path):
-    words = ("corpus", "--text", tmp_path / "no.txt", "--subword", tmp_path / "none", "--out", tmp_path / "o.bin")
+    words = (
+        "corpus",
+        "--text",
+        tmp_path / "no.txt",
+        "--subword",
+        tmp_path / "none",
+        "--out",
+        tmp_path / "o.bin",
+    )
     done = lmtools_command(*words)
     assert done.returncode == 1
     assert not done.stdout
-    assert done.stderr == f"lmtools corpus: {tmp_path}/none/subword.yaml: cannot read: No such file or directory; check the path\n"
+    assert (
+        done.stderr
+        == f"lmtools corpus: {tmp_path}/none/subword.yaml: cannot read: No such file or directory;"
+        " check the path\n"
+    )
     assert not list(tmp_path.iterdir())
     debugged = lmtools_command(*words, "--debug")
     assert debugged.returncode == 1
@@ -81,7 +116,15 @@ def test_done_is_0(tmp_path):
     text = tmp_path / "t"
     text.write_text("le chat naïf\n", encoding="utf-8")
     done = lmtools_command(
-        "subword", "--text", text, "--type", "char", "--out", tmp_path / "été", encoding="utf-8", env={"PYTHONIOENCODING": "latin-1"}
+        "subword",
+        "--text",
+        text,
+        "--type",
+        "char",
+        "--out",
+        tmp_path / "été",
+        encoding="utf-8",
+        env={"PYTHONIOENCODING": "latin-1"},
     )
     assert done.returncode == 0
     assert done.stdout.startswith(f"{tmp_path}/été: char vocabulary of 15 ids")
@@ -92,13 +135,24 @@ def test_done_is_0(tmp_path):
     ("error", "status", "said"),
     [
         (UserError("f:3: cause;\nremedy"), 1, "lmtools corpus: f:3: cause; remedy\n"),
-        (UserError("f:3: \x1b[2J\0 is odd\u202e; remedy"), 1, "lmtools corpus: f:3: \\x1b[2J\\x00 is odd\\u202e; remedy\n"),
+        (
+            UserError("f:3: \x1b[2J\0 is odd\u202e; remedy"),
+            1,
+            "lmtools corpus: f:3: \\x1b[2J\\x00 is odd\\u202e; remedy\n",
+        ),
         (
             OSError(errno.ENOSPC, "No space left on device", "f"),
             1,
             "lmtools corpus: f: No space left on device; free space on its disk and run again\n",
         ),
-        (MemoryError(), 1, "lmtools corpus: not enough memory (no more was given); give it less at a time, or a larger machine\n"),
+        (
+            MemoryError(),
+            1,
+            (
+                "lmtools corpus: not enough memory (no more was given); give it less at a time, or"
+                " a larger machine\n"
+            ),
+        ),
         (KeyboardInterrupt(), 130, ""),
     ],
 )
@@ -122,23 +176,34 @@ def test_a_long_message_keeps_its_ends(monkeypatch, capsys):
     assert main(["corpus"]) == 1
     said = capsys.readouterr().err
     assert len(said) < 540 and said.count("\n") == 1
-    assert said.startswith("lmtools corpus: f:3: \\x00") and said.endswith("is no number; correct it\n")
+    assert said.startswith("lmtools corpus: f:3: \\x00") and said.endswith(
+        "is no number; correct it\n"
+    )
 
 
 def test_full_standard_output(tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     script = (
-        "import sys; from lmtools import cli; from lmtools.verbs import corpus; corpus.arguments = lambda p: None\n"
-        "corpus.run = lambda a: print('x' * 10**6)\nsys.exit(cli.main(['corpus']))"
+        "import sys; from lmtools import cli; from lmtools.verbs import corpus; corpus.arguments ="
+        " lambda p: None\ncorpus.run = lambda a: print('x' * 10**6)\nsys.exit(cli.main(['corpus']))"
     )
     with open("/dev/full", "w") as full:
-        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True
+        )
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1 and "standard output" in done.stderr and "; free space" in done.stderr
+    assert (
+        done.stderr.count("\n") == 1
+        and "standard output" in done.stderr
+        and "; free space" in done.stderr
+    )
 
 
-@pytest.mark.parametrize("words", ["corpus --max-line 2K", "lattice --max-line 2K info f", "lattice info f --max-line=2K"])
+@pytest.mark.parametrize(
+    "words",
+    ["corpus --max-line 2K", "lattice --max-line 2K info f", "lattice info f --max-line=2K"],
+)
 def test_every_verb_takes_the_longest_line(monkeypatch, words):
     monkeypatch.setenv(MAX_LINE, "16M")
     verb_that(monkeypatch, lambda args: 0)
@@ -173,10 +238,13 @@ def test_status_of_a_verb(monkeypatch, returned, status):
 
 def test_broken_pipe_is_no_mistake(tmp_path):
     script = (
-        "import sys; from lmtools import cli; from lmtools.verbs import corpus; corpus.arguments = lambda p: None\n"
-        "corpus.run = lambda a: [print('x' * 1000) for _ in range(10000)] and None\nsys.exit(cli.main(['corpus']))"
+        "import sys; from lmtools import cli; from lmtools.verbs import corpus; corpus.arguments ="
+        " lambda p: None\ncorpus.run = lambda a: [print('x' * 1000) for _ in range(10000)] and"
+        " None\nsys.exit(cli.main(['corpus']))"
     )
-    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     child.stdout.readline()
     child.stdout.close()
     assert child.stderr.read() == b""
@@ -192,19 +260,25 @@ def test_table_wing_never_imports_torch():
         "    heavy = {'torch', 'transformers'} & set(sys.modules)\n"
         "    if heavy: sys.exit(f'{verb} imports {heavy}')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, *TABLE_WING], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *TABLE_WING], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
 def test_working_verbs_of_the_table_wing_never_import_torch(tmp_path):
     (tmp_path / "t").write_text("a b c\n" * 20)
     script = (
-        "import sys; from lmtools.cli import main; text, folder = sys.argv[1:]\n"
-        "main(['subword', '--text', text, '--type', 'bpe', '--vocab-size', '12', '--out', f'{folder}/s'])\n"
-        "main(['corpus', '--text', text, '--subword', f'{folder}/s', '--out', f'{folder}/t.bin'])\n"
-        "sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))\n"
+        "import sys; from lmtools.cli import main; text, folder = sys.argv[1:]\nmain(['subword',"
+        " '--text', text, '--type', 'bpe', '--vocab-size', '12', '--out',"
+        " f'{folder}/s'])\nmain(['corpus', '--text', text, '--subword', f'{folder}/s', '--out',"
+        " f'{folder}/t.bin'])\nsys.exit(bool({'torch', 'transformers'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "t"), str(tmp_path)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "t"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "t.bin").exists()
 

@@ -35,12 +35,19 @@ def write(path, text):
     ("tree", "expected"),
     [
         ({"name": "a"}, Settings("a")),
-        ({"name": "a", "optim": {"lr": "1e-3"}}, Settings("a", Optim(lr=1e-3))),  # YAML 1.1 reads 1e-3 as text
+        # YAML 1.1 reads 1e-3 as text
+        ({"name": "a", "optim": {"lr": "1e-3"}}, Settings("a", Optim(lr=1e-3))),
         ({"name": "a", "optim": {"lr": 1}}, Settings("a", Optim(lr=1.0))),
         ({"name": "a", "optim": None}, Settings("a")),
         ({"name": "a", "limit": 5, "shuffle": False}, Settings("a", shuffle=False, limit=5)),
-        ({"name": "a", "limit": None, "optim": {"betas": [0, 1]}}, Settings("a", Optim(betas=(0.0, 1.0)))),
-        ({"name": "a", "tags": ["x"], "extra": {"k": [1]}}, Settings("a", tags=["x"], extra={"k": [1]})),
+        (
+            {"name": "a", "limit": None, "optim": {"betas": [0, 1]}},
+            Settings("a", Optim(betas=(0.0, 1.0))),
+        ),
+        (
+            {"name": "a", "tags": ["x"], "extra": {"k": [1]}},
+            Settings("a", tags=["x"], extra={"k": [1]}),
+        ),
     ],
 )
 def test_build(tree, expected):
@@ -53,7 +60,10 @@ def test_build(tree, expected):
     ("tree", "message"),
     [
         ({"nane": "a"}, r"F: unknown setting 'nane'; did you mean name\?"),
-        ({"name": "a", "optim": {"zzz": 1}}, "F: unknown setting 'optim.zzz'; known: lr, steps, betas"),
+        (
+            {"name": "a", "optim": {"zzz": 1}},
+            "F: unknown setting 'optim.zzz'; known: lr, steps, betas",
+        ),
         ({"name": "a", "optim": {"steps": 1.5}}, "F: setting 'optim.steps' is 1.5; expected int"),
         ({"name": "a", "optim": {"steps": True}}, "F: setting 'optim.steps' is True; expected int"),
         ({"name": "a", "optim": {"lr": "fast"}}, "F: setting 'optim.lr' is 'fast'; expected float"),
@@ -75,7 +85,9 @@ TEXTS = st.text(st.characters(exclude_categories=["C", "Z"]) | st.just(" "), max
 EVERY = st.builds(
     Settings,
     name=TEXTS,
-    optim=st.builds(Optim, lr=FLOATS, steps=st.integers(), betas=st.lists(FLOATS, max_size=3).map(tuple)),
+    optim=st.builds(
+        Optim, lr=FLOATS, steps=st.integers(), betas=st.lists(FLOATS, max_size=3).map(tuple)
+    ),
     shuffle=st.booleans(),
     limit=st.none() | st.integers(),
     tags=st.lists(TEXTS, max_size=3),
@@ -89,7 +101,9 @@ def test_dump_is_read_back(one):
 
 
 def test_dump_keeps_the_order_of_declaration():
-    assert [line.split(":")[0] for line in dump(Settings("é")).splitlines() if line[0] not in " -"] == list(asdict(Settings("é")))
+    assert [
+        line.split(":")[0] for line in dump(Settings("é")).splitlines() if line[0] not in " -"
+    ] == list(asdict(Settings("é")))
     assert "é" in dump(Settings("é"))
 
 
@@ -193,7 +207,11 @@ def test_a_value_that_its_reader_stumbles_over(value):
 
 def test_aliases_do_not_make_a_message_without_end(tmp_path):
     """A value of ten lists of ten lists and so on, thirty deep, is a small file."""
-    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)), "lr: *a29"]
+    lines = [
+        "a0: &a0 [x]",
+        *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)),
+        "lr: *a29",
+    ]
     (tmp_path / "c.yaml").write_text("\n".join(lines))
     with pytest.raises(UserError) as refused:
         convert(float, load_yaml(tmp_path / "c.yaml")["lr"], "c.yaml", "lr")

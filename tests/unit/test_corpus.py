@@ -26,7 +26,10 @@ LINES = ["The blue finch sings.", "", "a", "...", "blue 漢 dawn", "  finch  "]
 def subwords(tmp_path_factory):
     folder = tmp_path_factory.mktemp("subword")
     text = ["the blue finch sings at dawn", "a dawn song"] * 3
-    return {scheme: train(scheme, text, 40, NORMALISERS["librispeech"], folder / scheme) for scheme in SUBWORDS}, folder
+    return {
+        scheme: train(scheme, text, 40, NORMALISERS["librispeech"], folder / scheme)
+        for scheme in SUBWORDS
+    }, folder
 
 
 @pytest.fixture
@@ -44,10 +47,18 @@ def test_memory_map_equals_list(subwords, tmp_path, scheme):
     subword = subwords[0][scheme]
     corpus = binarise([write(tmp_path / "t", LINES)], subword, tmp_path / "t.bin")
     expected = [ids for ids in map(subword.encode, LINES) if ids]
-    assert [sentence.tolist() for sentence in corpus] == [corpus[i].tolist() for i in range(len(corpus))] == expected
+    assert (
+        [sentence.tolist() for sentence in corpus]
+        == [corpus[i].tolist() for i in range(len(corpus))]
+        == expected
+    )
     assert corpus.lengths.tolist() == [len(ids) for ids in expected]
     assert corpus.tokens == len(corpus.ids) == sum(map(len, expected))
-    assert [sentence.tolist() for sentence in corpus.batch([2, 0, 2])] == [expected[2], expected[0], expected[2]]
+    assert [sentence.tolist() for sentence in corpus.batch([2, 0, 2])] == [
+        expected[2],
+        expected[0],
+        expected[2],
+    ]
     assert corpus[-1].tolist() == corpus[np.int64(3)].tolist() == expected[3]
     header = corpus.header
     assert (header.sentences, header.empty, header.longest) == (4, 2, max(map(len, expected)))
@@ -74,8 +85,15 @@ def test_blocks_change_nothing(tmp_path_factory, subwords, lines, size):
 @pytest.mark.parametrize("scheme", SUBWORDS)
 def test_processes_change_no_byte(subwords, tmp_path, monkeypatch, scheme):
     monkeypatch.setattr(blocks, "SIZE", 1000)
-    source = write(tmp_path / "t", [line for n in range(200) for line in (*LINES, f"id-{n} sings a song")])
-    made = [binarise([source], subwords[0][scheme], tmp_path / "t.bin", kaldi=True, nj=nj).path.read_bytes() for nj in (1, 2)]
+    source = write(
+        tmp_path / "t", [line for n in range(200) for line in (*LINES, f"id-{n} sings a song")]
+    )
+    made = [
+        binarise(
+            [source], subwords[0][scheme], tmp_path / "t.bin", kaldi=True, nj=nj
+        ).path.read_bytes()
+        for nj in (1, 2)
+    ]
     assert made[0] == made[1]
 
 
@@ -94,12 +112,16 @@ def test_read_by_the_layout_alone(word, tmp_path):
     ids = np.frombuffer(data, "<u2", header["tokens"], start + offsets.nbytes)
     assert start + offsets.nbytes + ids.nbytes == len(data)
     assert offsets.tolist() == [0, 4, 5, 8, 9]
-    assert " ".join(word.vocabulary[i] for i in ids) == "the blue finch sings a blue <unk> dawn finch"
+    assert (
+        " ".join(word.vocabulary[i] for i in ids) == "the blue finch sings a blue <unk> dawn finch"
+    )
 
 
 def test_wide_ids_from_65537_pieces(tmp_path):
     for size, dtype in ((1 << 16, "<u2"), ((1 << 16) + 1, "<u4")):
-        subword = train("word", [f"w{n}" for n in range(size - 5)], None, Normaliser(), tmp_path / "w")
+        subword = train(
+            "word", [f"w{n}" for n in range(size - 5)], None, Normaliser(), tmp_path / "w"
+        )
         last = subword.vocabulary[-1]
         corpus = binarise([write(tmp_path / "t", [last])], subword, tmp_path / "t.bin")
         assert corpus.header.dtype == corpus.ids.dtype.str == dtype
@@ -109,7 +131,9 @@ def test_wide_ids_from_65537_pieces(tmp_path):
 def test_many_sources_of_any_compression(word, tmp_path, monkeypatch):
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"the blue finch\n"))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dawn\n")))
-    corpus = binarise([tmp_path / "a.gz", "-", write(tmp_path / "b", ["song"])], word, tmp_path / "t.bin")
+    corpus = binarise(
+        [tmp_path / "a.gz", "-", write(tmp_path / "b", ["song"])], word, tmp_path / "t.bin"
+    )
     assert [word.decode(sentence) for sentence in corpus] == ["the blue finch", "a dawn", "song"]
 
 
@@ -129,7 +153,10 @@ def test_one_endless_line(subwords, tmp_path):
 def test_foreign_vocabulary_is_refused(subwords, tmp_path):
     corpus = binarise([write(tmp_path / "t", LINES)], subwords[0]["word"], tmp_path / "t.bin")
     assert corpus.check(subwords[0]["word"]) is corpus
-    with pytest.raises(UserError, match=r"t\.bin: made with another word model of .*; make it again with lmtools corpus"):
+    with pytest.raises(
+        UserError,
+        match=r"t\.bin: made with another word model of .*; make it again with lmtools corpus",
+    ):
         corpus.check(subwords[0]["char"])
 
 
@@ -184,11 +211,24 @@ def test_interrupted_reading_keeps_the_old_file(word, tmp_path):
 
 
 def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
-    """SIGKILL while text still comes in through a pipe: the old corpus stays whole, and the next run works."""
+    """SIGKILL while text still comes in through a pipe: the old corpus stays whole, and the next
+    run works.
+    """
     folder = subwords[1] / "word"
     out = binarise([write(tmp_path / "t", LINES)], subwords[0]["word"], tmp_path / "t.bin").path
     before = out.read_bytes()
-    command = [sys.executable, "-m", "lmtools", "corpus", "--text", "-", "--subword", str(folder), "--out", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "lmtools",
+        "corpus",
+        "--text",
+        "-",
+        "--subword",
+        str(folder),
+        "--out",
+        str(out),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
         begun = False
         for _ in range(2000):
@@ -201,12 +241,17 @@ def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
     assert begun
     assert child.returncode == -signal.SIGKILL
     assert out.read_bytes() == before
-    assert main(["corpus", "--text", str(tmp_path / "t"), "--subword", str(folder), "--out", str(out)]) == 0
+    assert (
+        main(["corpus", "--text", str(tmp_path / "t"), "--subword", str(folder), "--out", str(out)])
+        == 0
+    )
     assert out.read_bytes() == before
 
 
 def test_memory_is_bounded(subwords, tmp_path, monkeypatch):
-    """Three times the text needs no more memory at its peak, which is far below the size of the result."""
+    """Three times the text needs no more memory at its peak, which is far below the size of the
+    result.
+    """
     monkeypatch.setattr(blocks, "SIZE", 4000)
     peaks = []
     for repeats in (20_000, 60_000):
@@ -221,9 +266,24 @@ def test_memory_is_bounded(subwords, tmp_path, monkeypatch):
 
 def test_verb(subwords, tmp_path, capsys):
     source = write(tmp_path / "t", LINES)
-    status = main(["corpus", "--text", str(source), str(source), "--subword", str(subwords[1] / "word"), "--out", str(tmp_path / "t.bin")])
+    status = main(
+        [
+            "corpus",
+            "--text",
+            str(source),
+            str(source),
+            "--subword",
+            str(subwords[1] / "word"),
+            "--out",
+            str(tmp_path / "t.bin"),
+        ]
+    )
     assert status == 0
-    assert capsys.readouterr().out == f"{tmp_path}/t.bin: 8 sentences, 18 tokens (11.11% unknown), longest 4, 4 empty lines skipped\n"
+    assert (
+        capsys.readouterr().out
+        == f"{tmp_path}/t.bin: 8 sentences, 18 tokens (11.11% unknown), longest 4, 4 empty lines"
+        " skipped\n"
+    )
 
 
 @pytest.mark.parametrize("part", ["model", "offsets", "ids"])
@@ -233,7 +293,9 @@ def test_a_flipped_bit_in_any_part_is_found(word, tmp_path, part):
     found = data.rindex(getattr(corpus, part).tobytes())
     data[found] ^= 0x40
     corpus.path.write_bytes(data)
-    with pytest.raises(UserError, match=r"t\.bin: damaged \(its content is not what was written\); write it again"):
+    with pytest.raises(
+        UserError, match=r"t\.bin: damaged \(its content is not what was written\); write it again"
+    ):
         Corpus.open(corpus.path).digest()
     data[found] ^= 0x40
     corpus.path.write_bytes(data)
@@ -243,13 +305,20 @@ def test_a_flipped_bit_in_any_part_is_found(word, tmp_path, part):
 def test_a_corpus_of_an_older_version_is_taken_with_a_warning(word, tmp_path, capsys):
     corpus = binarise([write(tmp_path / "t", LINES)], word, tmp_path / "t.bin")
     line, _, rest = corpus.path.read_bytes()[len(MAGIC) :].partition(b"\n")
-    tree = {name: value for name, value in json.loads(line).items() if name not in ("seal", "content")}
+    tree = {
+        name: value for name, value in json.loads(line).items() if name not in ("seal", "content")
+    }
     head = json.dumps(tree).encode()
     rest = bytearray(rest)
     (tmp_path / "old.bin").write_bytes(MAGIC + head.ljust(len(line)) + b"\n" + rest)
     old = Corpus.open(tmp_path / "old.bin")
-    assert [one.tolist() for one in old] == [one.tolist() for one in corpus] and old.digest() != corpus.digest()
-    warning = "has no seal (an older version wrote it, or it was edited), so that damage would not be found"
+    assert [one.tolist() for one in old] == [
+        one.tolist() for one in corpus
+    ] and old.digest() != corpus.digest()
+    warning = (
+        "has no seal (an older version wrote it, or it was edited), so that damage would not be"
+        " found"
+    )
     assert capsys.readouterr().err == f"{old.path}: {warning}\n"
     rest[-1] = 0xFF
     (tmp_path / "old.bin").write_bytes(MAGIC + head.ljust(len(line)) + b"\n" + rest)

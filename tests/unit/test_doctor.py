@@ -1,4 +1,6 @@
-"""Every check has a set of files that it, and of its kind only it, complains of; a sound set passes them all."""
+"""Every check has a set of files that it, and of its kind only it, complains of; a sound set passes
+them all.
+"""
 
 import dataclasses
 import gzip
@@ -30,10 +32,29 @@ def lists(count=40, depth=4, seed=0):
     made = []
     for number, ref in enumerate(sentences(count, seed)):
         words = ref.split()
-        texts = dict.fromkeys([ref, *(" ".join([*words[:i], str(rng.choice(WORDS)), *words[i:]]) for i in rng.integers(0, len(words), 9))])
+        texts = dict.fromkeys(
+            [
+                ref,
+                *(
+                    " ".join([*words[:i], str(rng.choice(WORDS)), *words[i:]])
+                    for i in rng.integers(0, len(words), 9)
+                ),
+            ]
+        )
         hyps = [(text, len(text.split())) for text in texts][:depth]
-        hyps = [Hypothesis(t, {"am": -90.0 * n - rng.uniform(0, 40), "lm": -4.0 * n - rng.uniform(0, 5)}) for t, n in hyps]
-        made.append(NBest(f"u{number}", tuple(sorted(hyps, key=lambda h: -h.scores["am"] - 5 * h.scores["lm"])), ref))
+        hyps = [
+            Hypothesis(
+                t, {"am": -90.0 * n - rng.uniform(0, 40), "lm": -4.0 * n - rng.uniform(0, 5)}
+            )
+            for t, n in hyps
+        ]
+        made.append(
+            NBest(
+                f"u{number}",
+                tuple(sorted(hyps, key=lambda h: -h.scores["am"] - 5 * h.scores["lm"])),
+                ref,
+            )
+        )
     return made
 
 
@@ -53,7 +74,9 @@ def found(**options):
 
 
 def only(check, level, place, cause, remedy="", also=(), **options):
-    """Assert that `check` has one finding of this kind, and no other check but those in `also` any."""
+    """Assert that `check` has one finding of this kind, and no other check but those in `also`
+    any.
+    """
     by_check = found(**options)
     assert by_check.keys() - also == {check}, by_check
     (finding,) = by_check[check]
@@ -63,22 +86,32 @@ def only(check, level, place, cause, remedy="", also=(), **options):
 
 def edit(change, keep=lambda row: True):
     """Rewrite `n.jsonl` with `change` applied to the lists that `keep` chooses by row."""
-    jsonl.write([change(nbest) if keep(row) else nbest for row, nbest in enumerate(lists())], "n.jsonl")
+    jsonl.write(
+        [change(nbest) if keep(row) else nbest for row, nbest in enumerate(lists())], "n.jsonl"
+    )
 
 
 def texts(change):
-    return lambda nbest: NBest(nbest.utt, tuple(Hypothesis(change(hyp.text), hyp.scores) for hyp in nbest.hyps), nbest.ref)
+    return lambda nbest: NBest(
+        nbest.utt, tuple(Hypothesis(change(hyp.text), hyp.scores) for hyp in nbest.hyps), nbest.ref
+    )
 
 
 def scores(change):
-    return lambda nbest: NBest(nbest.utt, tuple(Hypothesis(h.text, change(dict(h.scores), h)) for h in nbest.hyps), nbest.ref)
+    return lambda nbest: NBest(
+        nbest.utt,
+        tuple(Hypothesis(h.text, change(dict(h.scores), h)) for h in nbest.hyps),
+        nbest.ref,
+    )
 
 
 def rewrite(path, change):
     Path(path).write_text(change(Path(path).read_text()))
 
 
-@pytest.mark.parametrize("options", [{}, {"text": "text"}, {"ref": "ref"}, {"text": "text", "ref": "ref"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"text": "text"}, {"ref": "ref"}, {"text": "text", "ref": "ref"}]
+)
 def test_a_sound_set_has_no_findings(here, options):
     assert found(**options) == {}
 
@@ -100,7 +133,10 @@ def test_no_lists(here):
 
 @pytest.mark.parametrize("level, places", [(ERROR, ["n.jsonl:3"]), (HINT, ["n.jsonl:1"])])
 def test_references_that_are_missing(here, level, places):
-    edit(lambda nbest: dataclasses.replace(nbest, ref=None), lambda row: level == HINT or row in (2, 4))
+    edit(
+        lambda nbest: dataclasses.replace(nbest, ref=None),
+        lambda row: level == HINT or row in (2, 4),
+    )
     only("references", level, *places, "2 of 40" if level == ERROR else "40 of 40", "convert --ref")
 
 
@@ -127,19 +163,39 @@ def test_ids_that_do_not_match(here, change, why, side):
     else:
         Path("ref").write_text("".join(f"{change(nbest.utt)} {nbest.ref}\n" for nbest in lists()))
     lacking, unknown = found(ref="ref")["ids"]
-    assert (lacking.level, lacking.place, unknown.level, unknown.place) == (ERROR, "n.jsonl:1", ERROR, "ref:1")
-    assert "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause and "have no list in n.jsonl" in unknown.cause
-    assert why in lacking.cause and why in unknown.cause and bool(why) == ("one side's ids" in lacking.cause)
+    assert (lacking.level, lacking.place, unknown.level, unknown.place) == (
+        ERROR,
+        "n.jsonl:1",
+        ERROR,
+        "ref:1",
+    )
+    assert (
+        "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause
+        and "have no list in n.jsonl" in unknown.cause
+    )
+    assert (
+        why in lacking.cause
+        and why in unknown.cause
+        and bool(why) == ("one side's ids" in lacking.cause)
+    )
 
 
 def test_one_id_too_few(here):
     rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
     lacking, unknown = found(ref="ref")["ids"]
-    assert (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8") and "'u7'" in lacking.cause and "'u7x'" in unknown.cause
+    assert (
+        (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8")
+        and "'u7'" in lacking.cause
+        and "'u7x'" in unknown.cause
+    )
 
 
 def test_lists_taken_apart(here):
-    made = [NBest(f"{n.utt}-{rank}", (hyp,), n.ref) for n in lists() for rank, hyp in enumerate(n.hyps, 1)]
+    made = [
+        NBest(f"{n.utt}-{rank}", (hyp,), n.ref)
+        for n in lists()
+        for rank, hyp in enumerate(n.hyps, 1)
+    ]
     jsonl.write(made, "n.jsonl")
     only("ids", ERROR, "n.jsonl:1", "has one hypothesis and an id `utt-n`: lists of 40 utterances")
 
@@ -152,13 +208,22 @@ def with_returns(content):
     return content.replace(b"\n", b"\r\n").replace(b"\r", b"", 2)
 
 
-@pytest.mark.parametrize("change, line, cause", [(with_mark, 1, "byte-order mark"), (with_returns, 3, "CR LF")])
+@pytest.mark.parametrize(
+    "change, line, cause", [(with_mark, 1, "byte-order mark"), (with_returns, 3, "CR LF")]
+)
 @pytest.mark.parametrize("name", ["n.jsonl", "ref", "text", "text.gz"])
 def test_bytes_that_other_programs_stumble_over(here, change, line, cause, name):
     plain = Path(name.removesuffix(".gz"))
     content = change(plain.read_bytes())
     Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    only("encoding", HINT, f"{name}:{line}", cause, text=name if "text" in name else "text", ref="ref")
+    only(
+        "encoding",
+        HINT,
+        f"{name}:{line}",
+        cause,
+        text=name if "text" in name else "text",
+        ref="ref",
+    )
 
 
 def test_text_that_is_not_utf8(here):
@@ -168,20 +233,41 @@ def test_text_that_is_not_utf8(here):
 
 def test_case_against_references(here):
     edit(texts(str.upper))
-    only("case", ERROR, "n.jsonl:1", "the references in n.jsonl have lower case, the hypotheses have upper case", "write both alike")
+    only(
+        "case",
+        ERROR,
+        "n.jsonl:1",
+        "the references in n.jsonl have lower case, the hypotheses have upper case",
+        "write both alike",
+    )
 
 
 @pytest.mark.parametrize("change, case", [(str.upper, "upper"), (str.title, "mixed")])
 def test_case_against_text(here, change, case):
     rewrite("text", change)
     remedy = "lmtools subword --case lower"
-    only("case", ERROR, "text:1", f"the text in text has {case} case, the hypotheses have lower case", remedy, {"vocabulary"}, text="text")
+    only(
+        "case",
+        ERROR,
+        "text:1",
+        f"the text in text has {case} case, the hypotheses have lower case",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
 
 
 @pytest.mark.parametrize("count, level", [(2, HINT), (200, ERROR)])
 def test_punctuation_in_text(here, count, level):
     rewrite("text", lambda text: text.replace("\n", " .\n", count))
-    only("punctuation", level, "text:1", f"the text in text has . ({count} in 1,", "--punctuation strip", text="text")
+    only(
+        "punctuation",
+        level,
+        "text:1",
+        f"the text in text has . ({count} in 1,",
+        "--punctuation strip",
+        text="text",
+    )
 
 
 def test_one_mark_in_a_thousand_words_is_an_accident(here):
@@ -195,7 +281,11 @@ def test_punctuation_in_hypotheses(here):
 
 
 def test_punctuation_on_both_sides(here):
-    edit(lambda nbest: dataclasses.replace(texts(lambda text: text + " ?")(nbest), ref=nbest.ref + " ?"))
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text + " ?")(nbest), ref=nbest.ref + " ?"
+        )
+    )
     rewrite("text", lambda text: text.replace("\n", " ?\n"))
     assert found(text="text") == {}
 
@@ -213,10 +303,22 @@ def test_punctuation_on_both_sides(here):
 )
 def test_characters_that_the_text_never_has(here, hyp, other, remedy):
     word = {"it's": "it's", "2": "now", "стар": "old"}.get(hyp, "king")
-    edit(lambda nbest: dataclasses.replace(texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)))
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)
+        )
+    )
     rewrite("text", lambda text: text.replace(word, other))
     first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
-    only("characters", ERROR, f"n.jsonl:{int(first[1:]) + 1}", "that the text in text has not", remedy, {"vocabulary"}, text="text")
+    only(
+        "characters",
+        ERROR,
+        f"n.jsonl:{int(first[1:]) + 1}",
+        "that the text in text has not",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
 
 
 def test_one_odd_letter_is_a_hint(here):
@@ -239,20 +341,38 @@ def written(text):
 
 def tokenised(text):
     """What Moses's tokeniser makes of what `written` gives."""
-    escapes = (("&", "&amp;"), ('"', " &quot; "), ("'", " &apos;"), ("-", " @-@ "), (",", " ,"), (".", " ."))
+    escapes = (
+        ("&", "&amp;"),
+        ('"', " &quot; "),
+        ("'", " &apos;"),
+        ("-", " @-@ "),
+        (",", " ,"),
+        (".", " ."),
+    )
     for mark, token in escapes:
         text = text.replace(mark, token)
     return " ".join(text.split())
 
 
 SIDES = {"hypotheses": "n.jsonl:1", "references": "n.jsonl:1", "text": "text:1"}
-FIXES = {"hypotheses": "convert --detokenise LANG", "references": "convert --detokenise-ref LANG", "text": "utils/detokenise.py"}
+FIXES = {
+    "hypotheses": "convert --detokenise LANG",
+    "references": "convert --detokenise-ref LANG",
+    "text": "utils/detokenise.py",
+}
 
 
 def translations(cut, sides, base=written):
     """Hypotheses, references and text as `base` writes them, those on `sides` cut up by `cut`."""
-    say = {side: (lambda text, side=side: cut(base(text)) if side in sides else base(text)) for side in SIDES}
-    edit(lambda nbest: dataclasses.replace(texts(say["hypotheses"])(nbest), ref=say["references"](nbest.ref)))
+    say = {
+        side: lambda text, side=side: cut(base(text)) if side in sides else base(text)
+        for side in SIDES
+    }
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(say["hypotheses"])(nbest), ref=say["references"](nbest.ref)
+        )
+    )
     rewrite("text", lambda text: "".join(f"{say['text'](line)}\n" for line in text.splitlines()))
 
 
@@ -268,45 +388,81 @@ def test_tokenised_text(here, side):
     translations(tokenised, [side])
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"tokenisation"}, by_check
-    for one, about in zip(by_check["tokenisation"], ("escapes of Moses's tokeniser", "spaces before commas and full stops"), strict=True):
-        assert (one.level, one.place) == (ERROR, SIDES[side]) and about in one.cause and FIXES[side] in one.remedy
+    for one, about in zip(
+        by_check["tokenisation"],
+        ("escapes of Moses's tokeniser", "spaces before commas and full stops"),
+        strict=True,
+    ):
+        assert (
+            (one.level, one.place) == (ERROR, SIDES[side])
+            and about in one.cause
+            and FIXES[side] in one.remedy
+        )
 
 
 def test_tokenised_text_on_all_sides(here):
     translations(tokenised, SIDES)
     by_check = found(text="text")
-    assert by_check.keys() - TOYS == {"tokenisation"} and [one.level for one in by_check["tokenisation"]] == [HINT] * 4
+    assert (
+        by_check.keys() - TOYS == {"tokenisation"}
+        and [one.level for one in by_check["tokenisation"]] == [HINT] * 4
+    )
 
 
 def test_spaces_before_punctuation_that_the_model_does_not_see(here):
-    assert main(["subword", "--text", "text", "--type", "word", "--punctuation", "strip", "--out", "sw"]) == 0
+    assert (
+        main(
+            ["subword", "--text", "text", "--type", "word", "--punctuation", "strip", "--out", "sw"]
+        )
+        == 0
+    )
     translations(lambda text: text.replace(",", " ,").replace(".", " ."), ["text"])
     assert "tokenisation" not in found(text="text", lm="sw")
 
 
-@pytest.mark.parametrize("cut", [lambda text: text.replace("o", "o@@ "), lambda text: f"▁{text.replace(' ', ' ▁')}"])
-@pytest.mark.parametrize("sides", [["hypotheses"], ["references"], ["text"], ["hypotheses", "references"]])
+@pytest.mark.parametrize(
+    "cut", [lambda text: text.replace("o", "o@@ "), lambda text: f"▁{text.replace(' ', ' ▁')}"]
+)
+@pytest.mark.parametrize(
+    "sides", [["hypotheses"], ["references"], ["text"], ["hypotheses", "references"]]
+)
 def test_pieces(here, cut, sides):
     translations(cut, sides)
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"tokenisation"}, by_check
     for one, side in zip(by_check["tokenisation"], sides, strict=True):
-        assert (one.level, one.place) == (ERROR, SIDES[side]) and "subword marks" in one.cause and "join them" in one.remedy
+        assert (
+            (one.level, one.place) == (ERROR, SIDES[side])
+            and "subword marks" in one.cause
+            and "join them" in one.remedy
+        )
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_truecased(here, side):
-    translations(lambda text: text[0].lower() + text[1:], [side], lambda text: f"{written(text)} New York")
-    remedy = {"hypotheses": "--case sentence", "text": "lmtools subword"}.get(side, "write both alike")
+    translations(
+        lambda text: text[0].lower() + text[1:], [side], lambda text: f"{written(text)} New York"
+    )
+    remedy = {"hypotheses": "--case sentence", "text": "lmtools subword"}.get(
+        side, "write both alike"
+    )
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"truecasing"}, by_check
     for one in by_check["truecasing"]:
-        assert one.level == ERROR and one.place == SIDES[side].partition(":")[0] and "100% of first words in lower case" in one.cause
+        assert (
+            one.level == ERROR
+            and one.place == SIDES[side].partition(":")[0]
+            and "100% of first words in lower case" in one.cause
+        )
     assert remedy in by_check["truecasing"][0].remedy
 
 
 def test_brackets_are_no_marks_where_references_have_them(here):
-    edit(lambda nbest: dataclasses.replace(texts(lambda text: f"{text} (king)")(nbest), ref=f"{nbest.ref} (king)"))
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: f"{text} (king)")(nbest), ref=f"{nbest.ref} (king)"
+        )
+    )
     assert found() == {}
 
 
@@ -315,11 +471,16 @@ def test_marks_that_are_no_words(here, mark):
     edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
     by_check = found()
     (finding,) = by_check["marks"]
-    assert (finding.level, finding.place) == (HINT, "n.jsonl:10") and f"are marks: '{mark}'" in finding.cause
+    assert (finding.level, finding.place) == (
+        HINT,
+        "n.jsonl:10",
+    ) and f"are marks: '{mark}'" in finding.cause
 
 
 def test_kaldi_text_as_language_model_text(here):
-    Path("text").write_text("".join(f"spk1-utt{number} {line}\n" for number, line in enumerate(sentences(200, 1))))
+    Path("text").write_text(
+        "".join(f"spk1-utt{number} {line}\n" for number, line in enumerate(sentences(200, 1)))
+    )
     by_check = found(text="text")
     (finding,) = by_check["first word"]
     assert (finding.level, finding.place) == (ERROR, "text:1") and "cut -d" in finding.remedy
@@ -335,20 +496,38 @@ def test_references_without_ids(here):
     Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))
     by_check = found(ref="ref")
     (finding,) = by_check["first word"]
-    assert finding.level == ERROR and finding.place.startswith("ref:") and "are taken for utterance ids" in finding.cause
-    assert any("a second time" in problem.cause for problem in by_check["read"])  # words repeat, ids may not
+    assert (
+        finding.level == ERROR
+        and finding.place.startswith("ref:")
+        and "are taken for utterance ids" in finding.cause
+    )
+    # words repeat, ids may not
+    assert any("a second time" in problem.cause for problem in by_check["read"])
 
 
 def test_ids_left_in_the_hypotheses(here):
     edit(lambda nbest: texts(lambda text: f"{nbest.utt} {text}")(nbest))
-    assert found()["first word"][0].place == "n.jsonl:1" and "40 utterances begin with the utterance id" in found()["first word"][0].cause
+    assert (
+        found()["first word"][0].place == "n.jsonl:1"
+        and "40 utterances begin with the utterance id" in found()["first word"][0].cause
+    )
 
 
 @pytest.mark.parametrize("share, level", [(4, HINT), (1, ERROR)])
 def test_words_that_the_text_does_not_have(here, share, level):
     new = {"king": "queen", "the": "thee", "men": "man", "go": "went", "take": "took"}
-    edit(texts(lambda text: " ".join(new.get(word, word) for word in text.split())), lambda row: row % share == 0)
-    only("vocabulary", level, "n.jsonl", "words of the hypotheses are not in text: ", "text of the same kind", text="text")
+    edit(
+        texts(lambda text: " ".join(new.get(word, word) for word in text.split())),
+        lambda row: row % share == 0,
+    )
+    only(
+        "vocabulary",
+        level,
+        "n.jsonl",
+        "words of the hypotheses are not in text: ",
+        "text of the same kind",
+        text="text",
+    )
     assert all(f"'{word}'" in found(text="text")["vocabulary"][0].cause for word in new.values())
 
 
@@ -357,15 +536,36 @@ def test_words_that_the_language_model_does_not_know(here, model):
     rewrite("text", lambda text: text.replace("king", "men").upper())
     if model in ("word", "bpe"):
         size = ["--vocab-size", "60"] if model == "bpe" else []
-        assert main(["subword", "--text", "text", "--type", model, "--case", "lower", "--out", "lm", *size]) == 0
+        assert (
+            main(
+                [
+                    "subword",
+                    "--text",
+                    "text",
+                    "--type",
+                    model,
+                    "--case",
+                    "lower",
+                    "--out",
+                    "lm",
+                    *size,
+                ]
+            )
+            == 0
+        )
     else:
         rewrite("text", str.lower)
         assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
     lm = str(next(Path("lm").glob("*.arpa"))) if model == "arpa" else "lm"
     edit(texts(lambda text: text.replace("old", "ölð")))
-    (finding, *rest) = found(lm=lm)["vocabulary"]
-    assert finding.level == HINT and f"words of the hypotheses are not in {lm}" in finding.cause and "'ölð'" in finding.cause
-    assert ("'king'" in finding.cause) == (model != "bpe") and bool(rest) == (model != "bpe")  # so in the references
+    finding, *rest = found(lm=lm)["vocabulary"]
+    assert (
+        finding.level == HINT
+        and f"words of the hypotheses are not in {lm}" in finding.cause
+        and "'ölð'" in finding.cause
+    )
+    # so in the references
+    assert ("'king'" in finding.cause) == (model != "bpe") and bool(rest) == (model != "bpe")
 
 
 def test_the_models_normaliser_is_applied(here):
@@ -404,19 +604,45 @@ def test_sentinels(here, value):
     assert f"values of 'lm' are {value:g}, far outside the others (-" in finding.cause
 
 
-@pytest.mark.parametrize("odd", [[0.0] * 99 + [-1e30], [0.0, 1.0] * 50, [-5.0] * 90 + [-900.0] * 10, [-1e12, -1.1e12] * 50, [3.0]])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [0.0] * 99 + [-1e30],
+        [0.0, 1.0] * 50,
+        [-5.0] * 90 + [-900.0] * 10,
+        [-1e12, -1.1e12] * 50,
+        [3.0],
+    ],
+)
 def test_what_is_far_outside(odd):
     assert outlying(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
 
 
 def test_lists_pooled_from_systems(here):
-    """System indicators are no log-probabilities, nor are a system's votes repetitions that one should merge."""
+    """System indicators are no log-probabilities, nor are a system's votes repetitions that one
+    should merge.
+    """
     for name, seed in (("a-lm", 1), ("b", 2), ("c", 3)):
         rng = np.random.default_rng(seed)
-        lines = [one.ref if rng.random() < 0.5 else f"{one.ref} {rng.choice(WORDS)}" for one in lists()]
+        lines = [
+            one.ref if rng.random() < 0.5 else f"{one.ref} {rng.choice(WORDS)}" for one in lists()
+        ]
         Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
     Path("lines").write_text("".join(f"{one.ref}\n" for one in lists()))
-    assert main(["convert", "a-lm.txt,b.txt,c.txt", "n.jsonl", "--from", "systems", "--ref-lines", "lines"]) == 0
+    assert (
+        main(
+            [
+                "convert",
+                "a-lm.txt,b.txt,c.txt",
+                "n.jsonl",
+                "--from",
+                "systems",
+                "--ref-lines",
+                "lines",
+            ]
+        )
+        == 0
+    )
     assert found(text="text") == {}
 
 
@@ -433,7 +659,10 @@ def test_unknown_words_that_another_case_makes_known(here):
 def test_costs(here):
     edit(scores(lambda s, _: {name: -value for name, value in s.items()}))
     findings = found()["signs"]
-    assert [finding.level for finding in findings] == [ERROR, ERROR] and "all values of 'am' are positive" in findings[0].cause
+    assert [finding.level for finding in findings] == [
+        ERROR,
+        ERROR,
+    ] and "all values of 'am' are positive" in findings[0].cause
 
 
 def test_positive_scores_that_fall_down_the_list_are_a_hint(here):
@@ -452,13 +681,20 @@ def test_small_scores_of_other_models_are_no_log10(here):
 
 
 def test_features_of_a_translator(here):
-    """Distortions do not grow with length, and lists are sorted by the total that comes after them."""
+    """Distortions do not grow with length, and lists are sorted by the total that comes after
+    them.
+    """
 
     def features(nbest):
         sizes = [len(hyp.text) for hyp in nbest.hyps]
-        scores = [{"d0": -1.0 - rank % 2, "d1": -1.0 - rank % 3, "am": -9.0 * size} for rank, size in enumerate(sizes)]
+        scores = [
+            {"d0": -1.0 - rank % 2, "d1": -1.0 - rank % 3, "am": -9.0 * size}
+            for rank, size in enumerate(sizes)
+        ]
         hyps = [Hypothesis(hyp.text, one) for hyp, one in zip(nbest.hyps, scores, strict=True)]
-        return dataclasses.replace(nbest, hyps=tuple(sorted(hyps, key=lambda hyp: -hyp.scores["am"])))
+        return dataclasses.replace(
+            nbest, hyps=tuple(sorted(hyps, key=lambda hyp: -hyp.scores["am"]))
+        )
 
     edit(features)
     assert found() == {}
@@ -472,60 +708,97 @@ def test_scores_divided_by_length(here):
 @pytest.mark.parametrize("names", [("am", "lm"), ("am",), ("am", "lm", "score")])
 def test_lists_not_sorted(here, names):
     def score(s, hyp):
-        return {name: (s["am"] + 5 * s["lm"] if name == "score" or len(names) == 1 else s[name]) for name in names}
+        return {
+            name: s["am"] + 5 * s["lm"] if name == "score" or len(names) == 1 else s[name]
+            for name in names
+        }
 
     edit(scores(score))
     assert found() == {}
-    edit(lambda nbest: scores(score)(dataclasses.replace(nbest, hyps=nbest.hyps[:: -1 if int(nbest.utt[1:]) % 4 == 0 else 1])))
+    edit(
+        lambda nbest: scores(score)(
+            dataclasses.replace(nbest, hyps=nbest.hyps[:: -1 if int(nbest.utt[1:]) % 4 == 0 else 1])
+        )
+    )
     what = {1: "'am'", 2: "'am' and 'lm'", 3: "'score'"}[len(names)]
     only("order", HINT, "n.jsonl", f"lists are not sorted by {what}: ")
 
 
 def test_duplicates(here):
-    edit(lambda nbest: dataclasses.replace(nbest, hyps=(nbest.hyps[0], *nbest.hyps)), lambda row: row in (3, 8))
-    only("duplicates", HINT, "n.jsonl:4", "2 of 40 (5.0%) lists hold the same words more than once", "--dedup")
+    edit(
+        lambda nbest: dataclasses.replace(nbest, hyps=(nbest.hyps[0], *nbest.hyps)),
+        lambda row: row in (3, 8),
+    )
+    only(
+        "duplicates",
+        HINT,
+        "n.jsonl:4",
+        "2 of 40 (5.0%) lists hold the same words more than once",
+        "--dedup",
+    )
 
 
 def test_empty_lists_and_hypotheses(here):
     edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
     only("empty", HINT, "n.jsonl:3", "1 of 40 (2.5%) lists are empty: 'u2'")
-    edit(lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, Hypothesis(" ", {"am": -9e3, "lm": -9.0}))), lambda row: row == 2)
+    edit(
+        lambda nbest: dataclasses.replace(
+            nbest, hyps=(*nbest.hyps, Hypothesis(" ", {"am": -9e3, "lm": -9.0}))
+        ),
+        lambda row: row == 2,
+    )
     only("empty", HINT, "n.jsonl:3", "1 hypothesis without words")
 
 
 @pytest.mark.parametrize(
     "words, cause",
-    [(["go", "up"] * 50, "more than 64 words, up to 100 (half have at most 8)"), (["go"] * 8, "one word 8 times in a row")],
+    [
+        (["go", "up"] * 50, "more than 64 words, up to 100 (half have at most 8)"),
+        (["go"] * 8, "one word 8 times in a row"),
+    ],
 )
 def test_hypotheses_without_end(here, words, cause):
     endless = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
-    edit(lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, endless)), lambda row: row == 2)
+    edit(
+        lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, endless)), lambda row: row == 2
+    )
     only("length", HINT, "n.jsonl:3", cause)
 
 
 def test_places_without_lines(here):
     Path("d/1best_recog").mkdir(parents=True)
-    Path("d/1best_recog/text").write_text("".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists()))
+    Path("d/1best_recog/text").write_text(
+        "".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists())
+    )
     patient = admit("d", ref="ref")
     assert [(f.level, f.place) for f in examine(patient)] == [(ERROR, "ref:1")]  # case
 
 
 def test_the_verb(here, capsys):
     assert main(["doctor", "--nbest", "n.jsonl", "--text", "text", "--ref", "ref"]) == 0
-    assert capsys.readouterr().out == f"n.jsonl: 40 lists with {sum(len(n.hyps) for n in lists())} hypotheses: 0 errors, 0 hints\n"
+    assert (
+        capsys.readouterr().out
+        == f"n.jsonl: 40 lists with {sum(len(n.hyps) for n in lists())} hypotheses: 0 errors, 0"
+        " hints\n"
+    )
     edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
     assert main(["doctor", "--nbest", "n.jsonl"]) == 0
     assert capsys.readouterr().out.startswith("hint: n.jsonl:3: ")
     edit(texts(str.upper))
     assert main(["doctor", "--nbest", "n.jsonl"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("error: n.jsonl:1: the references in n.jsonl have lower case") and lines[1].endswith(": 1 error, 0 hints")
+    assert lines[0].startswith(
+        "error: n.jsonl:1: the references in n.jsonl have lower case"
+    ) and lines[1].endswith(": 1 error, 0 hints")
 
 
 def test_a_damaged_list_is_said_like_everything_else(here, capsys):
     Path("n.jsonl").write_text(json.dumps({"utt": "a", "hyps": 3}) + "\n")
     assert main(["doctor", "--nbest", "n.jsonl", "--text", "text"]) == 1
-    assert capsys.readouterr().out.splitlines()[0] == "error: n.jsonl:1: 'hyps' is 3; expected a list of hypotheses"
+    assert (
+        capsys.readouterr().out.splitlines()[0]
+        == "error: n.jsonl:1: 'hyps' is 3; expected a list of hypotheses"
+    )
 
 
 def test_a_finding_is_one_line():

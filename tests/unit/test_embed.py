@@ -30,18 +30,29 @@ def lines():
     """Vectors of three lines of 2, 0 and 3 words, two layers, six values."""
     rng = np.random.default_rng(1)
     words = (["a", "b"], [], ["c", "d", "é"])
-    return [Embedded(" ".join(some) + " ", some, rng.random((len(some), 2, 6), dtype=np.float32)) for some in words]
+    return [
+        Embedded(" ".join(some) + " ", some, rng.random((len(some), 2, 6), dtype=np.float32))
+        for some in words
+    ]
 
 
 def by_hand(lm, text: str) -> np.ndarray:
     """The vectors (words, layers, 2 D) of one text alone, spelled out here."""
     model, vocabulary = load_model(lm)
-    words = [(BOS, END), *((*word, END) for word in vocabulary.words.split(vocabulary.encode(text))), (EOS, END)]
+    words = [
+        (BOS, END),
+        *((*word, END) for word in vocabulary.words.split(vocabulary.encode(text))),
+        (EOS, END),
+    ]
     longest = max(map(len, words))
     spellings = torch.tensor([[*word, *[0] * (longest - len(word))] for word in words])
     spellings[[0, -1], 1] = 0  # the boundaries have no end mark
     with torch.no_grad():
-        layers = list(model.trunk.layer_states(torch.arange(len(words))[None], torch.tensor([len(words)]), spellings))
+        layers = list(
+            model.trunk.layer_states(
+                torch.arange(len(words))[None], torch.tensor([len(words)]), spellings
+            )
+        )
     return np.stack([layer[0, 1:-1].numpy() for layer in layers], axis=1)
 
 
@@ -82,7 +93,9 @@ def test_texts_are_read_as_vectors_are_asked_for(lm, monkeypatch):
 
 
 def test_layers_are_chosen(lm):
-    for every, some in zip(word_vectors(lm, TEXTS, device="cpu"), word_vectors(lm, TEXTS, [2, 0], "cpu"), strict=True):
+    for every, some in zip(
+        word_vectors(lm, TEXTS, device="cpu"), word_vectors(lm, TEXTS, [2, 0], "cpu"), strict=True
+    ):
         np.testing.assert_allclose(some.vectors, every.vectors[:, [2, 0]], atol=1e-6)
     for wrong in ([3], [-1], []):
         with pytest.raises(UserError, match=r"layers 0 \(input\) to 2"):
@@ -91,14 +104,17 @@ def test_layers_are_chosen(lm):
 
 def test_bfloat16_is_near(lm):
     exact, rough = (
-        np.concatenate([line.vectors for line in word_vectors(lm, TEXTS, None, "cpu", kind)]) for kind in ("float32", "bfloat16")
+        np.concatenate([line.vectors for line in word_vectors(lm, TEXTS, None, "cpu", kind)])
+        for kind in ("float32", "bfloat16")
     )
     assert rough.dtype == np.float32
     assert 0 < np.linalg.norm(rough - exact) < 0.05 * np.linalg.norm(exact)
 
 
 def test_other_models_have_no_vectors(tmp_path):
-    with pytest.raises(UserError, match=r"lm: a causal model has no word vectors; give a two-way one"):
+    with pytest.raises(
+        UserError, match=r"lm: a causal model has no word vectors; give a two-way one"
+    ):
         next(word_vectors(random_causal(tmp_path), TEXTS, device="cpu"))
 
 
@@ -118,7 +134,9 @@ def test_npz(lines, tmp_path):
         assert sorted(file.files) == ["layers", "offsets", "vectors", "words"]
         assert file["offsets"].tolist() == [0, 2, 2, 5] and file["layers"].tolist() == [0, 2]
         assert file["words"].tolist() == ["a", "b", "c", "d", "é"]
-        assert file["vectors"].dtype == np.float32 and np.array_equal(file["vectors"], np.concatenate([line.vectors for line in lines]))
+        assert file["vectors"].dtype == np.float32 and np.array_equal(
+            file["vectors"], np.concatenate([line.vectors for line in lines])
+        )
 
 
 @pytest.mark.parametrize("name", ["v.h5", "v.hdf5"])
@@ -129,7 +147,10 @@ def test_hdf5_is_as_elmos_tools_have_it(lines, tmp_path, name):
     with h5py.File(tmp_path / name) as file:
         assert sorted(file) == ["0", "1", "2", "sentence_to_index"]
         for number, line in enumerate(lines):
-            assert file[str(number)].shape == (2, len(line.words), 6) and file[str(number)].dtype == np.float32
+            assert (
+                file[str(number)].shape == (2, len(line.words), 6)
+                and file[str(number)].dtype == np.float32
+            )
             assert np.array_equal(file[str(number)][:].transpose(1, 0, 2), line.vectors)
         index = file["sentence_to_index"]
         assert index.shape == (1,) and json.loads(index[0]) == {"a b": "0", "": "1", "c d é": "2"}
@@ -153,5 +174,7 @@ def test_other_kinds_of_file_are_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"ends in one of \.npz, \.h5, \.hdf5"):
         writing(tmp_path / "v.txt", [0], 6)
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(UserError, match=r"needs h5py; pip install 'lmtools\[hdf5\]', or write \.npz"):
+    with pytest.raises(
+        UserError, match=r"needs h5py; pip install 'lmtools\[hdf5\]', or write \.npz"
+    ):
         writing(tmp_path / "v.h5", [0], 6)

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 from lmtools import files
 from lmtools.errors import UserError
-from lmtools.files import MAX_LINE, atomic_directory, atomic_path, atomic_text, longest_line, read_bytes, read_lines, sha256, size
+from lmtools.files import (
+    MAX_LINE,
+    atomic_directory,
+    atomic_path,
+    atomic_text,
+    longest_line,
+    read_bytes,
+    read_lines,
+    sha256,
+    size,
+)
 
 SUFFIXES = ["", ".gz", ".xz"]
 
@@ -27,7 +37,14 @@ def lines(path):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=10)), st.sampled_from(SUFFIXES))
+@given(
+    st.lists(
+        st.text(
+            st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=10
+        )
+    ),
+    st.sampled_from(SUFFIXES),
+)
 def test_written_lines_are_read_back(tmp_path_factory, texts, suffix):
     path = tmp_path_factory.mktemp("f") / f"t{suffix}"
     with atomic_text(path) as stream:
@@ -57,7 +74,9 @@ def test_line_ends(tmp_path, content, expected):
 
 def test_standard_input(monkeypatch):
     for read, expected in ((lines, [(1, "a"), (2, "é")]), (read_bytes, "a\né\n".encode())):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a\né\n".encode()), encoding="ascii"))
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO("a\né\n".encode()), encoding="ascii")
+        )
         assert read("-") == expected
         assert not sys.stdin.closed
 
@@ -70,7 +89,9 @@ def test_standard_output(capsys):
 
 @pytest.mark.parametrize("read", [lines, read_bytes])
 def test_unreadable(tmp_path, read):
-    with pytest.raises(UserError, match="no: cannot read: No such file or directory; check the path"):
+    with pytest.raises(
+        UserError, match="no: cannot read: No such file or directory; check the path"
+    ):
         read(tmp_path / "no")
     with pytest.raises(UserError, match="cannot read: Is a directory"):
         read(tmp_path)
@@ -92,8 +113,15 @@ def test_damaged_archives(tmp_path, suffix):
     for _ in range(150):
         place = draw.randrange(len(packed))
         changed = bytes([packed[place] ^ 1 << draw.randrange(8)])
-        path.write_bytes(packed[:place] if draw.random() < 0.3 else packed[:place] + changed + packed[place + 1 :])
-        for read in (read_bytes, lambda p: b"".join(b"%s\n" % line.encode() for _, line in read_lines(p))):
+        path.write_bytes(
+            packed[:place]
+            if draw.random() < 0.3
+            else packed[:place] + changed + packed[place + 1 :]
+        )
+        for read in (
+            read_bytes,
+            lambda p: b"".join(b"%s\n" % line.encode() for _, line in read_lines(p)),
+        ):
             try:
                 assert read(path) == text or place == 0
             except UserError as error:
@@ -117,8 +145,8 @@ def test_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "t"
     path.write_text("old")
     script = (
-        "import sys, time; from lmtools.files import atomic_text\n"
-        "with atomic_text(sys.argv[1]) as stream: stream.write('n' * 10**6); stream.flush(); time.sleep(60)"
+        "import sys, time; from lmtools.files import atomic_text\nwith atomic_text(sys.argv[1]) as"
+        " stream: stream.write('n' * 10**6); stream.flush(); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(path)]) as child:
         begun = False
@@ -136,7 +164,9 @@ def test_killed_writer_leaves_the_old_file(tmp_path):
 
 
 def test_readers_never_see_a_torn_file(tmp_path):
-    """A reader beside a writer that replaces the file again and again sees one version or another, whole."""
+    """A reader beside a writer that replaces the file again and again sees one version or another,
+    whole.
+    """
     path, stop, torn = tmp_path / "t", threading.Event(), []
     with atomic_text(path) as stream:
         stream.write("0" * 10_000)
@@ -208,9 +238,15 @@ def test_unwritable(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UserError, match="cannot write"), atomic_text(tmp_path / "file/t"):
         pass
-    with pytest.raises(UserError, match="is a directory; give the name of a file"), atomic_text(tmp_path):
+    with (
+        pytest.raises(UserError, match="is a directory; give the name of a file"),
+        atomic_text(tmp_path),
+    ):
         pass
-    with pytest.raises(UserError, match="cannot write"), atomic_directory(tmp_path / "file/t", "marker"):
+    with (
+        pytest.raises(UserError, match="cannot write"),
+        atomic_directory(tmp_path / "file/t", "marker"),
+    ):
         pass
     with pytest.raises(UserError, match="cannot read"):
         sha256(tmp_path / "no")
@@ -248,7 +284,10 @@ def test_directory_is_made_and_replaced(tmp_path):
 
 def test_directory_keeps_the_old_one_on_error(tmp_path):
     fill(tmp_path / "d", "old")
-    with pytest.raises(ValueError, match="stop"), atomic_directory(tmp_path / "d", "marker") as temporary:
+    with (
+        pytest.raises(ValueError, match="stop"),
+        atomic_directory(tmp_path / "d", "marker") as temporary,
+    ):
         (temporary / "marker").write_text("new")
         raise ValueError("stop")
     assert (tmp_path / "d/marker").read_text() == "old"
@@ -278,7 +317,9 @@ def test_foreign_directories_and_files_are_refused(tmp_path):
     (tmp_path / "d/precious").write_text("x")
     (tmp_path / "f").write_text("x")
     for name in "df":
-        with pytest.raises(UserError, match="exists and holds no marker; give another directory or remove it"):
+        with pytest.raises(
+            UserError, match="exists and holds no marker; give another directory or remove it"
+        ):
             fill(tmp_path / name, "1")
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["d", "f", "precious"]
 
@@ -286,15 +327,23 @@ def test_foreign_directories_and_files_are_refused(tmp_path):
 WRITERS = {
     "file": "with atomic_text(path) as stream: stream.write('n'); stream.flush(); hold()",
     "compressed": "with atomic_text(path) as stream: stream.write('n'); stream.flush(); hold()",
-    "directory": "with atomic_directory(path, 'marker') as folder: (folder / 'marker').write_text('n'); hold()",
+    "directory": (
+        "with atomic_directory(path, 'marker') as folder: (folder / 'marker').write_text('n');"
+        " hold()"
+    ),
 }
 
 
 def writer(path, kind, hold="print('begun', flush=True); time.sleep(60)"):
     """A process that has begun to write `path` and will not end by itself."""
-    script = "import os, sys, time; from lmtools import files; from lmtools.files import atomic_directory, atomic_text\n"
+    script = (
+        "import os, sys, time; from lmtools import files; from lmtools.files import"
+        " atomic_directory, atomic_text\n"
+    )
     script += f"path = sys.argv[1]\ndef hold(): {hold}\n{WRITERS[kind]}"
-    child = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout.readline() == "begun\n"
     return child
 
@@ -321,7 +370,9 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, kind):
     kill(writer(other, kind))
     assert len(os.listdir(tmp_path)) == 3
     rewrite(path, kind)
-    assert sorted(name for name in os.listdir(tmp_path) if not name.startswith(f".{other.name}.")) == [path.name]
+    assert sorted(
+        name for name in os.listdir(tmp_path) if not name.startswith(f".{other.name}.")
+    ) == [path.name]
     assert len(os.listdir(tmp_path)) == 2
 
 
@@ -335,8 +386,13 @@ def test_what_a_living_process_writes_is_left(tmp_path, kind):
 
 
 def test_what_a_child_of_a_killed_process_may_still_write_is_left(tmp_path):
-    """A forked worker holds its parent's lock; the number of the parent may be another process's by now, and does not matter."""
-    fork = "child = os.fork(); (print('begun', flush=True) if child else None); time.sleep(60 if child else 3)"
+    """A forked worker holds its parent's lock; the number of the parent may be another process's by
+    now, and does not matter.
+    """
+    fork = (
+        "child = os.fork(); (print('begun', flush=True) if child else None); time.sleep(60 if child"
+        " else 3)"
+    )
     parent = writer(tmp_path / "t", "file", fork)
     (there,) = os.listdir(tmp_path)
     parent.kill()
@@ -349,7 +405,12 @@ def test_what_a_child_of_a_killed_process_may_still_write_is_left(tmp_path):
     assert os.listdir(tmp_path) == ["t"]
 
 
-FOREIGN = [".t.0123456789abcdef.abcdefgh.tmp", ".t.abcdefgh.tmp", ".t.{boot}.abcdefgh.tmp.x", ".t2.{boot}.abcdefgh.tmp"]
+FOREIGN = [
+    ".t.0123456789abcdef.abcdefgh.tmp",
+    ".t.abcdefgh.tmp",
+    ".t.{boot}.abcdefgh.tmp.x",
+    ".t2.{boot}.abcdefgh.tmp",
+]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -374,30 +435,46 @@ def test_planted_links_are_not_followed(tmp_path):
 
 
 def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
-    """Between the two renames nothing stands at the path; the next writer, should it fail, leaves the old directory there."""
+    """Between the two renames nothing stands at the path; the next writer, should it fail, leaves
+    the old directory there.
+    """
     fill(tmp_path / "d", "old")
     script = (
-        "import os, signal, sys; from lmtools.files import atomic_directory\nrename = os.rename\n"
-        "os.rename = lambda *names: (rename(*names), os.kill(os.getpid(), signal.SIGKILL))\n"
-        "with atomic_directory(sys.argv[1], 'marker') as folder: (folder / 'marker').write_text('new')"
+        "import os, signal, sys; from lmtools.files import atomic_directory\nrename ="
+        " os.rename\nos.rename = lambda *names: (rename(*names), os.kill(os.getpid(),"
+        " signal.SIGKILL))\nwith atomic_directory(sys.argv[1], 'marker') as folder: (folder /"
+        " 'marker').write_text('new')"
     )
-    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode
+        == -signal.SIGKILL
+    )
     assert not (tmp_path / "d").exists()
-    script = "import sys; from lmtools.files import *\nwith atomic_directory(sys.argv[1], 'marker'): sys.exit(3)"
+    script = (
+        "import sys; from lmtools.files import *\nwith atomic_directory(sys.argv[1], 'marker'):"
+        " sys.exit(3)"
+    )
     assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == 3
     assert (tmp_path / "d/marker").read_text() == "old"
     assert os.listdir(tmp_path) == ["d"]
 
 
 def test_writers_of_one_file_at_once(tmp_path):
-    """Processes that write, sweep and are killed at the same time never take each other's work away."""
+    """Processes that write, sweep and are killed at the same time never take each other's work
+    away.
+    """
     script = (
         "import sys; from lmtools import files\n"
         "for turn in range(150):\n"
         "    files.left_in.cache_clear()\n"
         "    with files.atomic_text(sys.argv[1]) as stream: stream.write(sys.argv[2] * 1000)\n"
     )
-    children = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "t"), str(n)], stderr=subprocess.PIPE) for n in range(4)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tmp_path / "t"), str(n)], stderr=subprocess.PIPE
+        )
+        for n in range(4)
+    ]
     time.sleep(0.3)
     children[0].kill()
     said = [child.communicate()[1] for child in children]
@@ -456,10 +533,14 @@ def test_a_full_disk_is_said_in_one_line(tmp_path, act, disk, small_disk):
     if act == "late" and disk == "tmpfs":
         (folder / "fill").write_bytes(bytes(os.statvfs(folder).f_bavail * 4096 - 4096))
     before = sorted(os.listdir(folder))
-    done = subprocess.run([sys.executable, "-c", FULL, str(path), act, disk], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path), act, disk], capture_output=True, text=True
+    )
     if act == "late" and disk == "tmpfs" and not done.stdout:
         pytest.skip("this tmpfs had room left")
-    assert done.stdout.startswith(str(path)) and "; " in done.stdout and done.stdout.count("\n") == 1, done
+    assert (
+        done.stdout.startswith(str(path)) and "; " in done.stdout and done.stdout.count("\n") == 1
+    ), done
     assert not done.stderr
     assert sorted(os.listdir(folder)) == before
 
@@ -472,7 +553,11 @@ def small_disk(tmp_path):
     def mount():
         folder = tmp_path / "small"
         folder.mkdir()
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(folder)], capture_output=True, text=True)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", str(folder)],
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             pytest.skip(f"cannot mount a small file system: {done.stderr.strip()}")
         mounted.append(folder)
@@ -484,30 +569,46 @@ def small_disk(tmp_path):
 
 
 def test_errors_of_something_else_are_not_blamed_on_the_file(tmp_path):
-    for error in (BrokenPipeError(32, "Broken pipe"), FileNotFoundError(2, "No such file", "other"), PermissionError(13, "no", "/other")):
+    for error in (
+        BrokenPipeError(32, "Broken pipe"),
+        FileNotFoundError(2, "No such file", "other"),
+        PermissionError(13, "no", "/other"),
+    ):
         with pytest.raises(type(error)), atomic_text(tmp_path / "t"):
             raise error
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize("suffix, pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    "suffix, pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)]
+)
 def test_a_line_may_have_so_many_bytes(tmp_path, monkeypatch, suffix, pack):
     monkeypatch.setenv(MAX_LINE, "1K")
     path = tmp_path / f"t{suffix}"
     path.write_bytes(pack(b"a\n" + b"b" * 1023 + b"\n" + b"c" * 1024))
     assert [len(line) for _, line in read_lines(path)] == [1, 1023, 1024]
     path.write_bytes(pack(b"a\n" + b"b" * 1024 + b"\nc\n"))
-    with pytest.raises(UserError, match=r"t.*:2: a line of more than 1024 bytes; check that .*--max-line"):
+    with pytest.raises(
+        UserError, match=r"t.*:2: a line of more than 1024 bytes; check that .*--max-line"
+    ):
         lines(path)
     path.write_bytes(pack(bytes(1024 * files.WHOLE)))
     assert len(read_bytes(path)) == 1024 * files.WHOLE
     path.write_bytes(pack(bytes(1024 * files.WHOLE + 1)))
-    with pytest.raises(UserError, match=r"more than 16384 bytes, too much for a file of its kind; .*--max-line"):
+    with pytest.raises(
+        UserError, match=r"more than 16384 bytes, too much for a file of its kind; .*--max-line"
+    ):
         read_bytes(path)
 
 
 def test_sizes(monkeypatch):
-    assert [size(text) for text in ("1", "010", "64K", "16m", "2G")] == [1, 10, 1 << 16, 1 << 24, 1 << 31]
+    assert [size(text) for text in ("1", "010", "64K", "16m", "2G")] == [
+        1,
+        10,
+        1 << 16,
+        1 << 24,
+        1 << 31,
+    ]
     monkeypatch.delenv(MAX_LINE, raising=False)
     assert longest_line() == 16 << 20
     monkeypatch.setenv(MAX_LINE, "much")

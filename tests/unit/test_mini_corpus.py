@@ -1,4 +1,6 @@
-"""The embedded mini corpus of egs/librispeech is what its README says: checked from the committed files alone."""
+"""The embedded mini corpus of egs/librispeech is what its README says: checked from the committed
+files alone.
+"""
 
 import hashlib
 import io
@@ -17,7 +19,10 @@ from lmtools.formats import jsonl
 MINI = Path(__file__).parents[2] / "egs" / "librispeech" / "mini"
 FIGURES = json.loads((MINI / "mini.json").read_text(encoding="utf-8"))
 LISTS = {name: list(jsonl.read(MINI / f"{name}.nbest.jsonl.xz")) for name in ("dev", "test")}
-TEXT = {name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines() for name in ("train", "valid")}
+TEXT = {
+    name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines()
+    for name in ("train", "valid")
+}
 NORMAL = re.compile(r"[A-Z]+[A-Z']*|'[A-Z]+")
 DECODED = re.compile(r"[A-Z'.-]+")  # the decoder's dictionary also has `S.` and `BYE-BYE`
 RUN = 8
@@ -44,14 +49,24 @@ def distance(left: list[str], right: list[str]) -> int:
 
 
 def lattices(name: str) -> dict[str, str]:
-    with tarfile.open(fileobj=io.BytesIO(lzma.decompress((MINI / f"{name}.lattices.tar.xz").read_bytes()))) as archive:
-        return {member.name: archive.extractfile(member).read().decode() for member in archive.getmembers()}
+    with tarfile.open(
+        fileobj=io.BytesIO(lzma.decompress((MINI / f"{name}.lattices.tar.xz").read_bytes()))
+    ) as archive:
+        return {
+            member.name: archive.extractfile(member).read().decode()
+            for member in archive.getmembers()
+        }
 
 
 def slf(text: str):
     """Start, end, words and links by source of an SLF text."""
     rows = [dict(part.split("=", 1) for part in line.split()) for line in text.splitlines()]
-    header = {key: value for row in rows if "I" not in row and "J" not in row for key, value in row.items()}
+    header = {
+        key: value
+        for row in rows
+        if "I" not in row and "J" not in row
+        for key, value in row.items()
+    }
     words = [row["W"] for row in rows if "I" in row]
     links: dict[int, list[tuple[int, float]]] = {}
     for row in rows:
@@ -62,10 +77,13 @@ def slf(text: str):
 
 
 def acoustic(text: str, hyp: list[str]) -> float:
-    """The best acoustic score of a word string in a lattice: dynamic programming over (node, words read)."""
+    """The best acoustic score of a word string in a lattice: dynamic programming over (node, words
+    read).
+    """
     header, words, links = slf(text)
     best = {(int(header["start"]), 0): 0.0}
-    for node in sorted(links, reverse=True):  # pocketsphinx numbers nodes from the end of the utterance
+    # pocketsphinx numbers nodes from the end of the utterance
+    for node in sorted(links, reverse=True):
         for read in range(len(hyp) + 1):
             for target, score in links[node] if (node, read) in best else []:
                 assert target < node
@@ -77,7 +95,9 @@ def acoustic(text: str, hyp: list[str]) -> float:
 
 
 def test_checksums_and_size():
-    sums = dict(reversed(line.split("  ")) for line in (MINI / "SHA256SUMS").read_text().splitlines())
+    sums = dict(
+        reversed(line.split("  ")) for line in (MINI / "SHA256SUMS").read_text().splitlines()
+    )
     assert {path.name for path in MINI.iterdir()} == {*sums, "SHA256SUMS", "README.md"}
     for path, digest in sums.items():
         assert hashlib.sha256((MINI / path).read_bytes()).hexdigest() == digest, path
@@ -87,9 +107,15 @@ def test_checksums_and_size():
 def test_text_is_normal_and_about_a_million_words():
     for name, lines in TEXT.items():
         assert all(3 <= len(line.split()) <= 40 for line in lines)
-        assert {word for line in lines for word in line.split() if not NORMAL.fullmatch(word)} == set()
+        assert {
+            word for line in lines for word in line.split() if not NORMAL.fullmatch(word)
+        } == set()
         words = sum(len(line.split()) for line in lines)
-        assert FIGURES["text"][name] == {"lines": len(lines), "words": words, "vocabulary": len(set(" ".join(lines).split()))}
+        assert FIGURES["text"][name] == {
+            "lines": len(lines),
+            "words": words,
+            "vocabulary": len(set(" ".join(lines).split())),
+        }
     assert FIGURES["text"]["train"]["words"] > 800_000
     assert 5_000 < FIGURES["text"]["valid"]["words"] < 20_000
 
@@ -124,15 +150,24 @@ def test_lists_are_distinct_and_in_the_order_of_the_first_pass(name):
         texts = [hyp.text for hyp in nbest.hyps]
         assert 1 < len(set(texts)) == len(texts) <= 50, nbest.utt
         assert all(DECODED.fullmatch(word) for text in texts for word in text.split()), nbest.utt
-        assert all(hyp.scores.keys() == {"am", "lm"} and max(hyp.scores.values()) < 0 for hyp in nbest.hyps)
-        totals = [h.scores["am"] + weights["lm"] * h.scores["lm"] + weights["words"] * len(h.text.split()) for h in nbest.hyps]
+        assert all(
+            hyp.scores.keys() == {"am", "lm"} and max(hyp.scores.values()) < 0 for hyp in nbest.hyps
+        )
+        totals = [
+            h.scores["am"] + weights["lm"] * h.scores["lm"] + weights["words"] * len(h.text.split())
+            for h in nbest.hyps
+        ]
         assert all(first >= second - 1e-3 for first, second in pairwise(totals)), nbest.utt
 
 
 def test_error_rates(name):
     nbests, figures = LISTS[name], FIGURES["sets"][name]
     words = sum(len(nbest.ref.split()) for nbest in nbests)
-    first_pass = 100 * sum(distance(nbest.ref.split(), nbest.hyps[0].text.split()) for nbest in nbests) / words
+    first_pass = (
+        100
+        * sum(distance(nbest.ref.split(), nbest.hyps[0].text.split()) for nbest in nbests)
+        / words
+    )
     best = oracle(nbests)[-1]
     assert (figures["utterances"], figures["words"]) == (len(nbests), words)
     assert figures["wer"] == pytest.approx(first_pass, abs=0.006)

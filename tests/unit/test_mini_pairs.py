@@ -1,4 +1,6 @@
-"""The embedded mini corpus of egs/stsb is what its README says: checked from the committed files alone."""
+"""The embedded mini corpus of egs/stsb is what its README says: checked from the committed files
+alone.
+"""
 
 import hashlib
 import lzma
@@ -30,7 +32,10 @@ def sets() -> dict[str, list]:
 @pytest.fixture(scope="module")
 def text() -> dict[str, list[str]]:
     """The lines of both texts as they are printed."""
-    return {name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines() for name in ("train", "valid")}
+    return {
+        name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines()
+        for name in ("train", "valid")
+    }
 
 
 @pytest.fixture(scope="module")
@@ -70,13 +75,19 @@ def test_checksums_and_size():
 
 @pytest.mark.parametrize("name", COUNT)
 def test_sentences_of_a_set(sets, name):
-    """Grades equally often, lengths as stated, every sentence once, and none marked up or with a number in it."""
+    """Grades equally often, lengths as stated, every sentence once, and none marked up or with a
+    number in it.
+    """
     some = sets[name]
-    assert Counter(pair.similarity for pair in some) == dict.fromkeys(GRADES, COUNT[name] // len(GRADES))
+    assert Counter(pair.similarity for pair in some) == dict.fromkeys(
+        GRADES, COUNT[name] // len(GRADES)
+    )
     sides = [side for pair in plain_pairs(some) for side in pair]
     assert len(set(sides)) == len(sides)
     assert all(5 <= len(side.split()) <= 30 for side in sides)
-    assert not any(re.search(r"[\d<>{}\[\]¶\t]", side) for pair in some for side in (pair.left, pair.right))
+    assert not any(
+        re.search(r"[\d<>{}\[\]¶\t]", side) for pair in some for side in (pair.left, pair.right)
+    )
 
 
 @pytest.mark.parametrize("name", COUNT)
@@ -87,7 +98,7 @@ def test_figures_of_a_set(sets, name):
     shared = np.array([overlap(*pair) for pair in sides])
     correlations = [stats.pearsonr(shared, gold).statistic, stats.spearmanr(shared, gold).statistic]
     size = sum(len(side.split()) for pair in sides for side in pair)
-    (first, means) = (line for line in README.splitlines() if line.startswith(f"| {name} |"))
+    first, means = (line for line in README.splitlines() if line.startswith(f"| {name} |"))
     assert figures(first) == [len(some), size, *(round(100 * value, 1) for value in correlations)]
     assert figures(means) == [round(100 * shared[gold == grade].mean(), 1) for grade in GRADES]
     assert shared[gold == 5].max() <= 0.5
@@ -99,7 +110,8 @@ def test_figures_of_a_set(sets, name):
 def test_lengths_do_not_tell_the_grade(sets, name):
     sides = plain_pairs(sets[name])
     gold = np.array([pair.similarity for pair in sets[name]])
-    lengths = np.array([[(len(side.split()), len(side)) for side in pair] for pair in sides])  # (pairs, sides, words and letters)
+    # (pairs, sides, words and letters)
+    lengths = np.array([[(len(side.split()), len(side)) for side in pair] for pair in sides])
     cues = [*-np.abs(np.log(lengths[:, 0] / lengths[:, 1])).T, *lengths.sum(axis=1).T]
     leaks = [100 * np.corrcoef(cue, gold)[0, 1] for cue in cues]
     (line,) = (line for line in README.splitlines() if line.startswith(f"| {name} lengths |"))
@@ -116,16 +128,25 @@ def test_low_grades_share_no_long_run(sets, name):
 
 
 def test_text_has_nothing_of_dev_and_test(sets, plain):
-    """No sentence, and no run of eight words; dev, test and valid share none with one another and the training text either."""
+    """No sentence, and no run of eight words; dev, test and valid share none with one another and
+    the training text either.
+    """
     hidden, whole = {}, {}
     for name, some in sets.items():
         whole[name] = {side for pair in plain_pairs(some) for side in pair}
         hidden[name] = set().union(*(runs(side, RUN) for side in whole[name]))
-    whole["valid"], hidden["valid"] = set(plain["valid"]), set().union(*(runs(line, RUN) for line in plain["valid"]))
+    whole["valid"], hidden["valid"] = (
+        set(plain["valid"]),
+        set().union(*(runs(line, RUN) for line in plain["valid"])),
+    )
     assert all(len(some) > 3000 for some in hidden.values())
     names = ("dev", "test", "valid")
     for one in names:
-        assert all(one == other or (hidden[one].isdisjoint(hidden[other]) and whole[one].isdisjoint(whole[other])) for other in names)
+        assert all(
+            one == other
+            or (hidden[one].isdisjoint(hidden[other]) and whole[one].isdisjoint(whole[other]))
+            for other in names
+        )
     every_run, every_line = set().union(*hidden.values()), set().union(*whole.values())
     assert not any(line in every_line for line in plain["train"])
     assert all(every_run.isdisjoint(runs(line, RUN)) for line in plain["train"])
@@ -134,10 +155,14 @@ def test_text_has_nothing_of_dev_and_test(sets, plain):
 def test_figures_of_the_text(text, plain):
     for name, lines in text.items():
         (row,) = (line for line in README.splitlines() if line.startswith(f"| `{name}.txt.xz` |"))
-        sizes = [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?= lines| words \|)", row)]
+        sizes = [
+            int(number.replace(",", ""))
+            for number in re.findall(r"\d[\d,]*(?= lines| words \|)", row)
+        ]
         assert sizes == [len(lines), sum(len(line.split()) for line in plain[name])]
         assert len(set(lines)) == len(lines)
         assert not any(re.search(r"[\d<>{}\[\]¶\t]", line) for line in lines)
-        assert {"thou", "you"} <= {word for line in plain[name] for word in line.split()}  # of both translations
+        # of both translations
+        assert {"thou", "you"} <= {word for line in plain[name] for word in line.split()}
     assert all(2 < len(line.split()) < 43 for line in plain["train"])
     assert 1e6 < sum(len(line.split()) for line in plain["train"]) < 1.25e6

@@ -1,4 +1,6 @@
-"""The embedded mini corpus of egs/wmt13 is what its README says: checked from the committed files alone."""
+"""The embedded mini corpus of egs/wmt13 is what its README says: checked from the committed files
+alone.
+"""
 
 import hashlib
 import lzma
@@ -20,13 +22,18 @@ RUN = 8
 @pytest.fixture(scope="module")
 def lists() -> dict[str, list]:
     """The N-best lists of each set."""
-    return {name: list(jsonl.read(MINI / f"{name.replace(' ', '.')}.nbest.jsonl.xz")) for name in SETS}
+    return {
+        name: list(jsonl.read(MINI / f"{name.replace(' ', '.')}.nbest.jsonl.xz")) for name in SETS
+    }
 
 
 @pytest.fixture(scope="module")
 def text() -> dict[str, list[str]]:
     """The lines of both texts."""
-    return {name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines() for name in ("train", "valid")}
+    return {
+        name: lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode().splitlines()
+        for name in ("train", "valid")
+    }
 
 
 def numbers(cells: str) -> list[float]:
@@ -51,22 +58,40 @@ def test_checksums_and_size():
 def test_figures_of_the_lists(lists, name):
     """Sizes, first-pass BLEU by sacrebleu itself and oracle are those of the README."""
     nbests = lists[name]
-    shown = numbers(next(line for line in README.splitlines() if line.startswith(f"| {name} |")).removeprefix(f"| {name} "))
-    first = sacrebleu.corpus_bleu([nbest.hyps[0].text for nbest in nbests], [[nbest.ref for nbest in nbests]]).score
-    sizes = len(nbests), sum(len(nbest.hyps) for nbest in nbests), sum(len(nbest.ref.split()) for nbest in nbests)
+    shown = numbers(
+        next(line for line in README.splitlines() if line.startswith(f"| {name} |")).removeprefix(
+            f"| {name} "
+        )
+    )
+    first = sacrebleu.corpus_bleu(
+        [nbest.hyps[0].text for nbest in nbests], [[nbest.ref for nbest in nbests]]
+    ).score
+    sizes = (
+        len(nbests),
+        sum(len(nbest.hyps) for nbest in nbests),
+        sum(len(nbest.ref.split()) for nbest in nbests),
+    )
     assert [*sizes, round(first, 2)] == shown[:-1]
     if name.endswith("dev"):  # 15,000 sentence scores; those of test are as many again and more
         assert round(float(oracle(nbests, "bleu")[-1]), 2) == shown[-1]
-    assert [nbest.utt for nbest in nbests] == [f"{name.split()[1]}-{i}" for i in range(1, len(nbests) + 1)]
+    assert [nbest.utt for nbest in nbests] == [
+        f"{name.split()[1]}-{i}" for i in range(1, len(nbests) + 1)
+    ]
     for nbest in nbests:
         assert len({hyp.text for hyp in nbest.hyps}) == len(nbest.hyps) <= 50
-        assert [hyp.scores["norm"] for hyp in nbest.hyps] == sorted((hyp.scores["norm"] for hyp in nbest.hyps), reverse=True)
-        assert nbest.extra["source"] and all(hyp.scores["am"] <= hyp.scores["norm"] <= 0 for hyp in nbest.hyps)
+        assert [hyp.scores["norm"] for hyp in nbest.hyps] == sorted(
+            (hyp.scores["norm"] for hyp in nbest.hyps), reverse=True
+        )
+        assert nbest.extra["source"] and all(
+            hyp.scores["am"] <= hyp.scores["norm"] <= 0 for hyp in nbest.hyps
+        )
 
 
 def test_both_pairs_have_the_same_references(lists):
     for part in ("dev", "test"):
-        assert [nbest.ref for nbest in lists[f"de-en {part}"]] == [nbest.ref for nbest in lists[f"fr-en {part}"]]
+        assert [nbest.ref for nbest in lists[f"de-en {part}"]] == [
+            nbest.ref for nbest in lists[f"fr-en {part}"]
+        ]
 
 
 def test_text_has_nothing_of_dev_and_test(lists, text):
@@ -83,5 +108,7 @@ def test_text_has_nothing_of_dev_and_test(lists, text):
 def test_figures_of_the_text(text):
     for name, lines in text.items():
         row = next(line for line in README.splitlines() if line.startswith(f"| `{name}.txt.xz` |"))
-        assert {len(lines), sum(len(line.split()) for line in lines)} <= set(map(int, numbers(row.partition(": ")[2])))
+        assert {len(lines), sum(len(line.split()) for line in lines)} <= set(
+            map(int, numbers(row.partition(": ")[2]))
+        )
     assert not "".join(text["valid"]).isascii()  # typographic marks are kept as they are

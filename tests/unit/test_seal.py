@@ -5,7 +5,11 @@ import pytest
 from lmtools import seal
 from lmtools.errors import UserError
 
-TREE = {"b": [1, 0.1, float("inf"), None, True], "a": {"ü": "\ud800", "2": (3, "x\n")}, "sha256": "of something else"}
+TREE = {
+    "b": [1, 0.1, float("inf"), None, True],
+    "a": {"ü": "\ud800", "2": (3, "x\n")},
+    "sha256": "of something else",
+}
 
 
 def test_what_is_written_is_read_whatever_its_form(tmp_path, capsys):
@@ -23,12 +27,20 @@ def test_a_change_is_refused_and_taken_without_the_line_of_the_seal(tmp_path, ca
     path = tmp_path / "a.json"
     seal.write_json({"x": 1, "y": 2}, path)
     path.write_text(path.read_text().replace('"x": 1', '"x": 3'))
-    with pytest.raises(UserError, match=r"a\.json: damaged, or edited .*; write it again, or take the line of the seal out"):
+    with pytest.raises(
+        UserError,
+        match=r"a\.json: damaged, or edited .*; write it again, or take the line of the seal out",
+    ):
         seal.read_json(path)
-    path.write_text("".join(line for line in path.read_text().splitlines(True) if '"seal"' not in line))
+    path.write_text(
+        "".join(line for line in path.read_text().splitlines(True) if '"seal"' not in line)
+    )
     assert seal.read_json(path) == seal.read_json(path) == {"x": 3, "y": 2}
     err = capsys.readouterr().err
-    assert err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage would not be found\n"
+    assert (
+        err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage"
+        " would not be found\n"
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "3", "\xff", "[" * 100_000])

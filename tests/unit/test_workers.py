@@ -1,4 +1,6 @@
-"""Work that is spread comes back in order, and errors with it; whoever is killed, nobody is waited for and nobody is left behind."""
+"""Work that is spread comes back in order, and errors with it; whoever is killed, nobody is waited
+for and nobody is left behind.
+"""
 
 import contextlib
 import ctypes
@@ -73,7 +75,11 @@ def end_after_three(place: Path, n: int) -> int:
 
 
 def test_results_come_in_order():
-    assert list(spread(double, range(10), 2)) == list(spread(double, iter(range(10)))) == list(range(0, 20, 2))
+    assert (
+        list(spread(double, range(10), 2))
+        == list(spread(double, iter(range(10))))
+        == list(range(0, 20, 2))
+    )
     assert list(spread(double, [], 2)) == []
     assert list(spread(sleep_when_first, range(12), 2)) == list(range(12))
 
@@ -114,8 +120,17 @@ def test_what_is_loaded_is_the_first_argument(nj):
 @pytest.mark.parametrize(
     ("work", "message"),
     [
-        (end, r"worker process \d+ was killed by SIGKILL \(9\), perhaps for want of memory; give fewer processes \(a lower --nj\)$"),
-        (partial(end, signum=signal.SIGSEGV), r"worker process \d+ was killed by SIGSEGV \(11\); give fewer"),
+        (
+            end,
+            (
+                r"worker process \d+ was killed by SIGKILL \(9\), perhaps for want of memory; give"
+                r" fewer processes \(a lower --nj\)$"
+            ),
+        ),
+        (
+            partial(end, signum=signal.SIGSEGV),
+            r"worker process \d+ was killed by SIGSEGV \(11\); give fewer",
+        ),
         (leave, r"worker process \d+ ended by itself with status 7; give fewer"),
     ],
 )
@@ -132,7 +147,10 @@ def test_results_before_a_death_are_given(tmp_path):
     with pytest.raises(UserError, match="SIGKILL"):
         for number, result in as_completed(partial(end_after_three, tmp_path), range(40), 2):
             found.append((number, result))
-    assert found[:3] == [(n, n) for n in (1, 2, 3)] and len(found) == len(set(found)) <= workers.AHEAD * 2
+    assert (
+        found[:3] == [(n, n) for n in (1, 2, 3)]
+        and len(found) == len(set(found)) <= workers.AHEAD * 2
+    )
 
 
 def test_no_process_is_left():
@@ -163,11 +181,17 @@ def add(loaded, n):
 def call(n):  # in C, with the interpreter's lock held, so that no thread of the process runs
     ctypes.PyDLL(None).sleep(600)
 """
-WHERE = {"work": ("sleep", ""), "load": ("add", ", load=__import__('unit_workers').load"), "C": ("call", "")}
+WHERE = {
+    "work": ("sleep", ""),
+    "load": ("add", ", load=__import__('unit_workers').load"),
+    "C": ("call", ""),
+}
 
 
 class Running:
-    """A program in a session of its own that spreads work over two processes, which never end by themselves."""
+    """A program in a session of its own that spreads work over two processes, which never end by
+    themselves.
+    """
 
     def __init__(self, home: Path, where: str):
         (home / "unit_workers.py").write_text(WORK)
@@ -175,7 +199,13 @@ class Running:
         path = os.pathsep.join([str(ROOT), str(home)])
         command = [sys.executable, str(home / "main.py")]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(command, text=True, env={**os.environ, "PYTHONPATH": path}, start_new_session=True, **pipes)
+        self.process = subprocess.Popen(
+            command,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+            **pipes,
+        )
 
     def __enter__(self):
         until = time.monotonic() + PATIENCE
@@ -194,7 +224,8 @@ class Running:
         return workers_of(self.process.pid)
 
 
-MOMENTS = [("work", 0.0), ("work", 0.05), ("work", 1.0), ("load", 1.0), ("C", 1.0)]  # while Python starts in the workers, and later
+# while Python starts in the workers, and later
+MOMENTS = [("work", 0.0), ("work", 0.05), ("work", 1.0), ("load", 1.0), ("C", 1.0)]
 
 
 @pytest.mark.parametrize(("where", "pause"), MOMENTS)
@@ -202,7 +233,10 @@ MOMENTS = [("work", 0.0), ("work", 0.05), ("work", 1.0), ("load", 1.0), ("C", 1.
 def test_nobody_survives(tmp_path, where, pause, killed):
     with Running(tmp_path, where) as running:
         time.sleep(pause)
-        everybody, parent = [*descendants(running.process.pid), running.process.pid], running.process.pid
+        everybody, parent = (
+            [*descendants(running.process.pid), running.process.pid],
+            running.process.pid,
+        )
         if killed != "parent":
             os.kill(running.workers[0], signal.SIGKILL)
         if killed != "worker":
@@ -210,7 +244,11 @@ def test_nobody_survives(tmp_path, where, pause, killed):
         assert gone(everybody, 5), "somebody is left"
         if killed == "worker":
             _, said = running.process.communicate(timeout=PATIENCE)
-            assert "UserError: worker process" in said and "SIGKILL (9)" in said and running.process.returncode == 1
+            assert (
+                "UserError: worker process" in said
+                and "SIGKILL (9)" in said
+                and running.process.returncode == 1
+            )
 
 
 @pytest.mark.parametrize(("where", "pause"), MOMENTS)
@@ -220,13 +258,18 @@ def test_an_interrupt_ends_all_without_a_word_of_the_workers(tmp_path, where, pa
         everybody = descendants(running.process.pid)
         os.killpg(running.process.pid, signal.SIGINT)  # as a terminal does: to all of them
         _, said = running.process.communicate(timeout=PATIENCE)
-        assert said.count("Traceback") <= 1 and "spawn" not in said.replace("spread", "")  # the program's own, which catches nothing
+        # the program's own, which catches nothing
+        assert said.count("Traceback") <= 1 and "spawn" not in said.replace("spread", "")
         assert gone(everybody, 5)
 
 
 def test_a_parent_that_died_before_is_noticed(monkeypatch):
     """Between the start of a process and its word to the kernel its parent may end."""
-    monkeypatch.setattr(workers.os, "_exit", lambda status: (_ for _ in ()).throw(SystemExit(status)))
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: type("Libc", (), {"prctl": staticmethod(lambda *_: 0)}))
+    monkeypatch.setattr(
+        workers.os, "_exit", lambda status: (_ for _ in ()).throw(SystemExit(status))
+    )
+    monkeypatch.setattr(
+        ctypes, "CDLL", lambda name: type("Libc", (), {"prctl": staticmethod(lambda *_: 0)})
+    )
     with pytest.raises(SystemExit):
         workers.end_with_parent(-1)

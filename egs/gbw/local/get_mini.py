@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""get_mini.py MINI DIR: check a small corpus against its SHA256SUMS, if it has them, and unpack its train.txt and valid.txt into DIR.
+"""get_mini.py MINI DIR: check a small corpus against its SHA256SUMS, if it has them, and unpack its
+train.txt and valid.txt into DIR.
 
-MINI holds both, a sentence a line, each plain, .gz or .xz: egs/librispeech/mini, whose text is a public-domain Bible, or your own.
+MINI holds both, a sentence a line, each plain, .gz or .xz: egs/librispeech/mini, whose text is a
+public-domain Bible, or your own.
 """
 
 import sys

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""grids.py plan|sizes CONF GRID..., grids.py write CONF GRID... OUT: the runs of the grids CONF/grids/GRID.yaml.
+"""grids.py plan|sizes CONF GRID..., grids.py write CONF GRID... OUT: the runs of the grids
+CONF/grids/GRID.yaml.
 
-plan: a line a run with tabs between NAME, YAML, VOCABULARY, timed or untimed, and settings over the YAML. sizes: receptive field, weights
-and blocks of the convolutional ones, for people. write: what the runs are called and how they are drawn, for the report, in OUT/GRID.yaml.
-What CONF lacks is taken from conf/grids and ../../conf.
+plan: a line a run with tabs between NAME, YAML, VOCABULARY, timed or untimed, and settings over the
+YAML. sizes: receptive field, weights and blocks of the convolutional ones, for people. write: what
+the runs are called and how they are drawn, for the report, in OUT/GRID.yaml. What CONF lacks is
+taken from conf/grids and ../../conf.
 """
 
 import re
@@ -24,7 +26,9 @@ FIGURES = ("curves", "line")
 
 @dataclass(frozen=True)
 class Run:
-    """What one run changes; `kernel` and `depth` are of a stack of equal blocks of one convolution, in place of the base's blocks."""
+    """What one run changes; `kernel` and `depth` are of a stack of equal blocks of one convolution,
+    in place of the base's blocks.
+    """
 
     settings: tuple[str, ...] = ()
     base: str | None = None
@@ -36,7 +40,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Grid:
-    """Runs that are compared with each other; with `match` all have widths that give as many parameters as their base has."""
+    """Runs that are compared with each other; with `match` all have widths that give as many
+    parameters as their base has.
+    """
 
     title: str
     runs: dict
@@ -51,18 +57,28 @@ class Grid:
         if self.figure not in FIGURES:
             raise UserError(f"figure: {self.figure!r} is unknown; known: {', '.join(FIGURES)}")
         if (self.figure == "line") != bool(self.x):
-            raise UserError("x: the label of a line's axis; give it with `figure: line` and only there")
+            raise UserError(
+                "x: the label of a line's axis; give it with `figure: line` and only there"
+            )
 
 
 def load(conf: Path, name: str) -> tuple[Grid, dict[str, Run]]:
     """The grid CONF/grids/NAME.yaml and its runs by label; UserError for what does not fit."""
     path = find(name, conf / "grids", Path("conf/grids"))
     grid = build(Grid, load_yaml(path), path)
-    runs = {str(label): build(Run, run or {}, path, f"runs.{label}.") for label, run in grid.runs.items()}
+    runs = {
+        str(label): build(Run, run or {}, path, f"runs.{label}.")
+        for label, run in grid.runs.items()
+    }
     if len({called(name, label) for label in runs}) < len(runs):
-        raise UserError(f"{path}: labels that differ only in case or punctuation would share a directory; rename one")
+        raise UserError(
+            f"{path}: labels that differ only in case or punctuation would share a directory;"
+            " rename one"
+        )
     if grid.figure == "line" and all(place(label, run) is None for label, run in runs.items()):
-        raise UserError(f"{path}: no run has a place on the axis; make labels numbers, or give runs `at:`")
+        raise UserError(
+            f"{path}: no run has a place on the axis; make labels numbers, or give runs `at:`"
+        )
     return grid, runs
 
 
@@ -72,7 +88,9 @@ def find(name: str, *folders: Path) -> Path:
         if (folder / f"{name}.yaml").exists():
             return folder / f"{name}.yaml"
     known = sorted(path.stem for folder in set(folders) for path in folder.glob("*.yaml"))
-    raise UserError(f"{folders[0]}/{name}.yaml: not there; known: {', '.join(dict.fromkeys(known))}")
+    raise UserError(
+        f"{folders[0]}/{name}.yaml: not there; known: {', '.join(dict.fromkeys(known))}"
+    )
 
 
 def base_of(grid: Grid, run: Run, conf: Path) -> Path:
@@ -86,10 +104,16 @@ def called(grid: str, label: str) -> str:
 
 
 def planned(conf: Path, name: str):
-    """Each run of a grid: label, run, model's name, base, vocabulary, settings over the base. One that changes nothing is the base."""
+    """Each run of a grid: label, run, model's name, base, vocabulary, settings over the base. One
+    that changes nothing is the base.
+    """
     grid, runs = load(conf, name)
     for label, run in runs.items():
-        base, vocabulary, chosen = run.base or grid.base, run.vocabulary or grid.vocabulary, settings(grid, run, conf)
+        base, vocabulary, chosen = (
+            run.base or grid.base,
+            run.vocabulary or grid.vocabulary,
+            settings(grid, run, conf),
+        )
         own = base if vocabulary == "words" else f"{base}-{vocabulary}"
         yield label, run, called(name, label) if chosen else own, base, vocabulary, chosen
 
@@ -126,7 +150,10 @@ def sizes(conf: Path, *names: str) -> None:
             if "blocks" in arch:
                 blocks = parsed(arch["blocks"])
                 count = weights(arch["dim"], blocks, arch.get("gate", "glu"))
-                print(f"{name} {label}\t{context(blocks)} tokens\t{count:,} weights\t{' '.join(written(blocks))}")
+                print(
+                    f"{name} {label}\t{context(blocks)} tokens\t{count:,}"
+                    f" weights\t{' '.join(written(blocks))}"
+                )
 
 
 def write(conf: Path, *names: str) -> None:
@@ -134,9 +161,20 @@ def write(conf: Path, *names: str) -> None:
     *names, out = names
     for name in names:
         grid, runs = load(conf, name)
-        tree = {"title": grid.title, "figure": grid.figure, "runs": {label: model for label, _, model, *_ in planned(conf, name)}}
+        tree = {
+            "title": grid.title,
+            "figure": grid.figure,
+            "runs": {label: model for label, _, model, *_ in planned(conf, name)},
+        }
         if grid.figure == "line":
-            tree |= {"x": grid.x, "at": {label: place(label, run) for label, run in runs.items() if place(label, run) is not None}}
+            tree |= {
+                "x": grid.x,
+                "at": {
+                    label: place(label, run)
+                    for label, run in runs.items()
+                    if place(label, run) is not None
+                },
+            }
         with atomic_text(Path(out) / f"{name}.yaml") as stream:
             yaml.safe_dump(tree, stream, sort_keys=False, allow_unicode=True)
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""prepare.py mini|gbw|wikitext103|wikitext2 RAW DATA: from what stage 0 got to DATA/{train,valid,test}/text, a sequence a line.
+"""prepare.py mini|gbw|wikitext103|wikitext2 RAW DATA: from what stage 0 got to
+DATA/{train,valid,test}/text, a sequence a line.
 
-A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, and a paragraph or a heading of WikiText. Text stays as
-published; archives are read as they stream, and nothing of them is unpacked but the three texts.
+A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, and a paragraph or
+a heading of WikiText. Text stays as published; archives are read as they stream, and nothing of
+them is unpacked but the three texts.
 """
 
 import contextlib
@@ -19,24 +21,42 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
 from texts import copy, readable, written
 
 PARTS = ("train", "valid", "test")
-TEST_SHARE = 80  # mini: the last line in so many of the training text is for testing (of the Bible: Revelation and the end of Jude)
-RUN = 8  # words in a row that a test line of mini may not share with training or validation text, as in egs/librispeech/local/mini_text.py
+# mini: the last line in so many of the training text is for testing (of the Bible: Revelation and
+# the end of Jude)
+TEST_SHARE = 80
+# words in a row that a test line of mini may not share with training or validation text, as in
+# egs/librispeech/local/mini_text.py
+RUN = 8
 SHARDS = range(1, 100)  # gbw: training shards; shard 0 is what the held-out shards were cut from
-MEMBERS = {"train": (r"news\.en-(\d{5})-of-00100", SHARDS), "held-out": (r"news\.en\.heldout-(\d{5})-of-00050", (0, 1))}
-VALID_LINES = 3_000  # gbw: of the second held-out shard; the first is the test set, as in the papers
+MEMBERS = {
+    "train": (r"news\.en-(\d{5})-of-00100", SHARDS),
+    "held-out": (r"news\.en\.heldout-(\d{5})-of-00050", (0, 1)),
+}
+# gbw: of the second held-out shard; the first is the test set, as in the papers
+VALID_LINES = 3_000
 BLOCK = 1 << 20
 
 
 def mini(raw: Path, data: Path) -> None:
-    """The embedded corpus: its validation text as it is, the end of its training text for testing, without parallel passages."""
+    """The embedded corpus: its validation text as it is, the end of its training text for testing,
+    without parallel passages.
+    """
     lines = (raw / "train.txt").read_bytes().splitlines(keepends=True)
     cut = len(lines) - len(lines) // TEST_SHARE
     wanted = {run for line in lines[cut:] for run in runs(line)}
     with open(raw / "valid.txt", "rb") as valid:
-        seen = {run for line in itertools.chain(lines[:cut], valid) for run in runs(line) if run in wanted}
+        seen = {
+            run
+            for line in itertools.chain(lines[:cut], valid)
+            for run in runs(line)
+            if run in wanted
+        }
     test = [line for line in lines[cut:] if seen.isdisjoint(runs(line))]
     if not test:
-        sys.exit(f"{raw / 'train.txt'}: too short to keep a part of it for testing; give {TEST_SHARE} lines or more")
+        sys.exit(
+            f"{raw / 'train.txt'}: too short to keep a part of it for testing; give {TEST_SHARE}"
+            " lines or more"
+        )
     with written(data / "train/text") as text:
         text.writelines(lines[:cut])
     copy(raw / "valid.txt", data / "valid/text")
@@ -45,7 +65,9 @@ def mini(raw: Path, data: Path) -> None:
 
 
 def runs(line: bytes) -> Iterator[bytes]:
-    """Every run of RUN words; and the line itself between ends, so that a shorter one matches only its equal."""
+    """Every run of RUN words; and the line itself between ends, so that a shorter one matches only
+    its equal.
+    """
     words = line.split()
     for start in range(len(words) - RUN + 1):
         yield b" ".join(words[start : start + RUN])
@@ -53,10 +75,16 @@ def runs(line: bytes) -> Iterator[bytes]:
 
 
 def gbw(raw: Path, data: Path) -> None:
-    """One Billion Word: all training shards in the archive's order; held-out shard 0 tests, the beginning of shard 1 validates."""
+    """One Billion Word: all training shards in the archive's order; held-out shard 0 tests, the
+    beginning of shard 1 validates.
+    """
     archive = only(raw, "*.tar.gz")
     found = set()
-    with streams(data) as (train, valid, test), readable(archive), tarfile.open(archive, "r|gz") as members:
+    with (
+        streams(data) as (train, valid, test),
+        readable(archive),
+        tarfile.open(archive, "r|gz") as members,
+    ):
         for member in members:
             kind, shard = place(member.name)
             if not member.isfile() or kind is None:
@@ -66,14 +94,25 @@ def gbw(raw: Path, data: Path) -> None:
             if kind == "train":
                 append(blocks(stream), train)
             else:
-                append(stream if shard == 0 else itertools.islice(stream, VALID_LINES), (test, valid)[shard])
-        if missing := {*(("train", shard) for shard in SHARDS), ("held-out", 0), ("held-out", 1)} - found:
+                append(
+                    stream if shard == 0 else itertools.islice(stream, VALID_LINES),
+                    (test, valid)[shard],
+                )
+        if (
+            missing := {*(("train", shard) for shard in SHARDS), ("held-out", 0), ("held-out", 1)}
+            - found
+        ):
             kind, shard = min(missing)
-            sys.exit(f"{archive}: lacks {len(missing)} shards, such as {kind} shard {shard}; fetch it again")
+            sys.exit(
+                f"{archive}: lacks {len(missing)} shards, such as {kind} shard {shard}; fetch it"
+                " again"
+            )
 
 
 def place(name: str) -> tuple[str | None, int]:
-    """Whether a member of the archive is a training or a held-out shard that is used, and its number."""
+    """Whether a member of the archive is a training or a held-out shard that is used, and its
+    number.
+    """
     for kind, (pattern, used) in MEMBERS.items():
         matched = re.fullmatch(pattern, name.rpartition("/")[2])
         if matched and int(matched[1]) in used:
@@ -82,13 +121,18 @@ def place(name: str) -> tuple[str | None, int]:
 
 
 def wikitext(raw: Path, data: Path) -> None:
-    """WikiText: its three texts without blank lines; headings are sequences like paragraphs, `<unk>` stays."""
+    """WikiText: its three texts without blank lines; headings are sequences like paragraphs,
+    `<unk>` stays.
+    """
     archive = only(raw, "*.zip")
     with streams(data) as texts, readable(archive), zipfile.ZipFile(archive) as members:
         names = {name.rpartition("/")[2]: name for name in members.namelist()}
         for part, text in zip(PARTS, texts, strict=True):
             if f"wiki.{part}.tokens" not in names:
-                sys.exit(f"{archive}: lacks wiki.{part}.tokens; fetch the tokenised corpus, not the raw one")
+                sys.exit(
+                    f"{archive}: lacks wiki.{part}.tokens; fetch the tokenised corpus, not the"
+                    " raw one"
+                )
             with members.open(names[f"wiki.{part}.tokens"]) as lines:
                 text.writelines(words + b"\n" for line in lines if (words := line.strip()))
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""get_mini.py MINI DIR: check a small corpus against its SHA256SUMS, if it has one, and unpack it into DIR.
+"""get_mini.py MINI DIR: check a small corpus against its SHA256SUMS, if it has one, and unpack it
+into DIR.
 
-MINI holds train.txt and valid.txt (a sentence a line), dev.nbest.jsonl and test.nbest.jsonl, each plain, .gz or .xz. Where it holds
-dev.lattices.tar.xz and test.lattices.tar.xz too, their files come into DIR/lattices/dev and DIR/lattices/test.
+MINI holds train.txt and valid.txt (a sentence a line), dev.nbest.jsonl and test.nbest.jsonl, each
+plain, .gz or .xz. Where it holds dev.lattices.tar.xz and test.lattices.tar.xz too, their files come
+into DIR/lattices/dev and DIR/lattices/test.
 """
 
 import sys

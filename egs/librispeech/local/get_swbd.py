@@ -1,28 +1,29 @@
 #!/usr/bin/env python3
-"""get_swbd.py RAW LISTS LDC...: Switchboard's text as language models want it, and the references of the user's lists, in RAW.
+"""get_swbd.py RAW LISTS LDC...: Switchboard's text as language models want it, and the references
+of the user's lists, in RAW.
 
 LDC are directories, read with all that is below them, where there may be
 
-- Switchboard-1 (LDC97S62) in the transcription of Mississippi State, `swNNNN{A,B}-ms98-a-trans.text`, a segment a line:
+- Switchboard-1 (LDC97S62) in the transcription of Mississippi State,
+`swNNNN{A,B}-ms98-a-trans.text`, a segment a line:
   `sw2001A-ms98-a-0001 0.000000 0.977625 hi um yeah`;
-- Fisher English (LDC2004T19, LDC2005T19), `trans/NNN/fe_03_NNNNN.txt`, a turn a line: `3.76 5.54 A: and i generally prefer`.
+- Fisher English (LDC2004T19, LDC2005T19), `trans/NNN/fe_03_NNNNN.txt`, a turn a line: `3.76 5.54 A:
+and i generally prefer`.
 
-A segment or turn is a sentence. valid.txt has the last of each 25 Switchboard conversations (97 of 2,438; both sides of each, counted
-from the end), train.txt the others and Fisher. LISTS/{dev,test}.text, Kaldi text, are copied.
+A segment or turn is a sentence. valid.txt has the last of each 25 Switchboard conversations (97 of
+2,438; both sides of each, counted from the end), train.txt the others and Fisher.
+LISTS/{dev,test}.text, Kaldi text, are copied.
 
-What becomes of a token, in lower case (the bracket rules are those of Kaldi's recipe for Switchboard, which recognisers were trained with):
+What becomes of a token, in lower case (the bracket rules are those of Kaldi's recipe for
+Switchboard, which recognisers were trained with):
 
-| written | meaning | kept |
-|---|---|---|
-| `[laughter-yes]` | a word said laughing | `yes` |
-| `[it'n/isn't]` | said / meant | `it'n` |
-| `{yuppiedom}` | coined or rare | `yuppiedom` |
-| `them_1` | a variant of pronunciation | `them` |
-| `th[is]-`, `-[a]nd`, `th-` | a part of a word | nothing: recognisers put out whole words |
-| `[noise]`, `[laughter]`, `[[skip]]`, `<b_aside>` | no word | nothing |
-| `&amp;` | an ampersand | `&` |
-| `(( i think ))`, `*word`, `yes?` | Fisher: unclear, unusual, punctuation | `i think`, `word`, `yes` |
-| `t._v.`, `m._r._i.'s` | Fisher: spelt | `tv`, `mri's`, as Switchboard writes them |
+| written | meaning | kept | |---|---|---| | `[laughter-yes]` | a word said laughing | `yes` | |
+`[it'n/isn't]` | said / meant | `it'n` | | `{yuppiedom}` | coined or rare | `yuppiedom` | | `them_1`
+| a variant of pronunciation | `them` | | `th[is]-`, `-[a]nd`, `th-` | a part of a word | nothing:
+recognisers put out whole words | | `[noise]`, `[laughter]`, `[[skip]]`, `<b_aside>` | no word |
+nothing | | `&amp;` | an ampersand | `&` | | `(( i think ))`, `*word`, `yes?` | Fisher: unclear,
+unusual, punctuation | `i think`, `word`, `yes` | | `t._v.`, `m._r._i.'s` | Fisher: spelt | `tv`,
+`mri's`, as Switchboard writes them |
 """
 
 import html
@@ -67,7 +68,10 @@ def switchboard(path: Path) -> Iterator[str]:
     for number, line in lines(path):
         fields = line.split(maxsplit=3)
         if len(fields) < 3 or "-ms98-a-" not in fields[0]:
-            sys.exit(f"{path}:{number}: not `segment start end words`; give the transcription as the LDC distributes it")
+            sys.exit(
+                f"{path}:{number}: not `segment start end words`; give the transcription as the LDC"
+                " distributes it"
+            )
         if sentence := clean("".join(fields[3:])):
             yield sentence
 
@@ -79,7 +83,10 @@ def fisher(path: Path) -> Iterator[str]:
             continue
         turn = re.match(r"[\d.]+ [\d.]+ [AB]\d?: ?(.*)", line)
         if not turn:
-            sys.exit(f"{path}:{number}: not `start end A: words`; give the transcription as the LDC distributes it")
+            sys.exit(
+                f"{path}:{number}: not `start end A: words`; give the transcription as the LDC"
+                " distributes it"
+            )
         if sentence := clean(turn[1]):
             yield sentence
 
@@ -95,7 +102,9 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
-    """Switchboard's files by conversation, in order, and Fisher's; each once, though it may lie in two places."""
+    """Switchboard's files by conversation, in order, and Fisher's; each once, though it may lie in
+    two places.
+    """
     sides, turns = {}, {}
     for folder in folders:
         for where, _, names in os.walk(folder):
@@ -120,18 +129,31 @@ def main(raw: Path, lists: Path, folders: list[str]):
     """See above; SystemExit where something is missing."""
     conversations, turns = find(folders)
     if len(conversations) < 2:
-        sys.exit(f"{' '.join(folders)}: no swNNNN{{A,B}}-ms98-a-trans.text of two conversations; give LDC97S62's transcriptions")
+        sys.exit(
+            f"{' '.join(folders)}: no swNNNN{{A,B}}-ms98-a-trans.text of two conversations; give"
+            " LDC97S62's transcriptions"
+        )
     raw.mkdir(parents=True, exist_ok=True)
     for name in ("dev", "test"):
         if not (lists / f"{name}.text").exists():
-            sys.exit(f"{lists / name}.text: not there; put the references of {name}'s lists there, `utterance w1 w2 ...` a line")
+            sys.exit(
+                f"{lists / name}.text: not there; put the references of {name}'s lists there,"
+                " `utterance w1 w2 ...` a line"
+            )
         shutil.copy(lists / f"{name}.text", raw / f"{name}.text")
     held = set(list(conversations)[::-1][::VALID_EVERY])
     sides = [(path, name in held) for name, paths in conversations.items() for path in paths]
-    valid = write(raw / "valid.txt", (line for path, kept in sides if kept for line in switchboard(path)))
+    valid = write(
+        raw / "valid.txt", (line for path, kept in sides if kept for line in switchboard(path))
+    )
     spoken = (line for path, kept in sides if not kept for line in switchboard(path))
-    train = write(raw / "train.txt", (line for part in (spoken, *map(fisher, turns)) for line in part))
-    parts = f"{len(conversations) - len(held):,} conversations of Switchboard and {len(turns):,} of Fisher"
+    train = write(
+        raw / "train.txt", (line for part in (spoken, *map(fisher, turns)) for line in part)
+    )
+    parts = (
+        f"{len(conversations) - len(held):,} conversations of Switchboard and {len(turns):,} of"
+        " Fisher"
+    )
     print(f"{raw}: {train:,} sentences of {parts}, {valid:,} held out")
 
 

@@ -1,8 +1,10 @@
-"""The lattices that pocketsphinx writes: reading, scoring with the decoder's language model, exact N-best lists, pruning.
+"""The lattices that pocketsphinx writes: reading, scoring with the decoder's language model, exact
+N-best lists, pruning.
 
-SLF with words on the nodes and natural-log acoustic scores on the links; a link's score belongs to the word of the node that it
-leaves. `!SENT_START`, `!SENT_END` and `!NULL` stand for sentence ends, silence and noise, whose penalties pocketsphinx has already
-added to the links. The last word has its score on no link: it is the same for every path.
+SLF with words on the nodes and natural-log acoustic scores on the links; a link's score belongs to
+the word of the node that it leaves. `!SENT_START`, `!SENT_END` and `!NULL` stand for sentence ends,
+silence and noise, whose penalties pocketsphinx has already added to the links. The last word has
+its score on no link: it is the same for every path.
 """
 
 import heapq
@@ -19,7 +21,9 @@ IMPOSSIBLE = float("-inf")
 
 @dataclass(frozen=True)
 class Slf:
-    """One lattice: `words[node]` is None for sentence ends and fillers; `links` are (source, target, acoustic score)."""
+    """One lattice: `words[node]` is None for sentence ends and fillers; `links` are (source,
+    target, acoustic score).
+    """
 
     start: int
     end: int
@@ -36,7 +40,9 @@ class Slf:
 
     @cached_property
     def exits(self) -> list[dict[str | None, list[tuple[int, float]]]]:
-        """For each node its links as (target, score), by the word of the target (`</s>` at the end, None: filler)."""
+        """For each node its links as (target, score), by the word of the target (`</s>` at the end,
+        None: filler).
+        """
         exits = [{} for _ in self.words]
         for source, target, score in self.links:
             exits[source].setdefault(self.word(target), []).append((target, score))
@@ -44,7 +50,9 @@ class Slf:
 
     @cached_property
     def followers(self) -> list[dict[int, float]]:
-        """For each node the next word nodes (or the end), over any fillers between, with the best acoustic score of getting there."""
+        """For each node the next word nodes (or the end), over any fillers between, with the best
+        acoustic score of getting there.
+        """
         followers = [{} for _ in self.words]
         for node in reversed(self.order):
             best = followers[node]
@@ -75,14 +83,24 @@ def read_slf(path) -> Slf:
     times = [float(fields["t"]) for _, fields in nodes]
     triples = [(int(fields["S"]), int(fields["E"]), float(fields["a"])) for _, fields in links]
     assert words[int(header["end"])] is None, f"{path}: ends in a word, not in </s>"
-    return Slf(int(header["start"]), int(header["end"]), words, times, triples, [line for line, _ in nodes], [line for line, _ in links])
+    return Slf(
+        int(header["start"]),
+        int(header["end"]),
+        words,
+        times,
+        triples,
+        [line for line, _ in nodes],
+        [line for line, _ in links],
+    )
 
 
 @dataclass(frozen=True)
 class Scored:
-    """A lattice with a language model: a path scores its acoustic score + `scale` * LM + `penalty` a word (`</s>` is one).
+    """A lattice with a language model: a path scores its acoustic score + `scale` * LM + `penalty`
+    a word (`</s>` is one).
 
-    `probability(word, context)` is a natural logarithm; the context is the last two words, most recent first.
+    `probability(word, context)` is a natural logarithm; the context is the last two words, most
+    recent first.
     """
 
     lattice: Slf
@@ -91,7 +109,9 @@ class Scored:
     penalty: float
 
     def step(self, word: str | None, context: Context) -> tuple[float, Context]:
-        """What a word adds to the score, acoustics apart, and the context after it; fillers (None) are transparent."""
+        """What a word adds to the score, acoustics apart, and the context after it; fillers (None)
+        are transparent.
+        """
         if word is None:
             return 0.0, context
         return self.scale * self.probability(word, context) + self.penalty, (word, *context[:1])
@@ -106,12 +126,16 @@ class Scored:
                 for word, links in self.lattice.exits[node].items():
                     step, after = self.step(word, context)
                     for target, acoustic in links:
-                        best[target][after] = max(best[target].get(after, IMPOSSIBLE), score + acoustic + step)
+                        best[target][after] = max(
+                            best[target].get(after, IMPOSSIBLE), score + acoustic + step
+                        )
         return best
 
     @cached_property
     def backward(self) -> list[dict[Context, float]]:
-        """For each node and context that can be reached, the best score of getting from there to the end."""
+        """For each node and context that can be reached, the best score of getting from there to
+        the end.
+        """
         best = [dict.fromkeys(contexts, IMPOSSIBLE) for contexts in self.forward]
         best[self.lattice.end] = dict.fromkeys(best[self.lattice.end], 0.0)
         for node in reversed(self.lattice.order):
@@ -124,7 +148,10 @@ class Scored:
 
     def through(self) -> list[float]:
         """For each link, the score of the best path over it."""
-        return [max(self.over(link, context) for context in self.forward[link[0]]) for link in self.lattice.links]
+        return [
+            max(self.over(link, context) for context in self.forward[link[0]])
+            for link in self.lattice.links
+        ]
 
     def over(self, link: tuple[int, int, float], context: Context) -> float:
         """The score of the best path over a link that has this context before it."""
@@ -135,8 +162,9 @@ class Scored:
     def strings(self) -> Iterator[tuple[list[str], float, float]]:
         """Every distinct word string, best first: (words, best acoustic score, LM score).
 
-        A* over word strings: an entry holds all nodes where its string can end, so that no string comes twice, and the backward scores
-        are the exact rest of the best path, so that strings come in order.
+        A* over word strings: an entry holds all nodes where its string can end, so that no string
+        comes twice, and the backward scores are the exact rest of the best path, so that strings
+        come in order.
         """
         ticket = itertools.count()  # breaks ties: dicts have no order
         heap = [(0.0, next(ticket), [], ("<s>",), 0.0, {self.lattice.start: 0.0})]
@@ -148,12 +176,16 @@ class Scored:
             for word, arrivals in self.arrivals(places).items():
                 longer, after = lm + self.probability(word, context), (word, *context[:1])
                 text = words if word == "</s>" else [*words, word]
-                rest = max(acoustic + self.backward[node][after] for node, acoustic in arrivals.items())
+                rest = max(
+                    acoustic + self.backward[node][after] for node, acoustic in arrivals.items()
+                )
                 bound = rest + self.scale * longer + self.penalty * (len(text) + (word == "</s>"))
                 heapq.heappush(heap, (-bound, next(ticket), text, after, longer, arrivals))
 
     def arrivals(self, places: dict[int, float]) -> dict[str, dict[int, float]]:
-        """For each next word the nodes where it ends, with the best acoustic score; `places` are the nodes of the string so far."""
+        """For each next word the nodes where it ends, with the best acoustic score; `places` are
+        the nodes of the string so far.
+        """
         arrivals: dict[str, dict[int, float]] = {}
         for node, score in places.items():
             for target, acoustic in self.lattice.followers[node].items():
@@ -163,14 +195,32 @@ class Scored:
 
 
 def pruned(lattice: Slf, keep: list[bool], utt: str) -> str:
-    """The lattice as an SLF text with only the links to keep, nodes and links renumbered, posteriors rounded to two digits."""
-    links = [link for link, kept in zip(zip(lattice.links, lattice.link_lines, strict=True), keep, strict=True) if kept]
+    """The lattice as an SLF text with only the links to keep, nodes and links renumbered,
+    posteriors rounded to two digits.
+    """
+    links = [
+        link
+        for link, kept in zip(
+            zip(lattice.links, lattice.link_lines, strict=True), keep, strict=True
+        )
+        if kept
+    ]
     nodes = sorted({node for (source, target, _), _ in links for node in (source, target)})
     number = {node: i for i, node in enumerate(nodes)}
-    head = ["VERSION=1.0", f"UTTERANCE={utt}", f"start={number[lattice.start]}", f"end={number[lattice.end]}"]
+    head = [
+        "VERSION=1.0",
+        f"UTTERANCE={utt}",
+        f"start={number[lattice.start]}",
+        f"end={number[lattice.end]}",
+    ]
     head.append(f"N={len(nodes)}\tL={len(links)}")
-    body = ["\t".join([f"I={number[node]}", *lattice.node_lines[node].split("\t")[1:]]) for node in nodes]
+    body = [
+        "\t".join([f"I={number[node]}", *lattice.node_lines[node].split("\t")[1:]])
+        for node in nodes
+    ]
     for i, ((source, target, _), line) in enumerate(links):
         acoustic, posterior = line.split("\t")[3:]
-        body.append(f"J={i}\tS={number[source]}\tE={number[target]}\t{acoustic}\tp={float(posterior[2:]):.2g}")
+        body.append(
+            f"J={i}\tS={number[source]}\tE={number[target]}\t{acoustic}\tp={float(posterior[2:]):.2g}"
+        )
     return "\n".join([*head, *body]) + "\n"

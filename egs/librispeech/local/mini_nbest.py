@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Writes N-best lists of distinct word strings and pruned lattices for the utterances of a plan, from the decoder's own lattices.
+"""Writes N-best lists of distinct word strings and pruned lattices for the utterances of a plan,
+from the decoder's own lattices.
 
-`am` is the natural-log acoustic score of the best path of the string, fillers and their penalties included; `lm` the natural-log
-probability that the decoder's language model gives to the string, with <s> and </s>. Both are unscaled. The order is by what the
-decoder's last pass maximises, am + 9.5 lm - 0.63 words: it weights the LM with `bestpathlw`, and the word insertion penalty `wip`,
+`am` is the natural-log acoustic score of the best path of the string, fillers and their penalties
+included; `lm` the natural-log probability that the decoder's language model gives to the string,
+with <s> and </s>. Both are unscaled. The order is by what the decoder's last pass maximises, am +
+9.5 lm - 0.63 words: it weights the LM with `bestpathlw`, and the word insertion penalty `wip`,
 which is inside its weighted LM score, is scaled by bestpathlw / lw.
 """
 
@@ -25,11 +27,15 @@ from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
 DEPTH = 50  # hypotheses a list
-BEAM = 80.0  # a link of the lattice is kept when the best path over it is this near to the best path, or as near as the last hypothesis
+# a link of the lattice is kept when the best path over it is this near to the best path, or as near
+# as the last hypothesis
+BEAM = 80.0
 
 
 class FirstPass:
-    """What the decoder's last pass adds to the acoustic score: its language model, `scale` and `penalty`."""
+    """What the decoder's last pass adds to the acoustic score: its language model, `scale` and
+    `penalty`.
+    """
 
     def __init__(self) -> None:
         decoder = Decoder(loglevel="FATAL")
@@ -40,11 +46,17 @@ class FirstPass:
         self.probability = functools.cache(self.query)
 
     def query(self, word: str, context: Context) -> float:
-        """ln p(word | context); pocketsphinx takes the word first, then its history, most recent first, and answers in base 1.0001."""
-        return self.model.prob([word.lower(), *(previous.lower() for previous in context)]) * self.unit
+        """ln p(word | context); pocketsphinx takes the word first, then its history, most recent
+        first, and answers in base 1.0001.
+        """
+        return (
+            self.model.prob([word.lower(), *(previous.lower() for previous in context)]) * self.unit
+        )
 
     def total(self, hyp: Hypothesis) -> float:
-        return hyp.scores["am"] + self.scale * hyp.scores["lm"] + self.penalty * len(hyp.text.split())
+        return (
+            hyp.scores["am"] + self.scale * hyp.scores["lm"] + self.penalty * len(hyp.text.split())
+        )
 
 
 @functools.cache
@@ -61,7 +73,10 @@ def main() -> None:
         results = list(pool.imap(convert, utterances))
     jsonl.write([nbest for nbest, _ in results], args.nbest)
     write_archive(sorted((nbest.utt, lattice) for nbest, lattice in results), args.lattices)
-    print(f"{args.nbest.name}: {len(results)} lists, {sum(len(nbest.hyps) for nbest, _ in results)} hypotheses")
+    print(
+        f"{args.nbest.name}: {len(results)} lists, {sum(len(nbest.hyps) for nbest, _ in results)}"
+        " hypotheses"
+    )
 
 
 def arguments() -> argparse.Namespace:
@@ -69,7 +84,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--plan", required=True, help="the plan that mini_speak.py wrote")
     parser.add_argument("--work", required=True, type=Path, help="directory of UTT.slf")
     parser.add_argument("--nbest", required=True, type=Path, help="nbest.jsonl (.xz), written here")
-    parser.add_argument("--lattices", required=True, type=Path, help=".tar.xz of the pruned lattices, written here")
+    parser.add_argument(
+        "--lattices", required=True, type=Path, help=".tar.xz of the pruned lattices, written here"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
@@ -81,7 +98,8 @@ def convert(utterance: tuple[str, str, Path]) -> tuple[NBest, str]:
     lattice = read_slf(path)
     scored = Scored(lattice, decoder.probability, decoder.scale, decoder.penalty)
     best = [hypothesis(*entry) for entry in itertools.islice(scored.strings(), DEPTH)]
-    hyps = sorted(best, key=decoder.total, reverse=True)  # the same order, but for near ties that rounding turned
+    # the same order, but for near ties that rounding turned
+    hyps = sorted(best, key=decoder.total, reverse=True)
     through = scored.through()
     floor = min(max(through) - BEAM, decoder.total(hyps[-1]) + decoder.penalty - 1.0)
     return NBest(utt, tuple(hyps), ref), pruned(lattice, [score >= floor for score in through], utt)
@@ -92,7 +110,9 @@ def hypothesis(words: list[str], am: float, lm: float) -> Hypothesis:
 
 
 def write_archive(members: list[tuple[str, str]], path: Path) -> None:
-    """A .tar.xz of UTT.slf files in the given order, without times and owners, so that equal content gives equal bytes."""
+    """A .tar.xz of UTT.slf files in the given order, without times and owners, so that equal
+    content gives equal bytes.
+    """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for utt, text in members:

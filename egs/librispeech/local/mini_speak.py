@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Speaks held-out sentences with synthetic voices, adds white noise and decodes them: UTT.slf and UTT.hyp in a work directory.
+"""Speaks held-out sentences with synthetic voices, adds white noise and decodes them: UTT.slf and
+UTT.hyp in a work directory.
 
-The plan (which sentence, voice and noise) is `UTT <TAB> voice <TAB> noise <TAB> words <TAB> printed form` and follows from the seed
-alone. An utterance that was decoded before is not decoded again.
+The plan (which sentence, voice and noise) is `UTT <TAB> voice <TAB> noise <TAB> words <TAB> printed
+form` and follows from the seed alone. An utterance that was decoded before is not decoded again.
 """
 
 import argparse
@@ -53,21 +54,39 @@ def main() -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sentences", required=True, help="`NAME <TAB> words <TAB> printed form` lines")
+    parser.add_argument(
+        "--sentences", required=True, help="`NAME <TAB> words <TAB> printed form` lines"
+    )
     parser.add_argument("--plan", required=True, type=Path, help="the plan, written here")
     parser.add_argument("--work", required=True, type=Path, help="directory of UTT.slf and UTT.hyp")
     parser.add_argument("--count", required=True, type=int, help="utterances")
-    parser.add_argument("--voices", required=True, nargs="+", choices=VOICES, help="one for each utterance; repeated ones come oftener")
-    parser.add_argument("--noises", required=True, nargs="+", type=int, help="volumes of the noise in thousandths of full scale")
+    parser.add_argument(
+        "--voices",
+        required=True,
+        nargs="+",
+        choices=VOICES,
+        help="one for each utterance; repeated ones come oftener",
+    )
+    parser.add_argument(
+        "--noises",
+        required=True,
+        nargs="+",
+        type=int,
+        help="volumes of the noise in thousandths of full scale",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     return parser.parse_args()
 
 
 def choose(args: argparse.Namespace) -> list[Utterance]:
-    """`count` sentences drawn without replacement, voices and noise levels in equal shares, in the order of the text."""
+    """`count` sentences drawn without replacement, voices and noise levels in equal shares, in the
+    order of the text.
+    """
     lines = [line.split("\t") for _, line in read_lines(args.sentences)]
-    assert len(lines) >= args.count, f"{args.sentences} has only {len(lines)} sentences; hold out more books"
+    assert len(lines) >= args.count, (
+        f"{args.sentences} has only {len(lines)} sentences; hold out more books"
+    )
     draw = random.Random(args.seed)
     picked = sorted(draw.sample(range(len(lines)), args.count))
     kinds = [(voice, noise) for voice in args.voices for noise in args.noises]
@@ -87,21 +106,28 @@ def decode_all(todo: list[Utterance], work: Path, jobs: int) -> None:
         noise = Path(scratch) / "noise.wav"
         sox("-n", "-r", RATE, "-c", 1, "-b", 16, noise, "synth", NOISE_SECONDS, "whitenoise")
         began = time.monotonic()
-        for done, _ in enumerate(pool.imap_unordered(functools.partial(decode, noise=noise, work=work), todo), 1):
+        for done, _ in enumerate(
+            pool.imap_unordered(functools.partial(decode, noise=noise, work=work), todo), 1
+        ):
             if done % 50 == 0 or done == len(todo):
-                print(f"  {done} of {len(todo)} decoded, {time.monotonic() - began:.0f} s", flush=True)
+                print(
+                    f"  {done} of {len(todo)} decoded, {time.monotonic() - began:.0f} s", flush=True
+                )
 
 
 def decode(utterance: Utterance, noise: Path, work: Path) -> None:
-    """Speaks and decodes one utterance; the .hyp file, the decoder's own first pass, comes last and says that it is done.
+    """Speaks and decodes one utterance; the .hyp file, the decoder's own first pass, comes last and
+    says that it is done.
 
-    A decoder adapts to what it has heard: each utterance gets a new one, so that the result depends on no other utterance.
+    A decoder adapts to what it has heard: each utterance gets a new one, so that the result depends
+    on no other utterance.
     """
     decoder = Decoder(loglevel="FATAL")
     decoder.start_utt()
     decoder.process_raw(audio(utterance, noise), full_utt=True)
     decoder.end_utt()
-    first_pass = decoder.hyp()  # asked for before the lattice is written, because it computes the posteriors of the links
+    # asked for before the lattice is written, because it computes the posteriors of the links
+    first_pass = decoder.hyp()
     with atomic_path(work / f"{utterance.name}.slf") as path:
         decoder.get_lattice().write_htk(str(path))
     with atomic_text(work / f"{utterance.name}.hyp") as out:
@@ -111,7 +137,9 @@ def decode(utterance: Utterance, noise: Path, work: Path) -> None:
 def audio(utterance: Utterance, noise: Path) -> bytes:
     """16-bit samples of the utterance: peak at -3 dB, plus white noise."""
     with tempfile.TemporaryDirectory() as scratch:
-        spoken, clean, mixed = (Path(scratch) / name for name in ("spoken.wav", "clean.wav", "mixed.raw"))
+        spoken, clean, mixed = (
+            Path(scratch) / name for name in ("spoken.wav", "clean.wav", "mixed.raw")
+        )
         text = utterance.printed.translate(str.maketrans("’", "'", "“”‘()[]"))
         command = [part.format(wav=spoken, text=text) for part in VOICES[utterance.voice]]
         subprocess.run(command, check=True, capture_output=True)

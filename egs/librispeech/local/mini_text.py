@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the LM text and the held-out sentences of the mini corpus from a SWORD module in `imp` form (what `mod2imp` prints).
+"""Writes the LM text and the held-out sentences of the mini corpus from a SWORD module in `imp`
+form (what `mod2imp` prints).
 
-Whole books are held out. A held-out sentence is kept when it has 6 to 25 words, every word is in the decoder's dictionary (no
-language model can repair a word that the decoder cannot write), and no run of eight words of it occurs in the training text.
+Whole books are held out. A held-out sentence is kept when it has 6 to 25 words, every word is in
+the decoder's dictionary (no language model can repair a word that the decoder cannot write), and no
+run of eight words of it occurs in the training text.
 """
 
 import argparse
@@ -14,10 +16,16 @@ from typing import NamedTuple
 from lmtools.files import atomic_text, read_lines
 
 ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
-SHORTEST, SOFT_LIMIT, LONGEST = 3, 25, 40  # words a line: at least, split at ; and : above this, split at commas above this
+# words a line: at least, split at ; and : above this, split at commas above this
+SHORTEST, SOFT_LIMIT, LONGEST = 3, 25, 40
 SPOKEN = range(6, 26)  # words of a sentence that is read aloud
-RUN = 8  # a held-out sentence that shares this many words in a row with the training text is a parallel passage
-DROPPED = re.compile(r"<note\b.*?</note>|<title\b.*?</title>|<speaker\b.*?</speaker>|<div[^>]*type=\"glossary\".*", re.DOTALL)
+# a held-out sentence that shares this many words in a row with the training text is a parallel
+# passage
+RUN = 8
+DROPPED = re.compile(
+    r"<note\b.*?</note>|<title\b.*?</title>|<speaker\b.*?</speaker>|<div[^>]*type=\"glossary\".*",
+    re.DOTALL,
+)
 MARK = "\x01(\\d+)\x02"  # where a verse begins, inside the running text of a chapter
 SENTENCE_END = re.compile("(?<=[.!?])([”’)\\]]*)\\s+(?=(?:\x01\\d+\x02)?[“‘(\\[]*[A-Z])")
 CLAUSE_END = re.compile("(?<=[;:—])\\s*|(?<=[;:—][”’])\\s+")
@@ -39,14 +47,24 @@ def main() -> None:
     books = group(parse(args.imp))
     held_out = {*args.valid, *args.dev, *args.test}
     if missing := held_out - books.keys():
-        raise SystemExit(f"{args.imp}: no book {', '.join(sorted(missing))}; there are {', '.join(books)}")
+        raise SystemExit(
+            f"{args.imp}: no book {', '.join(sorted(missing))}; there are {', '.join(books)}"
+        )
     train = [sentence for book in books if book not in held_out for sentence in books[book]]
     seen = runs(train)
     write_text(args.out / "train.txt.xz", train)
-    write_text(args.out / "valid.txt.xz", [s for book in args.valid for s in books[book] if not overlaps(s, seen)])
+    write_text(
+        args.out / "valid.txt.xz",
+        [s for book in args.valid for s in books[book] if not overlaps(s, seen)],
+    )
     known = recognisable({word for book in books for s in books[book] for word in s.words.split()})
     for name, chosen in (("test", args.test), ("dev", args.dev)):
-        spoken = [s for book in chosen for s in books[book] if speakable(s, known) and not overlaps(s, seen)]
+        spoken = [
+            s
+            for book in chosen
+            for s in books[book]
+            if speakable(s, known) and not overlaps(s, seen)
+        ]
         write_sentences(args.work / f"{name}.sentences", spoken)
         seen |= runs(spoken)  # what is in test is not in dev either
 
@@ -54,15 +72,23 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--imp", required=True, help="what mod2imp wrote")
-    parser.add_argument("--out", required=True, type=Path, help="directory of train.txt.xz and valid.txt.xz")
-    parser.add_argument("--work", required=True, type=Path, help="directory of dev.sentences and test.sentences")
+    parser.add_argument(
+        "--out", required=True, type=Path, help="directory of train.txt.xz and valid.txt.xz"
+    )
+    parser.add_argument(
+        "--work", required=True, type=Path, help="directory of dev.sentences and test.sentences"
+    )
     for name in ("valid", "dev", "test"):
-        parser.add_argument(f"--{name}", required=True, nargs="+", metavar="BOOK", help=f"books held out for {name}")
+        parser.add_argument(
+            f"--{name}", required=True, nargs="+", metavar="BOOK", help=f"books held out for {name}"
+        )
     return parser.parse_args()
 
 
 def parse(path) -> Iterator[tuple[str, int, int, str]]:
-    """(book, chapter, verse, text) of every verse of an imp file, without mark-up, notes, titles, prefaces and glossary."""
+    """(book, chapter, verse, text) of every verse of an imp file, without mark-up, notes, titles,
+    prefaces and glossary.
+    """
     key, lines = "", []
     for _, line in [*read_lines(path), (0, "$$$")]:
         if not line.startswith("$$$"):
@@ -83,7 +109,9 @@ def group(verses) -> dict[str, list[Sentence]]:
         chapters.setdefault((slug(book), chapter), []).append((verse, plain))
     books: dict[str, list[Sentence]] = {}
     for (book, chapter), parts in chapters.items():
-        books.setdefault(book, []).extend(Sentence(book, chapter, *rest) for rest in sentences(parts))
+        books.setdefault(book, []).extend(
+            Sentence(book, chapter, *rest) for rest in sentences(parts)
+        )
     return books
 
 
@@ -94,7 +122,9 @@ def slug(book: str) -> str:
 
 
 def sentences(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """(verse where it starts, words, printed form) of every line of a chapter, 3 to 40 words each; shorter leftovers are dropped."""
+    """(verse where it starts, words, printed form) of every line of a chapter, 3 to 40 words each;
+    shorter leftovers are dropped.
+    """
     marked = " ".join(f"\x01{verse}\x02{text}" for verse, text in parts)
     verse = 0
     for piece in merge_short(pieces(marked)):
@@ -108,7 +138,9 @@ def sentences(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Sentences; those over 25 words are split at semicolons, colons and dashes, those still over 40 at commas."""
+    """Sentences; those over 25 words are split at semicolons, colons and dashes, those still over
+    40 at commas.
+    """
     for sentence in SENTENCE_END.sub("\\1\n", text).split("\n"):
         for clause in CLAUSE_END.split(sentence) if count(sentence) > SOFT_LIMIT else [sentence]:
             yield from pack(COMMA.split(clause)) if count(clause) > LONGEST else [clause]
@@ -130,7 +162,11 @@ def merge_short(lines: Iterator[str]) -> Iterator[str]:
     """Lines of one or two words are joined to the line before them."""
     last = ""
     for line in lines:
-        if last and (count(line) < SHORTEST or count(last) < SHORTEST) and count(last) + count(line) <= LONGEST:
+        if (
+            last
+            and (count(line) < SHORTEST or count(last) < SHORTEST)
+            and count(last) + count(line) <= LONGEST
+        ):
             last = f"{last} {line}"
             continue
         if last:
@@ -145,13 +181,17 @@ def count(printed: str) -> int:
 
 
 def normalise(printed: str) -> str:
-    """LibriSpeech's form: upper case A-Z, apostrophes inside words and after a possessive S, one space between words."""
+    """LibriSpeech's form: upper case A-Z, apostrophes inside words and after a possessive S, one
+    space between words.
+    """
     text = re.sub(r"(?<=[A-Za-z])’(?=[A-Za-z])|(?<=s)’(?= [a-z])", "'", printed)
     return " ".join(re.sub(r"[^A-Z' ]", " ", text.upper()).split())
 
 
 def runs(lines: list[Sentence]) -> set[str]:
-    """Every run of eight words; of shorter lines the line itself, with its ends, so that only equal lines match."""
+    """Every run of eight words; of shorter lines the line itself, with its ends, so that only equal
+    lines match.
+    """
     found = set()
     for line in lines:
         words = line.words.split()
@@ -170,7 +210,11 @@ def recognisable(words: set[str]) -> set[str]:
 
     decoder = Decoder(loglevel="FATAL")
     model, nothing = decoder.get_lm(), decoder.get_logmath().get_zero()
-    return {word for word in words if decoder.lookup_word(word.lower()) and model.prob([word.lower()]) > nothing}
+    return {
+        word
+        for word in words
+        if decoder.lookup_word(word.lower()) and model.prob([word.lower()]) > nothing
+    }
 
 
 def speakable(sentence: Sentence, known: set[str]) -> bool:
@@ -184,7 +228,9 @@ def write_text(path: Path, lines: list[Sentence]) -> None:
 
 
 def write_sentences(path: Path, lines: list[Sentence]) -> None:
-    """`web-BOOK-CHAPTER-VERSE <TAB> words <TAB> printed form`; only the first sentence of a verse, so that the name is unique."""
+    """`web-BOOK-CHAPTER-VERSE <TAB> words <TAB> printed form`; only the first sentence of a verse,
+    so that the name is unique.
+    """
     first: dict[str, Sentence] = {}
     for line in lines:
         first.setdefault(f"web-{line.book}-{line.chapter}-{line.verse}", line)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""prepare.py mini|full|swbd RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence a line, and DATA/SET/text, Kaldi text.
+"""prepare.py mini|full|swbd RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence
+a line, and DATA/SET/text, Kaldi text.
 
 Words stay as they are: the normaliser that goes with each language model adapts them.
 """
@@ -12,7 +13,8 @@ sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
 
 from texts import copy, references, written
 
-VALID_EVERY = 20_000  # full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
+# full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
+VALID_EVERY = 20_000
 
 
 def mini(raw: Path, data: Path):
@@ -24,7 +26,9 @@ def mini(raw: Path, data: Path):
 
 
 def full(raw: Path, data: Path):
-    """LibriSpeech: LM text split into training and validation, streaming; transcripts as they are."""
+    """LibriSpeech: LM text split into training and validation, streaming; transcripts as they
+    are.
+    """
     with (
         gzip.open(raw / "librispeech-lm-norm.txt.gz", "rb") as lines,
         written(data / "train" / "text") as train,

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The transcripts of a LibriSpeech archive as one Kaldi text, sorted by utterance; nothing else of the archive is unpacked."""
+"""The transcripts of a LibriSpeech archive as one Kaldi text, sorted by utterance; nothing else of
+the archive is unpacked.
+"""
 
 import posixpath
 import sys
@@ -12,12 +14,17 @@ from texts import readable, written
 
 
 def transcripts(archive: Path) -> list:
-    """Lines `utterance words` of all *.trans.txt in the archive; SystemExit if a member lies or points outside of it."""
+    """Lines `utterance words` of all *.trans.txt in the archive; SystemExit if a member lies or
+    points outside of it.
+    """
     lines = []
     with tarfile.open(archive, "r|gz") as members:
         for member in members:
             if outside(member):
-                sys.exit(f"{archive}: refused, since its member '{member.name}' would leave the directory; fetch it from its publisher")
+                sys.exit(
+                    f"{archive}: refused, since its member '{member.name}' would leave the"
+                    " directory; fetch it from its publisher"
+                )
             if member.isfile() and member.name.endswith(".trans.txt"):
                 lines += members.extractfile(member).read().decode("utf-8").splitlines()
     if not lines:
@@ -26,7 +33,9 @@ def transcripts(archive: Path) -> list:
 
 
 def outside(member: tarfile.TarInfo) -> bool:
-    """Whether a member's name or the target of its link is absolute or climbs out, or it is no file, directory or link at all."""
+    """Whether a member's name or the target of its link is absolute or climbs out, or it is no
+    file, directory or link at all.
+    """
     paths = [member.name]
     if member.issym():
         paths.append(posixpath.join(posixpath.dirname(member.name), member.linkname))

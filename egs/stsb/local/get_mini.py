@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""get_mini.py DIRECTORY OUT NAME...: check a small corpus against its SHA256SUMS, if it has one, and unpack files of it into OUT.
+"""get_mini.py DIRECTORY OUT NAME...: check a small corpus against its SHA256SUMS, if it has one,
+and unpack files of it into OUT.
 
 DIRECTORY holds each NAME plain, .gz or .xz.
 """

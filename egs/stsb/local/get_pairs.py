@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""get_pairs.py stsb|sick OUT URL [DIRECTORY]: the sentence pairs of the STS Benchmark or of SICK, as published, in OUT.
+"""get_pairs.py stsb|sick OUT URL [DIRECTORY]: the sentence pairs of the STS Benchmark or of SICK,
+as published, in OUT.
 
-They come out of the archives that URL has or, if DIRECTORY is not empty, are that directory's, plain, .gz or .xz. stsb.sha256 and
-sick.sha256 are the checksums of the files inside the archives; nobody publishes those of the archives. A file of one's own that differs
-is taken, and it is said. What is there already is not fetched again.
+They come out of the archives that URL has or, if DIRECTORY is not empty, are that directory's,
+plain, .gz or .xz. stsb.sha256 and sick.sha256 are the checksums of the files inside the archives;
+nobody publishes those of the archives. A file of one's own that differs is taken, and it is said.
+What is there already is not fetched again.
 """
 
 import hashlib
@@ -24,9 +26,13 @@ from lmtools.formats import pairs
 
 ARCHIVES = {
     "stsb": {"Stsbenchmark.tar.gz": ("sts-dev.csv", "sts-test.csv")},
-    "sick": {"sick_trial.zip": ("SICK_trial.txt",), "sick_test_annotated.zip": ("SICK_test_annotated.txt",)},
+    "sick": {
+        "sick_trial.zip": ("SICK_trial.txt",),
+        "sick_test_annotated.zip": ("SICK_test_annotated.txt",),
+    },
 }
-SETS = {"SICK_trial.txt": "trial", "SICK_test_annotated.txt": "test"}  # what the release in one file, SICK.txt, calls them
+# what the release in one file, SICK.txt, calls them
+SETS = {"SICK_trial.txt": "trial", "SICK_test_annotated.txt": "test"}
 DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError)
 
 
@@ -37,9 +43,13 @@ def sums(corpus: str) -> dict[str, str]:
 
 
 def fetched(corpus: str, out: Path, url: str) -> None:
-    """The files out of the archives at `url`; SystemExit if they are not the published ones, without keeping the archive."""
+    """The files out of the archives at `url`; SystemExit if they are not the published ones,
+    without keeping the archive.
+    """
     for archive, names in ARCHIVES[corpus].items():
-        missing = {name: sums(corpus)[name] for name in names if not same(out / name, sums(corpus)[name])}
+        missing = {
+            name: sums(corpus)[name] for name in names if not same(out / name, sums(corpus)[name])
+        }
         if not missing:
             continue
         path = out / archive
@@ -50,13 +60,19 @@ def fetched(corpus: str, out: Path, url: str) -> None:
         except (ValueError, *DAMAGED) as error:
             path.unlink()
             path.with_name(f"{archive}.sha256").unlink(missing_ok=True)
-            remedy = f"removed: run again, or name a directory with {', '.join(names)} as --pairs-dir"
+            remedy = (
+                f"removed: run again, or name a directory with {', '.join(names)} as --pairs-dir"
+            )
             sys.exit(f"{url}/{archive}: {error}; {remedy}")
 
 
 def extract(archive: Path, name: str, out: Path, digest: str) -> None:
-    """Write the one file called `name` in the archive, whatever its folder; ValueError if it is not there or has another SHA-256."""
-    content = next((body for path, body in members(archive) if PurePosixPath(path).name == name), None)
+    """Write the one file called `name` in the archive, whatever its folder; ValueError if it is not
+    there or has another SHA-256.
+    """
+    content = next(
+        (body for path, body in members(archive) if PurePosixPath(path).name == name), None
+    )
     if content is None:
         raise ValueError(f"has no {name}")
     if hashlib.sha256(content).hexdigest() != digest:
@@ -78,7 +94,11 @@ def members(archive: Path) -> Iterator[tuple[str, bytes]]:
 def given(corpus: str, out: Path, directory: Path) -> None:
     """The user's files; a line for each that is not the published one."""
     names = [name for some in ARCHIVES[corpus].values() for name in some]
-    whole = [directory / f"SICK.txt{suffix}" for suffix in OPENERS if (directory / f"SICK.txt{suffix}").exists()]
+    whole = [
+        directory / f"SICK.txt{suffix}"
+        for suffix in OPENERS
+        if (directory / f"SICK.txt{suffix}").exists()
+    ]
     if corpus == "sick" and whole and not list(directory.glob("SICK_trial.txt*")):
         for name in names:
             pairs.write(pairs.read(whole[0], f"sick:set={SETS[name]}"), out / name, "sick")
@@ -86,7 +106,10 @@ def given(corpus: str, out: Path, directory: Path) -> None:
         unpack(directory, names, out)
     for name in names:
         if not same(out / name, sums(corpus)[name]):
-            print(f"{name}: not the file that is published under this name; figures on it do not compare with others'")
+            print(
+                f"{name}: not the file that is published under this name; figures on it do not"
+                " compare with others'"
+            )
 
 
 def same(path: Path, digest: str) -> bool:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""make_mini.py OUT: the mini corpus of egs/stsb, made of two public-domain English Bibles, the World English Bible and King James.
+"""make_mini.py OUT: the mini corpus of egs/stsb, made of two public-domain English Bibles, the
+World English Bible and King James.
 
-Sentence pairs are graded by construction, no person judged them: the same verse in both translations, neighbouring verses, verses of one
-chapter, verses of different books. OUT gets train.txt.xz, valid.txt.xz, dev.tsv.xz, test.tsv.xz and SHA256SUMS, the same bytes every time.
-Run it only to change the corpus or to see that it comes out the same; half a minute. Needs Debian's packages sword-text-web,
-libsword-utils and bible-kjv.
+Sentence pairs are graded by construction, no person judged them: the same verse in both
+translations, neighbouring verses, verses of one chapter, verses of different books. OUT gets
+train.txt.xz, valid.txt.xz, dev.tsv.xz, test.tsv.xz and SHA256SUMS, the same bytes every time. Run
+it only to change the corpus or to see that it comes out the same; half a minute. Needs Debian's
+packages sword-text-web, libsword-utils and bible-kjv.
 """
 
 import argparse
@@ -30,14 +32,18 @@ from lmtools.types import SentencePair
 
 MODULE = "engWEB2015eb"
 REMEDIES = {"mod2imp": "libsword-utils", "bible": "bible-kjv"}
-KING_JAMES = (  # the books of both translations: our name of each, and what the program `bible` calls it
-    "genesis=Ge exodus=Exo leviticus=Lev numbers=Num deuteronomy=Deu joshua=Josh judges=Jdgs ruth=Ruth 1samuel=1Sm 2samuel=2Sm 1kings=1Ki"
-    " 2kings=2Ki 1chronicles=1Chr 2chronicles=2Chr ezra=Ezra nehemiah=Neh esther=Est job=Job psalms=Psa proverbs=Prv ecclesiastes=Eccl"
-    " songofsolomon=SSol isaiah=Isa jeremiah=Jer lamentations=Lam ezekiel=Eze daniel=Dan hosea=Hos joel=Joel amos=Amos obadiah=Obad"
-    " jonah=Jonah micah=Mic nahum=Nahum habakkuk=Hab zephaniah=Zep haggai=Hag zechariah=Zec malachi=Mal matthew=Mat mark=Mark luke=Luke"
-    " john=John acts=Acts romans=Rom 1corinthians=1Cor 2corinthians=2Cor galatians=Gal ephesians=Eph philippians=Phi colossians=Col"
-    " 1thessalonians=1Th 2thessalonians=2Th 1timothy=1Tim 2timothy=2Tim titus=Titus philemon=Phmn hebrews=Heb james=Jas 1peter=1Pet"
-    " 2peter=2Pet 1john=1Jn 2john=2Jn 3john=3Jn jude=Jude revelationofjohn=Rev"
+# the books of both translations: our name of each, and what the program `bible` calls it
+KING_JAMES = (
+    "genesis=Ge exodus=Exo leviticus=Lev numbers=Num deuteronomy=Deu joshua=Josh judges=Jdgs"
+    " ruth=Ruth 1samuel=1Sm 2samuel=2Sm 1kings=1Ki 2kings=2Ki 1chronicles=1Chr 2chronicles=2Chr"
+    " ezra=Ezra nehemiah=Neh esther=Est job=Job psalms=Psa proverbs=Prv ecclesiastes=Eccl"
+    " songofsolomon=SSol isaiah=Isa jeremiah=Jer lamentations=Lam ezekiel=Eze daniel=Dan hosea=Hos"
+    " joel=Joel amos=Amos obadiah=Obad jonah=Jonah micah=Mic nahum=Nahum habakkuk=Hab zephaniah=Zep"
+    " haggai=Hag zechariah=Zec malachi=Mal matthew=Mat mark=Mark luke=Luke john=John acts=Acts"
+    " romans=Rom 1corinthians=1Cor 2corinthians=2Cor galatians=Gal ephesians=Eph philippians=Phi"
+    " colossians=Col 1thessalonians=1Th 2thessalonians=2Th 1timothy=1Tim 2timothy=2Tim titus=Titus"
+    " philemon=Phmn hebrews=Heb james=Jas 1peter=1Pet 2peter=2Pet 1john=1Jn 2john=2Jn 3john=3Jn"
+    " jude=Jude revelationofjohn=Rev"
 )
 BOOKS = dict(pair.split("=") for pair in KING_JAMES.split())
 HELD_OUT = {
@@ -46,7 +52,8 @@ HELD_OUT = {
     "test": "genesis job daniel acts romans",
 }
 COUNT = {"dev": 400, "test": 800}  # pairs, each grade equally often
-SHORTEST, LONGEST = 3, 40  # words of a line of text; a longer verse is split into sentences and clauses
+# words of a line of text; a longer verse is split into sentences and clauses
+SHORTEST, LONGEST = 3, 40
 Text = dict[tuple[str, int, int], str]  # book, chapter, verse -> printed form
 
 
@@ -61,14 +68,22 @@ def main() -> None:
     seen |= runs(texts["valid"])
     sets: dict[str, list[SentencePair]] = {}
     for name in ("test", "dev"):
-        verses = [Verse(*place, web[place], kjv[place]) for place in web if place[0] in held_out[name] and place in kjv]
+        verses = [
+            Verse(*place, web[place], kjv[place])
+            for place in web
+            if place[0] in held_out[name] and place in kjv
+        ]
         sets[name] = graded(verses, COUNT[name] // len(SIMILARITY), seen, random.Random(name))
-        seen |= runs(side for pair in sets[name] for side in (pair.left, pair.right))  # what is in test is not in dev either
+        # what is in test is not in dev either
+        seen |= runs(side for pair in sets[name] for side in (pair.left, pair.right))
     for name, lines in texts.items():
         write(args.out / f"{name}.txt.xz", lines)
     for name, found in sets.items():
         pairs.write(found, args.out / f"{name}.tsv.xz")
-    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(args.out.glob("*.xz"))]
+    sums = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+        for path in sorted(args.out.glob("*.xz"))
+    ]
     write(args.out / "SHA256SUMS", sums)
 
 
@@ -83,7 +98,10 @@ def world_english() -> Text:
     with tempfile.NamedTemporaryFile("w+", suffix=".imp") as imp:
         imp.write(output("mod2imp", MODULE))
         imp.flush()
-        verses = {(slug(book), chapter, verse): plain(words) for book, chapter, verse, words in parse(imp.name)}
+        verses = {
+            (slug(book), chapter, verse): plain(words)
+            for book, chapter, verse, words in parse(imp.name)
+        }
     if not verses:
         raise UserError(f"mod2imp: no module {MODULE}; apt-get install sword-text-web")
     return {place: words for place, words in verses.items() if place[0] in BOOKS}
@@ -116,7 +134,9 @@ def plain(words: str) -> str:
 
 
 def text(web: Text, kjv: Text, books: list[str], seen: set[str]) -> list[str]:
-    """The distinct lines of the books, one translation after the other, but none that shares a run of words with `seen`."""
+    """The distinct lines of the books, one translation after the other, but none that shares a run
+    of words with `seen`.
+    """
     lines = (line for book in books for bible in (web, kjv) for line in book_lines(bible, book))
     return list(dict.fromkeys(line for line in lines if seen.isdisjoint(runs([line]))))
 

@@ -1,7 +1,8 @@
-"""Pairs of verses, one from each translation, whose similarity is given by where the verses stand; no grade shows in the lengths.
+"""Pairs of verses, one from each translation, whose similarity is given by where the verses stand;
+no grade shows in the lengths.
 
-Pairs come in fours, one of each grade: first one of the same verse, then for each other grade one that is about as long on each side and
-whose sides differ in length by as much.
+Pairs come in fours, one of each grade: first one of the same verse, then for each other grade one
+that is about as long on each side and whose sides differ in length by as much.
 """
 
 import random
@@ -13,12 +14,16 @@ from lmtools.errors import UserError
 from lmtools.text import NORMALISERS
 from lmtools.types import SentencePair
 
-SIMILARITY = {"same": 5.0, "next": 2.0, "chapter": 1.0, "apart": 0.0}  # same verse, next verse, same chapter, different books
+# same verse, next verse, same chapter, different books
+SIMILARITY = {"same": 5.0, "next": 2.0, "chapter": 1.0, "apart": 0.0}
 WORDS = range(5, 31)  # of each side
 AWAY = 4  # verses of grade "chapter" are at least so far apart
 RUN = 8  # what shares so many words in a row with the text is a parallel passage
-NEAR = 6  # two verses that share so many words in a row, in either translation, make no pair of a low grade
-OVERLAP = 0.5  # at most this share of the different words of a "same" pair is in both sides: the rest is for more than counting words
+# two verses that share so many words in a row, in either translation, make no pair of a low grade
+NEAR = 6
+# at most this share of the different words of a "same" pair is in both sides: the rest is for more
+# than counting words
+OVERLAP = 0.5
 SLACK = 2  # words that a side may differ from that of its four, both sides alike
 LETTERS = 0.08  # and how much the natural logarithm of its letters may differ,
 RATIO = 0.02  # and that of the ratio of the sides' letters
@@ -57,7 +62,9 @@ Pair = tuple[Verse, Verse]  # whose first translation and whose second
 
 
 def runs(lines: Iterable[str], length: int = RUN) -> set[str]:
-    """Every run of `length` normalised words; of shorter lines the line itself, with its ends, so that only equal lines match."""
+    """Every run of `length` normalised words; of shorter lines the line itself, with its ends, so
+    that only equal lines match.
+    """
     found = set()
     for line in lines:
         words = normal(line).split()
@@ -66,11 +73,14 @@ def runs(lines: Iterable[str], length: int = RUN) -> set[str]:
     return found
 
 
-def graded(verses: list[Verse], each: int, seen: set[str], draw: random.Random) -> list[SentencePair]:
-    """`each` pairs of every grade, shuffled, either translation on the left; no verse is in two pairs.
+def graded(
+    verses: list[Verse], each: int, seen: set[str], draw: random.Random
+) -> list[SentencePair]:
+    """`each` pairs of every grade, shuffled, either translation on the left; no verse is in two
+    pairs.
 
-    A verse is left out if one of its sides has not 5 to 30 words, is printed with digits or shares a run of eight words with `seen`;
-    UserError if there are not enough verses.
+    A verse is left out if one of its sides has not 5 to 30 words, is printed with digits or shares
+    a run of eight words with `seen`; UserError if there are not enough verses.
     """
     free = [verse for verse in verses if usable(verse) and seen.isdisjoint(runs(verse.printed))]
     draw.shuffle(free)
@@ -79,23 +89,35 @@ def graded(verses: list[Verse], each: int, seen: set[str], draw: random.Random) 
         if model in free and (four := quartet(model, free)):
             taken = {verse for pair in four.values() for verse in pair}
             free = [verse for verse in free if verse not in taken]
-            found += [SentencePair(*sides(*pair, draw), SIMILARITY[grade]) for grade, pair in four.items()]
+            found += [
+                SentencePair(*sides(*pair, draw), SIMILARITY[grade]) for grade, pair in four.items()
+            ]
         if len(found) == each * len(SIMILARITY):
             draw.shuffle(found)
             return found
-    raise UserError(f"mini_grades.py: {len(found)} pairs from {len(verses)} verses; hold out more books")
+    raise UserError(
+        f"mini_grades.py: {len(found)} pairs from {len(verses)} verses; hold out more books"
+    )
 
 
 def usable(verse: Verse) -> bool:
-    return all(words in WORDS for words in verse.words) and not any(c.isdigit() for side in verse.printed for c in side)
+    return all(words in WORDS for words in verse.words) and not any(
+        c.isdigit() for side in verse.printed for c in side
+    )
 
 
 def quartet(model: Verse, free: list[Verse]) -> dict[str, Pair] | None:
-    """A pair of each grade, all alike in length, of verses of which none is in two; None if there is none."""
+    """A pair of each grade, all alike in length, of verses of which none is in two; None if there
+    is none.
+    """
     four = {"same": (model, model)}
     for grade in ("next", "chapter", "apart"):
         taken = {verse for pair in four.values() for verse in pair}
-        pairs = (pair for pair in candidates(model, grade, free) if taken.isdisjoint(pair) and pair[0].near.isdisjoint(pair[1].near))
+        pairs = (
+            pair
+            for pair in candidates(model, grade, free)
+            if taken.isdisjoint(pair) and pair[0].near.isdisjoint(pair[1].near)
+        )
         if (pair := next(pairs, None)) is None:
             return None
         four[grade] = pair
@@ -113,17 +135,26 @@ def candidates(model: Verse, grade: str, free: list[Verse]) -> Iterator[Pair]:
 
 
 def alike(verse: Verse, model: Verse, side: int) -> bool:
-    return abs(verse.words[side] - model.words[side]) <= SLACK and abs(verse.letters[side] - model.letters[side]) < LETTERS
+    return (
+        abs(verse.words[side] - model.words[side]) <= SLACK
+        and abs(verse.letters[side] - model.letters[side]) < LETTERS
+    )
 
 
 def alike_in_difference(first: Verse, second: Verse, model: Verse) -> bool:
     """Whether the sides of a pair differ in words and letters as the model's do."""
     words = first.words[0] - second.words[1] == model.words[0] - model.words[1]
-    return words and abs(first.letters[0] - second.letters[1] - (model.letters[0] - model.letters[1])) < RATIO
+    return (
+        words
+        and abs(first.letters[0] - second.letters[1] - (model.letters[0] - model.letters[1]))
+        < RATIO
+    )
 
 
 def relation(first: Verse, second: Verse) -> str:
-    """The grade of two verses, or none of them where these are two or three verses apart or in different chapters of a book."""
+    """The grade of two verses, or none of them where these are two or three verses apart or in
+    different chapters of a book.
+    """
     if first.book != second.book:
         return "apart"
     if first.chapter != second.chapter:

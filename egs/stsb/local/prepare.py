@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""prepare.py mini|stsb|sick RAW OUT: OUT/{train,valid}.txt, OUT/{dev,test}/pairs.tsv and OUT/sentences.txt, what all pairs are made of.
+"""prepare.py mini|stsb|sick RAW OUT: OUT/{train,valid}.txt, OUT/{dev,test}/pairs.tsv and
+OUT/sentences.txt, what all pairs are made of.
 
 RAW holds the files as they were published; pairs.tsv has left TAB right TAB similarity.
 """

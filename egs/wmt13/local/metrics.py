@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""metrics.py REFERENCES RESCORED OUT SYSTEM...: BLEU, chrF and TER of RESCORED/SYSTEM/test.txt, a table in Markdown, printed and in OUT."""
+"""metrics.py REFERENCES RESCORED OUT SYSTEM...: BLEU, chrF and TER of RESCORED/SYSTEM/test.txt, a
+table in Markdown, printed and in OUT.
+"""
 
 import sys
 from pathlib import Path

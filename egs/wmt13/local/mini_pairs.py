@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""mini_pairs.py ROOT OUT: sentence pairs out of the translated documentation in Debian packages that were unpacked under ROOT.
+"""mini_pairs.py ROOT OUT: sentence pairs out of the translated documentation in Debian packages
+that were unpacked under ROOT.
 
-Pages of one name are aligned block by block: where the markup of both is the same, the blocks of text in it are translations of each
-other. Blocks of as many sentences on both sides are split into sentences. OUT/de.tsv and OUT/fr.tsv have a line a pair: manual, page,
-foreign sentence, English sentence; OUT/en.tsv has all English sentences: manual, page, sentence.
+Pages of one name are aligned block by block: where the markup of both is the same, the blocks of
+text in it are translations of each other. Blocks of as many sentences on both sides are split into
+sentences. OUT/de.tsv and OUT/fr.tsv have a line a pair: manual, page, foreign sentence, English
+sentence; OUT/en.tsv has all English sentences: manual, page, sentence.
 """
 
 import difflib
@@ -30,17 +32,37 @@ MANUALS = {
     "developers-reference": "usr/share/developers-reference/{}",
 }
 PAGES = (".html", ".page", ".htm")
-SKIPPED = {"script", "style", "pre", "screen", "nav", "header", "aside", "footer", "programlisting", "info", "head", "comment"}
-INLINE = """a abbr acronym app b bdo big br cite cmd code dfn em file font gui guiseq i img input kbd key keyseq link mark media object
-    output q s samp small span strike strong sub sup sys tt u var wbr"""
+SKIPPED = {
+    "script",
+    "style",
+    "pre",
+    "screen",
+    "nav",
+    "header",
+    "aside",
+    "footer",
+    "programlisting",
+    "info",
+    "head",
+    "comment",
+}
+INLINE = """a abbr acronym app b bdo big br cite cmd code dfn em file font gui guiseq i img
+    input kbd key keyseq link mark media object output q s samp small span strike strong sub
+    sup sys tt u var wbr"""
 VOID = "area base br col embed hr img input link meta source track wbr"
 INLINE, VOID = frozenset(INLINE.split()), frozenset(VOID.split())
 LETTERS = re.compile(r"[^\W\d_]{2}")
-SENTENCE_END = re.compile(r"(?<=[.!?…])([\"”’»«“)\]]*)\s+(?=[\"“‘„«»(\[]*[^\W\d_a-zäöüßàâçéèêëîïôûùœ])")
-ABBREVIATIONS = r"e\.g|i\.e|etc|vs|cf|resp|Mr|Mrs|Dr|St|No|Fig|z\. ?B|d\. ?h|u\. ?a|usw|bzw|ca|evtl|ggf|Nr|vgl|p\. ?ex|c\.-à-d|M|Mme"
+SENTENCE_END = re.compile(
+    r"(?<=[.!?…])([\"”’»«“)\]]*)\s+(?=[\"“‘„«»(\[]*[^\W\d_a-zäöüßàâçéèêëîïôûùœ])"
+)
+ABBREVIATIONS = (
+    r"e\.g|i\.e|etc|vs|cf|resp|Mr|Mrs|Dr|St|No|Fig|z\. ?B|d\. ?h|u\."
+    r" ?a|usw|bzw|ca|evtl|ggf|Nr|vgl|p\. ?ex|c\.-à-d|M|Mme"
+)
 ABBREVIATED = re.compile(rf"(\b({ABBREVIATIONS})|\b[A-Z])\.\W*$")
 LENGTHS = (3, 60)  # words of a sentence
-ALIKE = 0.9  # of the blocks of a page, in order, at least: else it is another version, and nothing is aligned
+# of the blocks of a page, in order, at least: else it is another version, and nothing is aligned
+ALIKE = 0.9
 RATIO = 2.2  # of the characters of both sides, at most
 SHARED = 0.6  # of the words that both sides have, at most: more was not translated
 
@@ -120,18 +142,26 @@ def pages(root: Path, manual: str, names: tuple[str, ...]) -> dict[str, Path]:
         for folder in root.glob(f"*/{MANUALS[manual].format(name)}"):
             for path in sorted(folder.rglob("*")):
                 key = str(path.relative_to(folder)).replace(f".{name}.html", ".html")
-                own = path.suffix in PAGES and path.is_file() and "{}" in MANUALS[manual]  # else all languages share the folder
+                # else all languages share the folder
+                own = path.suffix in PAGES and path.is_file() and "{}" in MANUALS[manual]
                 if own or path.name.endswith(f".{name}.html"):
                     found.setdefault(key, path)
-    if manual in ("developers-reference", "debian-faq") and names is ENGLISH:  # English pages lie above those of the other languages
+    # English pages lie above those of the other languages
+    if manual in ("developers-reference", "debian-faq") and names is ENGLISH:
         for folder in root.glob(f"*/{MANUALS[manual].removesuffix('/{}')}"):
-            found |= {path.name.replace(".en.html", ".html"): path for path in folder.glob("*.html")}
+            found |= {
+                path.name.replace(".en.html", ".html"): path for path in folder.glob("*.html")
+            }
     return found
 
 
 def aligned(foreign: list[Block], english: list[Block]) -> Iterator[tuple[str, str]]:
-    """Pairs of blocks that the same markup holds on both sides; none where the pages differ too much."""
-    matcher = difflib.SequenceMatcher(None, [block.tag for block in foreign], [block.tag for block in english], autojunk=False)
+    """Pairs of blocks that the same markup holds on both sides; none where the pages differ too
+    much.
+    """
+    matcher = difflib.SequenceMatcher(
+        None, [block.tag for block in foreign], [block.tag for block in english], autojunk=False
+    )
     if matcher.ratio() < ALIKE:
         return
     for one, other, size in matcher.get_matching_blocks():
@@ -140,7 +170,9 @@ def aligned(foreign: list[Block], english: list[Block]) -> Iterator[tuple[str, s
 
 
 def pairs(foreign: str, english: str) -> Iterator[tuple[str, str]]:
-    """The sentence pairs of two blocks that translate each other; none where they have different numbers of sentences and are long."""
+    """The sentence pairs of two blocks that translate each other; none where they have different
+    numbers of sentences and are long.
+    """
     one, other = sentences(foreign), sentences(english)
     if len(one) != len(other):
         one, other = [foreign], [english]
@@ -148,7 +180,9 @@ def pairs(foreign: str, english: str) -> Iterator[tuple[str, str]]:
 
 
 def translated(foreign: str, english: str) -> bool:
-    """Whether a pair looks like a sentence and its translation: words of both, and neither much longer than the other."""
+    """Whether a pair looks like a sentence and its translation: words of both, and neither much
+    longer than the other.
+    """
     lengths = [len(side.split()) for side in (foreign, english)]
     ratio = len(foreign) / max(1, len(english))
     words = [set(re.findall(r"[^\W\d_]{3,}", side)) for side in (foreign, english)]
@@ -162,7 +196,9 @@ def translated(foreign: str, english: str) -> bool:
 
 
 def write(path: Path, rows: Iterable[tuple[str, ...]]):
-    """The rows that no row before had the sentences of, tab-separated; how many of each manual goes to standard error."""
+    """The rows that no row before had the sentences of, tab-separated; how many of each manual goes
+    to standard error.
+    """
     counts, seen = Counter(), set()
     with open(path, "w", encoding="utf-8") as stream:
         for manual, page, *texts in rows:
@@ -170,7 +206,10 @@ def write(path: Path, rows: Iterable[tuple[str, ...]]):
                 seen.add(tuple(texts))
                 counts[manual] += 1
                 print(manual, page, *texts, sep="\t", file=stream)
-    print(f"{path}: {', '.join(f'{manual} {count:,}' for manual, count in counts.items())}", file=sys.stderr)
+    print(
+        f"{path}: {', '.join(f'{manual} {count:,}' for manual, count in counts.items())}",
+        file=sys.stderr,
+    )
 
 
 def all_pairs(root: Path, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -189,7 +228,10 @@ def all_english(root: Path) -> Iterator[tuple[str, ...]]:
         for page, path in sorted(pages(root, manual, ENGLISH).items()):
             for block in blocks(path):
                 for sentence in sentences(block.text):
-                    if LENGTHS[0] <= len(sentence.split()) <= LENGTHS[1] and len(LETTERS.findall(sentence)) >= LENGTHS[0]:
+                    if (
+                        LENGTHS[0] <= len(sentence.split()) <= LENGTHS[1]
+                        and len(LETTERS.findall(sentence)) >= LENGTHS[0]
+                    ):
                         yield manual, page, sentence
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """English text, a sentence a line, and references.
 
-prepare.py unpack DIR CORPUS: train.txt and valid.txt of the directory CORPUS, plain, .gz or .xz, into DIR.
-prepare.py copy OUT TRAIN VALID: the texts as they are, as OUT/train.txt and OUT/valid.txt.
-prepare.py split OUT DEV TEST FILE.gz...: of every VALID_EVERY lines of the files one into OUT/valid.txt, the others into OUT/train.txt,
+prepare.py unpack DIR CORPUS: train.txt and valid.txt of the directory CORPUS, plain, .gz or .xz,
+into DIR. prepare.py copy OUT TRAIN VALID: the texts as they are, as OUT/train.txt and
+OUT/valid.txt. prepare.py split OUT DEV TEST FILE.gz...: of every VALID_EVERY lines of the files one
+into OUT/valid.txt, the others into OUT/train.txt,
     without those that DEV or TEST, the references, have too.
 prepare.py references LISTS TEXT: the references of N-best lists as Kaldi text.
 """
@@ -27,7 +28,9 @@ def copied(out: Path, train: Path, valid: Path) -> None:
 
 
 def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
-    """Training and validation text out of compressed files, streaming; SystemExit if one is damaged."""
+    """Training and validation text out of compressed files, streaming; SystemExit if one is
+    damaged.
+    """
     hidden = {line.strip() for path in (dev, test) for line in path.read_bytes().splitlines()}
     number = 0
     with written(out / "train.txt") as train, written(out / "valid.txt") as valid:
@@ -36,10 +39,15 @@ def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
                 with gzip.open(path, "rb") as lines:
                     for line in lines:
                         if line.strip() and line.strip() not in hidden:
-                            (train if number % VALID_EVERY else valid).write(line.rstrip(b"\r\n") + b"\n")
+                            (train if number % VALID_EVERY else valid).write(
+                                line.rstrip(b"\r\n") + b"\n"
+                            )
                             number += 1
             except (EOFError, OSError, zlib.error) as error:
-                sys.exit(f"{path}: damaged archive ({error}); remove it and {path.name}.sha256, and run stage 0 again")
+                sys.exit(
+                    f"{path}: damaged archive ({error}); remove it and {path.name}.sha256, and run"
+                    " stage 0 again"
+                )
 
 
 def unpacked(out: Path, corpus: Path) -> None:

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""translate.py --model DIR --source F --out F.jsonl: N-best lists of a Marian model (opus-mt, or what train_nmt.py wrote).
+"""translate.py --model DIR --source F --out F.jsonl: N-best lists of a Marian model (opus-mt, or
+what train_nmt.py wrote).
 
-A line of --source is a sentence; --reference has its translation in the same line. Hypotheses stand in the beam search's own order and have
-two scores: `am`, the sum of the natural-log probabilities of their pieces with the end, and `norm`, that sum divided by their number to
-the power of --length-penalty, which the search ranks by. --pieces keeps each piece and its log-probability as extras. Hypotheses of equal
-text are one, with the better score. What was translated before a kill is in OUT.part, and the same command goes on from there.
+A line of --source is a sentence; --reference has its translation in the same line. Hypotheses stand
+in the beam search's own order and have two scores: `am`, the sum of the natural-log probabilities
+of their pieces with the end, and `norm`, that sum divided by their number to the power of
+--length-penalty, which the search ranks by. --pieces keeps each piece and its log-probability as
+extras. Hypotheses of equal text are one, with the better score. What was translated before a kill
+is in OUT.part, and the same command goes on from there.
 """
 
 import argparse
@@ -29,12 +32,24 @@ DIGITS = 4
 def main() -> None:
     args = arguments()
     sources = [line for _, line in read_lines(args.source)]
-    references = [line for _, line in read_lines(args.reference)] if args.reference else [None] * len(sources)
+    references = (
+        [line for _, line in read_lines(args.reference)]
+        if args.reference
+        else [None] * len(sources)
+    )
     if len(references) != len(sources):
-        raise UserError(f"{args.reference}: {len(references)} lines, but {args.source} has {len(sources)}; give one reference a line")
+        raise UserError(
+            f"{args.reference}: {len(references)} lines, but {args.source} has {len(sources)}; give"
+            " one reference a line"
+        )
     model, tokenizer, device = load(args)
     part = Path(f"{args.out}.part")
-    done = begun(part, json.dumps({"sources": hashlib.sha256("\n".join(sources).encode()).hexdigest(), **vars(args)}))
+    done = begun(
+        part,
+        json.dumps(
+            {"sources": hashlib.sha256("\n".join(sources).encode()).hexdigest(), **vars(args)}
+        ),
+    )
     with open(part, "a", encoding="utf-8") as stream:
         for start in range(done, len(sources), CHUNK * args.batch):
             end = min(len(sources), start + CHUNK * args.batch)
@@ -50,16 +65,40 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--model", required=True, metavar="DIR", help="a directory with Marian's model and tokenizer")
-    parser.add_argument("--source", required=True, metavar="F", help="foreign sentences, a line each")
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "--model",
+        required=True,
+        metavar="DIR",
+        help="a directory with Marian's model and tokenizer",
+    )
+    parser.add_argument(
+        "--source", required=True, metavar="F", help="foreign sentences, a line each"
+    )
     parser.add_argument("--reference", metavar="F", help="their translations, a line each")
     parser.add_argument("--out", required=True, metavar="F.jsonl")
-    parser.add_argument("--prefix", default="", metavar="NAME", help="of the ids, which are the numbers of the lines from 1")
-    parser.add_argument("--beam", type=int, default=50, metavar="N", help="width of the search, and hypotheses a list")
+    parser.add_argument(
+        "--prefix",
+        default="",
+        metavar="NAME",
+        help="of the ids, which are the numbers of the lines from 1",
+    )
+    parser.add_argument(
+        "--beam",
+        type=int,
+        default=50,
+        metavar="N",
+        help="width of the search, and hypotheses a list",
+    )
     parser.add_argument("--length-penalty", type=float, default=1.0, metavar="X")
-    parser.add_argument("--batch", type=int, default=8, metavar="N", help="sentences searched at once")
-    parser.add_argument("--pieces", action="store_true", help="keep pieces and their log-probabilities")
+    parser.add_argument(
+        "--batch", type=int, default=8, metavar="N", help="sentences searched at once"
+    )
+    parser.add_argument(
+        "--pieces", action="store_true", help="keep pieces and their log-probabilities"
+    )
     parser.add_argument("--device", default="auto", help="cpu, cuda ...")
     return parser.parse_args()
 
@@ -67,14 +106,21 @@ def arguments() -> argparse.Namespace:
 def load(args: argparse.Namespace) -> tuple[MarianMTModel, MarianTokenizer, str]:
     """The model in evaluation mode on the device, and its tokenizer."""
     if not (Path(args.model) / "config.json").exists():
-        raise UserError(f"{args.model}: no config.json; give a directory with a Marian model, as opus-mt's or local/train_nmt.py's")
-    device = ("cuda" if torch.cuda.is_available() else "cpu") if args.device == "auto" else args.device
+        raise UserError(
+            f"{args.model}: no config.json; give a directory with a Marian model, as opus-mt's or"
+            " local/train_nmt.py's"
+        )
+    device = (
+        ("cuda" if torch.cuda.is_available() else "cpu") if args.device == "auto" else args.device
+    )
     model = MarianMTModel.from_pretrained(args.model, local_files_only=True).to(device).eval()
     return model, MarianTokenizer.from_pretrained(args.model, local_files_only=True), device
 
 
 def begun(part: Path, how: str) -> int:
-    """How many lists an earlier run of the same command left in `part`; the file is begun anew where there is none of it."""
+    """How many lists an earlier run of the same command left in `part`; the file is begun anew
+    where there is none of it.
+    """
     kept = part.read_text(encoding="utf-8").split("\n") if part.exists() else [""]
     if kept[0] != how:
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -84,40 +130,67 @@ def begun(part: Path, how: str) -> int:
     return len(whole) - 1
 
 
-def translated(model, tokenizer, sources: Sequence[str], args, device: str) -> list[tuple[Hypothesis, ...]]:
-    """The lists of `sources`, in their order; searched in order of length, so that little is padded."""
+def translated(
+    model, tokenizer, sources: Sequence[str], args, device: str
+) -> list[tuple[Hypothesis, ...]]:
+    """The lists of `sources`, in their order; searched in order of length, so that little is
+    padded.
+    """
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
     found: dict[int, tuple[Hypothesis, ...]] = {}
     for start in range(0, len(order), args.batch):
         places = order[start : start + args.batch]
-        found.update(zip(places, search(model, tokenizer, [sources[i] for i in places], args, device), strict=True))
+        found.update(
+            zip(
+                places,
+                search(model, tokenizer, [sources[i] for i in places], args, device),
+                strict=True,
+            )
+        )
     return [found[i] for i in range(len(sources))]
 
 
 @torch.inference_mode()
-def search(model, tokenizer, sources: Sequence[str], args, device: str) -> Iterator[tuple[Hypothesis, ...]]:
+def search(
+    model, tokenizer, sources: Sequence[str], args, device: str
+) -> Iterator[tuple[Hypothesis, ...]]:
     """The list of each sentence of a batch."""
     inputs = tokenizer(list(sources), return_tensors="pt", padding=True, truncation=True).to(device)
     longest = min(model.config.max_position_embeddings - 1, 2 * inputs["input_ids"].shape[1] + 10)
     found = model.generate(
-        **inputs, num_beams=args.beam, num_return_sequences=args.beam, length_penalty=args.length_penalty, max_new_tokens=longest,
-        max_length=None, do_sample=False, early_stopping=False,
+        **inputs,
+        num_beams=args.beam,
+        num_return_sequences=args.beam,
+        length_penalty=args.length_penalty,
+        max_new_tokens=longest,
+        max_length=None,
+        do_sample=False,
+        early_stopping=False,
     )[:, 1:]  # (sentences * beam, pieces), without the start
     states = model.get_encoder()(**inputs, return_dict=True)
     for i in range(len(sources)):
         rows = found[i * args.beam : (i + 1) * args.beam]
         one = slice(i, i + 1)
-        values = log_probs(model, states.last_hidden_state[one], inputs["attention_mask"][one], rows)
+        values = log_probs(
+            model, states.last_hidden_state[one], inputs["attention_mask"][one], rows
+        )
         yield tuple(hypotheses(tokenizer, rows, values, args))
 
 
 def log_probs(model, states: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The natural-log probability of each piece (beam, pieces) given the sentence's encoder states (1, source, D); 0 at padding."""
+    """The natural-log probability of each piece (beam, pieces) given the sentence's encoder states
+    (1, source, D); 0 at padding.
+    """
     pad, beam = model.config.pad_token_id, len(rows)
     begin = torch.full((beam, 1), model.config.decoder_start_token_id, device=rows.device)
     encoded = (states.expand(beam, -1, -1),)
     before = torch.cat([begin, rows[:, :-1]], 1)
-    logits = model(encoder_outputs=encoded, attention_mask=mask.expand(beam, -1), decoder_input_ids=before, use_cache=False).logits
+    logits = model(
+        encoder_outputs=encoded,
+        attention_mask=mask.expand(beam, -1),
+        decoder_input_ids=before,
+        use_cache=False,
+    ).logits
     logits[..., pad] = -torch.inf  # as the search has it
     values = logits.float().log_softmax(-1).gather(2, rows[..., None])[..., 0]
     return values.masked_fill(rows == pad, 0.0)
@@ -139,7 +212,9 @@ def hypotheses(tokenizer, rows: torch.Tensor, values: torch.Tensor, args) -> Ite
         extra = {}
         if args.pieces:
             extra["pieces"] = " ".join(tokenizer.convert_ids_to_tokens(rows[i][kept]))
-            extra["piece_scores"] = " ".join(f"{value:.{DIGITS}f}" for value in values[i][kept].tolist())
+            extra["piece_scores"] = " ".join(
+                f"{value:.{DIGITS}f}" for value in values[i][kept].tolist()
+            )
         yield Hypothesis(text, {"am": round(total, DIGITS), "norm": round(norm, DIGITS)}, extra)
 
 

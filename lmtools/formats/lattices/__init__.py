@@ -1,7 +1,8 @@
 """Lattice formats, one file each; LATTICES names them, and each reads to and writes from Lattice.
 
-A new format is a module with `recognises(path, first line)`, `read(path)` and `write(lattices, path)`, and one line in LATTICES.
-Formats with a lattice a file (SLF, pocketsphinx, OpenFst) take a file or a directory of files, the others hold many in one.
+A new format is a module with `recognises(path, first line)`, `read(path)` and `write(lattices,
+path)`, and one line in LATTICES. Formats with a lattice a file (SLF, pocketsphinx, OpenFst) take a
+file or a directory of files, the others hold many in one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,8 +14,17 @@ from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf, wcn
 from lmtools.types import Lattice
 
 LATTICES = {
-    "kaldi": replace(of(kaldi, "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"), tables=True),
-    "slf": of(slf, "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"),
+    "kaldi": replace(
+        of(
+            kaldi,
+            "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory",
+        ),
+        tables=True,
+    ),
+    "slf": of(
+        slf,
+        "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them",
+    ),
     "pocketsphinx": of(pocketsphinx, "pocketsphinx's own .lat: a file, or a directory of them"),
     "plf": of(plf, "Moses' PLF, one lattice a line"),
     "openfst": of(openfst, "OpenFst's text with symbols or ids: a file, or a directory of them"),
@@ -23,12 +33,16 @@ LATTICES = {
 
 
 def detect(path, default: str | None = None) -> str:
-    """The name of the lattice format of `path`, or `default` if none recognises it; UserError if that is None too."""
+    """The name of the lattice format of `path`, or `default` if none recognises it; UserError if
+    that is None too.
+    """
     return form.detect(path, LATTICES, default)
 
 
 def read(path, spec: str | None = None) -> list[Lattice]:
-    """The lattices in `path`, in the format `spec` (NAME or NAME:option=value; None: the one that recognises the path)."""
+    """The lattices in `path`, in the format `spec` (NAME or NAME:option=value; None: the one that
+    recognises the path).
+    """
     return list(stream(path, spec))
 
 
@@ -43,7 +57,8 @@ def write(lattices: Iterable[Lattice], path, spec: str) -> None:
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:
-    """The weights that its format states for the lattice's scores, `am` 1: {"am": 1, "lm": lmscale, "words": word penalty}.
+    """The weights that its format states for the lattice's scores, `am` 1: {"am": 1, "lm": lmscale,
+    "words": word penalty}.
 
     Scores of which nothing is said have weight 1.
     """

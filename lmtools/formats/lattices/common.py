@@ -1,4 +1,6 @@
-"""What lattice formats share: numbers and symbols as their writers spell them, files or directories of them, one score a lattice."""
+"""What lattice formats share: numbers and symbols as their writers spell them, files or directories
+of them, one score a lattice.
+"""
 
 import math
 import re
@@ -19,7 +21,9 @@ WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def real(text: str, where: str, what: str) -> float:
-    """The number that `text` spells, infinity and NaN included (lmtools.lattice.check reports them); UserError for anything else."""
+    """The number that `text` spells, infinity and NaN included (lmtools.lattice.check reports
+    them); UserError for anything else.
+    """
     if not REAL.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a number")
     return float(text)
@@ -43,21 +47,27 @@ def negated(value: float) -> float:
 
 
 def room(states: int, rows: int, where: str) -> int:
-    """`states` if `rows` arcs and finals can make use of so many; UserError for a number that is a slip or an attack on memory."""
+    """`states` if `rows` arcs and finals can make use of so many; UserError for a number that is a
+    slip or an attack on memory.
+    """
     if states > 4 * rows + 1000:
         raise UserError(f"{where}: {states} states for {rows} arcs; number the states without gaps")
     return states
 
 
 def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The scores of arcs and finals for a format with room for one: the total of rescored lattices, else `am`, else 0.
+    """The scores of arcs and finals for a format with room for one: the total of rescored lattices,
+    else `am`, else 0.
 
     UserError if the lattice has other scores and no total.
     """
     name = TOTAL if TOTAL in lattice.scores else "am"
     if name != TOTAL and lattice.scores.keys() - {"am"}:
         names = listed(lattice.scores)
-        raise UserError(f"{where}: has the scores {names}, and this format holds one; rescore it into one total, or write it as slf")
+        raise UserError(
+            f"{where}: has the scores {names}, and this format holds one; rescore it into one"
+            " total, or write it as slf"
+        )
     none = np.zeros(len(lattice.words)), np.zeros(len(lattice.finals))
     return lattice.scores.get(name, none[0]), lattice.final_scores.get(name, none[1])
 
@@ -69,39 +79,64 @@ def without(values: Iterable[str | None], null: str, where: str) -> None:
 
 
 def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
-    """The utterance id that a file's name means: the name without compression and the format's suffix; None without that suffix."""
+    """The utterance id that a file's name means: the name without compression and the format's
+    suffix; None without that suffix.
+    """
     name = path.name.removesuffix(path.suffix) if path.suffix in OPENERS else path.name
-    return next((name.removesuffix(suffix) for suffix in suffixes if name.endswith(suffix) and name != suffix), None)
+    return next(
+        (
+            name.removesuffix(suffix)
+            for suffix in suffixes
+            if name.endswith(suffix) and name != suffix
+        ),
+        None,
+    )
 
 
 def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
-    """Pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it with one of `suffixes`, sorted by name."""
+    """Pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it with
+    one of `suffixes`, sorted by name.
+    """
     if not Path(path).is_dir():
         path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
     inside = children(path)
     found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not found:
-        raise UserError(f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the directory of lattices")
+        raise UserError(
+            f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
+            " directory of lattices"
+        )
     return found
 
 
 def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
-    """The first line of `path`, or of the first lattice in the directory `path`; '' if there is none."""
+    """The first line of `path`, or of the first lattice in the directory `path`; '' if there is
+    none.
+    """
     if not path.is_dir():
         return first
-    child = next((child for child in children(path) if stem(child, suffixes) and child.is_file()), None)
+    child = next(
+        (child for child in children(path) if stem(child, suffixes) and child.is_file()), None
+    )
     try:
         return "" if child is None else next(read_lines(child), (1, ""))[1]
     except UserError:
         return ""
 
 
-def write_files(lattices: Iterable[Lattice], path, suffix: str, text: Callable[[Lattice], str], many: bool = False) -> None:
-    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory, `UTT` + suffix each.
+def write_files(
+    lattices: Iterable[Lattice],
+    path,
+    suffix: str,
+    text: Callable[[Lattice], str],
+    many: bool = False,
+) -> None:
+    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
+    `UTT` + suffix each.
 
-    On standard output several lattices follow each other if `many`. A directory appears when all are written, in place of an earlier
-    one that holds nothing else.
+    On standard output several lattices follow each other if `many`. A directory appears when all
+    are written, in place of an earlier one that holds nothing else.
     """
     if path != "-" and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, text)
@@ -109,27 +144,38 @@ def write_files(lattices: Iterable[Lattice], path, suffix: str, text: Callable[[
     with atomic_text(path) as out:
         for count, lattice in enumerate(lattices):
             if count and not (many and str(path) == "-"):
-                raise UserError(f"{path}: holds one lattice, and there are more; give the name of a directory, without {suffix}")
+                raise UserError(
+                    f"{path}: holds one lattice, and there are more; give the name of a directory,"
+                    f" without {suffix}"
+                )
             out.write(text(lattice))
             out.flush()
 
 
-def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, text: Callable[[Lattice], str]) -> None:
+def write_directory(
+    lattices: Iterable[Lattice], path: Path, suffix: str, text: Callable[[Lattice], str]
+) -> None:
     """The files of lattices in the directory `path`."""
     inside = [child.name for child in path.iterdir()] if path.is_dir() else []
     if other := [name for name in inside if not stem(Path(name), (suffix,))]:
-        raise UserError(f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory")
+        raise UserError(
+            f"{path}: holds {other[0]!r}, which is no {suffix} file; give a new directory"
+        )
     with atomic_directory(path, inside[0] if inside else f"*{suffix}") as folder:
         for lattice in lattices:
             file = folder / f"{file_name(lattice.utt, str(path))}{suffix}"
             if file.exists():
-                raise UserError(f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them")
+                raise UserError(
+                    f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them"
+                )
             with atomic_text(file) as out:
                 out.write(text(lattice))
 
 
 def order(lattice: Lattice, where: str) -> list[int]:
-    """The states that the start leads to, each before those that its arcs enter, the start first; UserError for a cycle."""
+    """The states that the start leads to, each before those that its arcs enter, the start first;
+    UserError for a cycle.
+    """
     reached, waiting = [False] * lattice.states, [lattice.start]
     leaving = arcs_leaving(lattice)
     target = lattice.target.tolist()
@@ -148,7 +194,9 @@ def order(lattice: Lattice, where: str) -> list[int]:
             if not entering[target[arc]]:
                 ordered.append(target[arc])
     if len(ordered) < sum(reached):
-        raise UserError(f"{where}: has a cycle, which this format cannot hold; run `lmtools lattice info`")
+        raise UserError(
+            f"{where}: has a cycle, which this format cannot hold; run `lmtools lattice info`"
+        )
     return ordered
 
 
@@ -161,18 +209,23 @@ def arcs_leaving(lattice: Lattice) -> list[list[int]]:
 
 
 def plain_end(lattice: Lattice) -> int | None:
-    """The only final state if nothing is paid there and no arc leaves it, so that it can be a format's one end; else None."""
+    """The only final state if nothing is paid there and no arc leaves it, so that it can be a
+    format's one end; else None.
+    """
     if len(lattice.finals) != 1 or any(column[0] for column in lattice.final_scores.values()):
         return None
     return None if (lattice.source == lattice.finals[0]).any() else int(lattice.finals[0])
 
 
 def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
-    """`lattice` with one end (which has no extras, if `bare`): as it is, or with wordless arcs from all final states to a new one.
+    """`lattice` with one end (which has no extras, if `bare`): as it is, or with wordless arcs from
+    all final states to a new one.
 
     UserError without final states.
     """
-    if plain_end(lattice) is not None and not (bare and any(column[0] for column in lattice.final_extra.values())):
+    if plain_end(lattice) is not None and not (
+        bare and any(column[0] for column in lattice.final_extra.values())
+    ):
         return lattice
     if not len(lattice.finals):
         raise UserError(f"{where}: has no final state; run `lmtools lattice info`")
@@ -180,8 +233,10 @@ def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
     return Lattice(
         lattice.utt, end + 1, lattice.start, np.append(lattice.source, lattice.finals),
         np.append(lattice.target, np.full(count, end)), (*lattice.words, *[None] * count),
-        {name: np.append(column, lattice.final_scores[name]) for name, column in lattice.scores.items()}, np.array([end]),
-        {name: np.zeros(1) for name in lattice.scores}, None if lattice.times is None else np.append(lattice.times, math.nan),
+        {name: np.append(column, lattice.final_scores[name]) for name,
+        column in lattice.scores.items()}, np.array([end]),
+        {name: np.zeros(1) for name in lattice.scores},
+        None if lattice.times is None else np.append(lattice.times, math.nan),
         {name: (*column, *lattice.final_extra[name]) for name, column in lattice.extra.items()},
         dict.fromkeys(lattice.final_extra, ("",)), lattice.header,
     )  # fmt: skip

@@ -1,14 +1,18 @@
-"""Kaldi's lattices, compact and plain, text and binary, in archives, script files, pipes and decode directories (`lat.N.gz`).
+"""Kaldi's lattices, compact and plain, text and binary, in archives, script files, pipes and decode
+directories (`lat.N.gz`).
 
-Weights are graph and acoustic costs; negated they become the scores `graph` (LM and the rest of the graph) and `am`, unscaled. A
-weight of One may be left out, costs may be `Infinity` (both: the state is not final). Binary weights are float32. Transition ids are the
-extra `ali` (`3_3_4`) of arcs and finals; their count times `frame` seconds gives the states' times where all paths agree. Words are ids
-of a words.txt: the option words=FILE, or else words.txt beside the lattices, in graph there or in ../graph; 0 is no word. Plain
-lattices (header `form`: "lattice") have words as output labels, and a transition id, the `ali` of an arc, as input label.
+Weights are graph and acoustic costs; negated they become the scores `graph` (LM and the rest of the
+graph) and `am`, unscaled. A weight of One may be left out, costs may be `Infinity` (both: the state
+is not final). Binary weights are float32. Transition ids are the extra `ali` (`3_3_4`) of arcs and
+finals; their count times `frame` seconds gives the states' times where all paths agree. Words are
+ids of a words.txt: the option words=FILE, or else words.txt beside the lattices, in graph there or
+in ../graph; 0 is no word. Plain lattices (header `form`: "lattice") have words as output labels,
+and a transition id, the `ali` of an arc, as input label.
 
-Writing folds a separate `lm` score into the graph's; of lattices with other scores the total is written, as acoustic cost. `ark:F`
-is binary, `ark,t:F` and a plain file are text, a directory gets lat.1.gz and num_jobs. form=lattice puts the transition ids on arcs of
-their own, one each, as plain lattices have them.
+Writing folds a separate `lm` score into the graph's; of lattices with other scores the total is
+written, as acoustic cost. `ark:F` is binary, `ark,t:F` and a plain file are text, a directory gets
+lat.1.gz and num_jobs. form=lattice puts the transition ids on arcs of their own, one each, as plain
+lattices have them.
 """
 
 import math
@@ -30,7 +34,10 @@ from lmtools.formats.lattices.openfst_binary import Automaton, Weight
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 OPTIONS = {
-    "words": "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or ../graph",
+    "words": (
+        "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"
+        " ../graph"
+    ),
     "frame": "seconds that a transition id lasts (default 0.01)",
     "form": "compact (default) or lattice, in which the lattices are written",
 }
@@ -41,22 +48,36 @@ ONE = (0.0, 0.0, "")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether `path` is a decode directory, a table of lattices by its binary mark, or text that begins with a key on its own line."""
+    """Whether `path` is a decode directory, a table of lattices by its binary mark, or text that
+    begins with a key on its own line.
+    """
     if path.is_dir():
         return bool(jobs(path))
-    return re.match("\\S+ \ufffd{3}~", first) is not None or re.fullmatch(r"[^\s=(]+ ", first) is not None
+    return (
+        re.match("\\S+ \ufffd{3}~", first) is not None
+        or re.fullmatch(r"[^\s=(]+ ", first) is not None
+    )
 
 
 def jobs(path: Path) -> list[Path]:
     """The archives of a decode directory in numeric order."""
-    found = [(int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name))]
+    found = [
+        (int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name))
+    ]
     return [child for _, child in sorted(found)]
 
 
 def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattice]:
     """The lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
     seconds = real(frame, str(path), "frame")
-    symbols = {0: None, **{number: word for number, word in archives.symbols(words or table_of(path)).items() if number}}
+    symbols = {
+        0: None,
+        **{
+            number: word
+            for number, word in archives.symbols(words or table_of(path)).items()
+            if number
+        },
+    }
     for place in places(path):
         for entry in archives.entries(place):
             binary = entry.stream.peek(4) == archives.OPENFST
@@ -71,8 +92,12 @@ def places(path) -> list:
     found, stated = jobs(Path(path)), Path(path, "num_jobs")
     if not found:
         raise UserError(f"{path}: no lat.1.gz in it; give a decode directory of Kaldi")
-    if stated.is_file() and whole(stated.read_text(errors="replace").strip(), str(stated), "the number of jobs") != len(found):
-        raise UserError(f"{path}: num_jobs is not the number of its lat.N, {len(found)}; let all jobs finish")
+    if stated.is_file() and whole(
+        stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
+    ) != len(found):
+        raise UserError(
+            f"{path}: num_jobs is not the number of its lat.N, {len(found)}; let all jobs finish"
+        )
     return found
 
 
@@ -83,10 +108,17 @@ def table_of(path) -> Path:
     place = place.partition(",")[0] if spec and "scp" in spec.options else place
     home = Path(place) if Path(place).is_dir() else Path(place).parent
     plain = place != "-" and not (spec and place.endswith("|"))
-    for candidate in (home / "words.txt", home / "graph" / "words.txt", home.parent / "graph" / "words.txt") if plain else ():
+    for candidate in (
+        (home / "words.txt", home / "graph" / "words.txt", home.parent / "graph" / "words.txt")
+        if plain
+        else ()
+    ):
         if candidate.is_file():
             return candidate
-    raise UserError(f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding graph's directory)")
+    raise UserError(
+        f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding"
+        " graph's directory)"
+    )
 
 
 def parsed(entry: archives.Entry) -> Automaton:
@@ -99,22 +131,32 @@ def parsed(entry: archives.Entry) -> Automaton:
         costs = weight(fields[-1], where) if weighted else ONE
         states = [whole(text, where, "a state") for text in fields[: 2 if len(fields) > 2 else 1]]
         start = states[0] if start is None else start
-        labels = [whole(text, where, "a label") for text in (fields[2:-1] if weighted else fields[2:])]
+        labels = [
+            whole(text, where, "a label") for text in (fields[2:-1] if weighted else fields[2:])
+        ]
         if len(fields) == (2 if weighted else 1):
             finals.append((states[0], costs))
         elif len(labels) in (1, 2) and kind in (None, len(labels) == 1):
             kind = len(labels) == 1
             arcs.append((*states, labels[0], labels[-1], costs))
         else:
-            raise UserError(f"{where}: {line[:60]!a}; expected `from to word graph,acoustic,ids`, or, plain, `from to id word costs`")
+            raise UserError(
+                f"{where}: {line[:60]!a}; expected `from to word graph,acoustic,ids`, or, plain,"
+                " `from to id word costs`"
+            )
         if kind is not None and compact not in (None, kind):
             raise UserError(f"{where}: compact and plain lattices mixed; write the archive again")
         compact = kind if compact is None else compact
     if not arcs and not finals:
         return Automaton(True, -1, 0, [], [])
-    states = 1 + max(state for row in (*(arc[:2] for arc in arcs), *(final[:1] for final in finals)) for state in row)
+    states = 1 + max(
+        state
+        for row in (*(arc[:2] for arc in arcs), *(final[:1] for final in finals))
+        for state in row
+    )
     room(states, len(arcs) + len(finals), where)
-    ends = [(state, costs) for state, costs in finals if costs[:2] != (math.inf, math.inf)]  # else a state without arcs is listed
+    # else a state without arcs is listed
+    ends = [(state, costs) for state, costs in finals if costs[:2] != (math.inf, math.inf)]
     return Automaton(compact is not False, start, states, arcs, ends)
 
 
@@ -122,19 +164,35 @@ def weight(text: str, where: str) -> Weight:
     """The weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
     graph, acoustic, *ids = text.split(",")
     if len(ids) > 1 or not IDS.fullmatch("".join(ids)):
-        raise UserError(f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids with ids like 3_3_4")
-    return real(graph, where, "a graph cost"), real(acoustic, where, "an acoustic cost"), "".join(ids)
+        raise UserError(
+            f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids with ids like 3_3_4"
+        )
+    return (
+        real(graph, where, "a graph cost"),
+        real(acoustic, where, "an acoustic cost"),
+        "".join(ids),
+    )
 
 
-def lattice(utt: str, automaton: Automaton, symbols: Mapping[int, str | None], frame: float, where: str) -> Lattice:
+def lattice(
+    utt: str, automaton: Automaton, symbols: Mapping[int, str | None], frame: float, where: str
+) -> Lattice:
     """The lattice of Kaldi's rows."""
     arcs = []
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
-            raise UserError(f"{where}: word id {output} is not in words.txt; give the one of the decoding graph as words=")
+            raise UserError(
+                f"{where}: word id {output} is not in words.txt; give the one of the decoding graph"
+                " as words="
+            )
         ali = costs[2] if automaton.compact else str(label or "")
-        arcs.append(Arc(source, target, symbols[output], scores(costs), {"ali": ali} if ali else {}))
-    finals = [Final(state, scores(costs), {"ali": costs[2]} if costs[2] else {}) for state, costs in automaton.finals]
+        arcs.append(
+            Arc(source, target, symbols[output], scores(costs), {"ali": ali} if ali else {})
+        )
+    finals = [
+        Final(state, scores(costs), {"ali": costs[2]} if costs[2] else {})
+        for state, costs in automaton.finals
+    ]
     header = {} if automaton.compact else {"form": "lattice"}
     if not automaton.states:  # Kaldi writes such for an utterance that failed
         none = {name: np.zeros(0) for name in scores(ONE)}
@@ -150,11 +208,15 @@ def scores(costs: Weight) -> dict[str, float]:
 
 
 def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
-    """Seconds at which states lie, by the transition ids on the way; None without any, or where two ways differ."""
+    """Seconds at which states lie, by the transition ids on the way; None without any, or where two
+    ways differ.
+    """
     if "ali" not in lattice.extra or not any(lattice.extra["ali"]):
         return None
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(lattice.states)]
-    for source, target, ali in zip(lattice.source.tolist(), lattice.target.tolist(), lattice.extra["ali"], strict=True):
+    for source, target, ali in zip(
+        lattice.source.tolist(), lattice.target.tolist(), lattice.extra["ali"], strict=True
+    ):
         leaving[source].append((target, ali.count("_") + 1 if ali else 0))
     at, waiting = {lattice.start: 0}, [lattice.start]
     while waiting:
@@ -168,22 +230,30 @@ def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
     return np.array([at.get(state, math.nan) * frame for state in range(lattice.states)])
 
 
-def write(lattices: Iterable[Lattice], path, words: str | None = None, form: str | None = None) -> None:
-    """Write lattices to a table or, if `path` is a directory or has no suffix, into one as lat.1.gz with num_jobs.
+def write(
+    lattices: Iterable[Lattice], path, words: str | None = None, form: str | None = None
+) -> None:
+    """Write lattices to a table or, if `path` is a directory or has no suffix, into one as lat.1.gz
+    with num_jobs.
 
-    UserError for words that are not in words.txt, for scores beside graph, lm and am without a total, and for costs beyond float32.
+    UserError for words that are not in words.txt, for scores beside graph, lm and am without a
+    total, and for costs beyond float32.
     """
     if form not in (None, "compact", "lattice"):
         raise UserError(f"{path}: form={form}; expected compact or lattice")
     folder = not specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
-    ids = {word: number for number, word in archives.symbols(words or table_of(path)).items() if number}
+    ids = {
+        word: number for number, word in archives.symbols(words or table_of(path)).items() if number
+    }
     if folder:
         Path(path).mkdir(parents=True, exist_ok=True)
     with archives.Writer(Path(path, "lat.1.gz") if folder else path) as table:
         for item in lattices:
             where = f"{path}: utterance {item.utt!r}"
             automaton = automaton_of(item, ids, form or item.header.get("form", "compact"), where)
-            table.write(item.utt, text(automaton).encode() if table.text else binary(automaton, where))
+            table.write(
+                item.utt, text(automaton).encode() if table.text else binary(automaton, where)
+            )
     if folder:
         with atomic_text(Path(path, "num_jobs")) as out:
             out.write("1\n")
@@ -192,11 +262,16 @@ def write(lattices: Iterable[Lattice], path, words: str | None = None, form: str
 def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str) -> Automaton:
     """The rows that Kaldi has of a lattice."""
     if missing := [word for word in lattice.words if word is not None and word not in ids]:
-        raise UserError(f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as words=")
+        raise UserError(
+            f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
+            " words="
+        )
     labels = [0 if word is None else ids[word] for word in lattice.words]
     costs = weights(lattice.scores, lattice.extra.get("ali"), len(labels), where)
     ends = weights(lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where)
-    arcs = list(zip(lattice.source.tolist(), lattice.target.tolist(), labels, labels, costs, strict=True))
+    arcs = list(
+        zip(lattice.source.tolist(), lattice.target.tolist(), labels, labels, costs, strict=True)
+    )
     finals = list(zip(lattice.finals.tolist(), ends, strict=True))
     if not arcs and not finals:
         return Automaton(form == "compact", -1, 0, [], [])
@@ -205,23 +280,35 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
     return expanded(lattice.start, lattice.states, arcs, finals)
 
 
-def weights(scores: Mapping[str, np.ndarray], ali: tuple[str, ...] | None, count: int, where: str) -> list[Weight]:
+def weights(
+    scores: Mapping[str, np.ndarray], ali: tuple[str, ...] | None, count: int, where: str
+) -> list[Weight]:
     """The weights of arcs or finals: graph cost with the LM's, acoustic cost, transition ids."""
     zeros = np.zeros(count)
     if TOTAL in scores:
         graph, acoustic = zeros, scores[TOTAL]
     elif other := scores.keys() - SCORES:
-        raise UserError(f"{where}: Kaldi has no place for the scores {listed(other)}; rescore it into one total, or write it as slf")
+        raise UserError(
+            f"{where}: Kaldi has no place for the scores {listed(other)}; rescore it into one"
+            " total, or write it as slf"
+        )
     else:
-        graph, acoustic = scores.get("graph", zeros) + scores.get("lm", zeros), scores.get("am", zeros)
+        graph, acoustic = (
+            scores.get("graph", zeros) + scores.get("lm", zeros),
+            scores.get("am", zeros),
+        )
     ali = ali or ("",) * count
     if wrong := [ids for ids in ali if not IDS.fullmatch(ids)]:
-        raise UserError(f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected transition ids like 3_3_4")
+        raise UserError(
+            f"{where}: the extra `ali` is {wrong[0][:40]!r}; expected transition ids like 3_3_4"
+        )
     return list(zip((0.0 - graph).tolist(), (0.0 - acoustic).tolist(), ali, strict=True))
 
 
 def expanded(start: int, states: int, arcs: list, finals: list) -> Automaton:
-    """The plain lattice of compact rows: every transition id on an arc of its own, word and costs on the first of them."""
+    """The plain lattice of compact rows: every transition id on an arc of its own, word and costs
+    on the first of them.
+    """
     plain, ends = [], []
 
     def chain(source: int, target: int, word: int, costs: Weight) -> None:
@@ -229,7 +316,9 @@ def expanded(start: int, states: int, arcs: list, finals: list) -> Automaton:
         ids = [int(number) for number in costs[2].split("_") if number] or [0]
         for place, number in enumerate(ids):
             there = target if place == len(ids) - 1 else states
-            plain.append((source, there, number, 0 if place else word, ONE if place else (*costs[:2], "")))
+            plain.append(
+                (source, there, number, 0 if place else word, ONE if place else (*costs[:2], ""))
+            )
             source, states = there, states + (there == states)
 
     for source, target, word, _, costs in arcs:
@@ -244,11 +333,15 @@ def expanded(start: int, states: int, arcs: list, finals: list) -> Automaton:
 
 
 def text(automaton: Automaton) -> str:
-    """The text of an entry: a line end after the key, the states' lines from the start on, an empty line."""
+    """The text of an entry: a line end after the key, the states' lines from the start on, an empty
+    line.
+    """
     lines: dict[int, list[str]] = {automaton.start: []} if automaton.states else {}
     for source, target, label, output, costs in automaton.arcs:
         labels = (output,) if automaton.compact else (label, output)
-        lines.setdefault(source, []).append(row((source, target, *labels), costs, automaton.compact))
+        lines.setdefault(source, []).append(
+            row((source, target, *labels), costs, automaton.compact)
+        )
     for state, costs in automaton.finals:
         lines.setdefault(state, []).append(row((state,), costs, automaton.compact))
     for state in range(automaton.states):
@@ -269,4 +362,6 @@ def binary(automaton: Automaton, where: str) -> bytes:
     try:
         return openfst_binary.packed(automaton)
     except OverflowError:
-        raise UserError(f"{where}: a cost beyond 32-bit floats; prune the lattice, or write text (ark,t:)") from None
+        raise UserError(
+            f"{where}: a cost beyond 32-bit floats; prune the lattice, or write text (ark,t:)"
+        ) from None

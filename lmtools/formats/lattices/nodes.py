@@ -1,8 +1,10 @@
-"""Lattices whose words sit on nodes (SLF, pocketsphinx) as lattices whose words sit on arcs, and back.
+"""Lattices whose words sit on nodes (SLF, pocketsphinx) as lattices whose words sit on arcs, and
+back.
 
-A node becomes a state, a link an arc that carries the word of one of its nodes: of its `source` or of its `target`, whichever the
-link's acoustic score belongs to. Where a word is left over, at the end (source) or at the start (target), one more state takes it.
-What else a node says (extras `symbol`, `variant` and `node.*`) goes with its word.
+A node becomes a state, a link an arc that carries the word of one of its nodes: of its `source` or
+of its `target`, whichever the link's acoustic score belongs to. Where a word is left over, at the
+end (source) or at the start (target), one more state takes it. What else a node says (extras
+`symbol`, `variant` and `node.*`) goes with its word.
 """
 
 import re
@@ -27,14 +29,27 @@ class Node:
 
 
 def named(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
-    """The node of a symbol; that of a filler is kept as an extra unless it is the format's own `null`."""
+    """The node of a symbol; that of a filler is kept as an extra unless it is the format's own
+    `null`.
+    """
     if not filler.fullmatch(symbol):
         return Node(symbol)
     return Node(None, {} if symbol == null else {"symbol": symbol})
 
 
-def lattice(utt: str, nodes: Sequence[Node], links: Sequence[Arc], start: int, end: int, side: str, times, header) -> Lattice:
-    """The lattice of nodes and links (arcs without words), whose words are those of the nodes at their `side`."""
+def lattice(
+    utt: str,
+    nodes: Sequence[Node],
+    links: Sequence[Arc],
+    start: int,
+    end: int,
+    side: str,
+    times,
+    header,
+) -> Lattice:
+    """The lattice of nodes and links (arcs without words), whose words are those of the nodes at
+    their `side`.
+    """
     arcs = []
     for link in links:
         node = nodes[link.source if side == "source" else link.target]
@@ -63,13 +78,22 @@ def own(name: str) -> bool:
 def labels(lattice: Lattice) -> list[Node]:
     """The word and the node's extras of each arc."""
     names = [name for name in lattice.extra if own(name)]
-    columns = zip(*(lattice.extra[name] for name in names), strict=True) if names else [()] * len(lattice.words)
+    columns = (
+        zip(*(lattice.extra[name] for name in names), strict=True)
+        if names
+        else [()] * len(lattice.words)
+    )
     rows = zip(lattice.words, columns, strict=True)
-    return [Node(word, {name: value for name, value in zip(names, values, strict=True) if value}) for word, values in rows]
+    return [
+        Node(word, {name: value for name, value in zip(names, values, strict=True) if value})
+        for word, values in rows
+    ]
 
 
 def nodes(lattice: Lattice, side: str) -> list[Node] | None:
-    """The node of each state such that `lattice` gives the arcs their words again; None if there are none such."""
+    """The node of each state such that `lattice` gives the arcs their words again; None if there
+    are none such.
+    """
     end = plain_end(lattice)
     said = {name for name, column in lattice.final_extra.items() if any(column)}
     if end is None or not all(side == "source" and own(name) for name in said):
@@ -77,27 +101,50 @@ def nodes(lattice: Lattice, side: str) -> list[Node] | None:
     if side == "target" and (lattice.target == lattice.start).any():
         return None
     found: dict[int, Node] = {}
-    for state, label in zip((lattice.source if side == "source" else lattice.target).tolist(), labels(lattice), strict=True):
+    for state, label in zip(
+        (lattice.source if side == "source" else lattice.target).tolist(),
+        labels(lattice),
+        strict=True,
+    ):
         if found.setdefault(state, label) != label:
             return None
     if side == "source":
-        found[end] = Node(None, {name: column[0] for name, column in lattice.final_extra.items() if own(name) and column[0]})
+        found[end] = Node(
+            None,
+            {
+                name: column[0]
+                for name, column in lattice.final_extra.items()
+                if own(name) and column[0]
+            },
+        )
     else:
         prefix = len(START)
-        found[lattice.start] = Node(None, {name[prefix:]: value for name, value in lattice.header.items() if name.startswith(START)})
+        found[lattice.start] = Node(
+            None,
+            {
+                name[prefix:]: value
+                for name, value in lattice.header.items()
+                if name.startswith(START)
+            },
+        )
     return [found.get(state, Node()) for state in range(lattice.states)]
 
 
 def split(lattice: Lattice, where: str) -> Lattice:
-    """The same paths in a lattice whose arcs out of a state all have the same word, so that `nodes(.., "source")` is not None.
+    """The same paths in a lattice whose arcs out of a state all have the same word, so that
+    `nodes(.., "source")` is not None.
 
-    A state becomes one for each word that leaves it, which multiplies the arcs that enter it; the ends become one.
+    A state becomes one for each word that leaves it, which multiplies the arcs that enter it; the
+    ends become one.
     """
     lattice = one_end(lattice, where)
     end, leaving = int(lattice.finals[0]), arcs_leaving(lattice)
     arc_labels = [(node.word, *sorted(node.extra.items())) for node in labels(lattice)]
     parts: dict[tuple, int] = {(end,): 1}  # state 0 is the new start, 1 the end
-    exits = [list(dict.fromkeys((state, *arc_labels[arc]) for arc in arcs)) for state, arcs in enumerate(leaving)]
+    exits = [
+        list(dict.fromkeys((state, *arc_labels[arc]) for arc in arcs))
+        for state, arcs in enumerate(leaving)
+    ]
     exits[end] = [(end,)]
     for part in (part for parts_of_state in exits for part in parts_of_state):
         parts.setdefault(part, len(parts) + 1)
@@ -110,5 +157,10 @@ def split(lattice: Lattice, where: str) -> Lattice:
     times = None
     if lattice.times is not None:
         of = {number: part[0] for part, number in parts.items()}
-        times = [lattice.times[lattice.start], *(lattice.times[of[number]] for number in range(1, len(parts) + 1))]
-    return Lattice.of(lattice.utt, len(parts) + 1, 0, [*first, *rows], [Final(1, none)], times, lattice.header)
+        times = [
+            lattice.times[lattice.start],
+            *(lattice.times[of[number]] for number in range(1, len(parts) + 1)),
+        ]
+    return Lattice.of(
+        lattice.utt, len(parts) + 1, 0, [*first, *rows], [Final(1, none)], times, lattice.header
+    )

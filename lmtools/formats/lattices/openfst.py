@@ -1,11 +1,14 @@
-"""OpenFst's text of one lattice, as fstprint writes it: `source target input output weight` an arc, `state weight` a final state.
+"""OpenFst's text of one lattice, as fstprint writes it: `source target input output weight` an arc,
+`state weight` a final state.
 
-The word is the output symbol; an input symbol that differs is kept as the extra `input`. Weights are costs (negative logs, as in the
-tropical and log semirings) and become `am`. Weights of One are left out. A state whose weight is `Infinity` is not final: so states
-without arcs are listed. The first line's first state is the start.
-Lines of acceptors (fstprint --acceptor) have one symbol; a file whose arcs all have four columns could be either: it is an acceptor
-if the fourth is a number everywhere and somewhere differs from the third, unless the option acceptor=yes or no says it.
-With symbols=FILE (lines `symbol id`) labels are ids, 0 is no word; without it they are symbols and `<eps>` is no word.
+The word is the output symbol; an input symbol that differs is kept as the extra `input`. Weights
+are costs (negative logs, as in the tropical and log semirings) and become `am`. Weights of One are
+left out. A state whose weight is `Infinity` is not final: so states without arcs are listed. The
+first line's first state is the start. Lines of acceptors (fstprint --acceptor) have one symbol; a
+file whose arcs all have four columns could be either: it is an acceptor if the fourth is a number
+everywhere and somewhere differs from the third, unless the option acceptor=yes or no says it. With
+symbols=FILE (lines `symbol id`) labels are ids, 0 is no word; without it they are symbols and
+`<eps>` is no word.
 """
 
 import math
@@ -18,10 +21,21 @@ from lmtools.files import read_lines
 from lmtools.formats.archives import symbols as symbol_table
 from lmtools.formats.checks import encodable
 from lmtools.formats.lattices import common
-from lmtools.formats.lattices.common import arcs_leaving, negated, one_total, real, room, spelled, whole
+from lmtools.formats.lattices.common import (
+    arcs_leaving,
+    negated,
+    one_total,
+    real,
+    room,
+    spelled,
+    whole,
+)
 from lmtools.types import Arc, Final, Lattice
 
-OPTIONS = {"symbols": "file with lines `symbol id`, for labels that are ids", "acceptor": "yes or no: whether arcs have one symbol"}
+OPTIONS = {
+    "symbols": "file with lines `symbol id`, for labels that are ids",
+    "acceptor": "yes or no: whether arcs have one symbol",
+}
 SUFFIXES = (".fst.txt", ".fst", ".txt")
 NULL = "<eps>"
 FIRST = re.compile(r"\d+\s+\d+\s+\S+(\s+\S+)?(\s+[-+\d.einfty]+)?", re.ASCII | re.IGNORECASE)
@@ -41,7 +55,9 @@ def read(path, symbols: str | None = None, acceptor: str | None = None) -> Itera
         raise UserError(f"{path}: acceptor={acceptor}; expected yes or no")
     for utt, file in common.files(path, SUFFIXES):
         rows = [(number, line.split()) for number, line in read_lines(file) if line.strip()]
-        yield lattice(utt, rows, file, words, one_symbol(rows) if acceptor is None else acceptor == "yes")
+        yield lattice(
+            utt, rows, file, words, one_symbol(rows) if acceptor is None else acceptor == "yes"
+        )
 
 
 def one_symbol(rows: list[ROW]) -> bool:
@@ -50,10 +66,14 @@ def one_symbol(rows: list[ROW]) -> bool:
     if widths != {4}:
         return 3 in widths
     pairs = [fields[2:] for _, fields in rows if len(fields) == 4]
-    return all(common.REAL.fullmatch(weight) for _, weight in pairs) and any(symbol != weight for symbol, weight in pairs)
+    return all(common.REAL.fullmatch(weight) for _, weight in pairs) and any(
+        symbol != weight for symbol, weight in pairs
+    )
 
 
-def lattice(utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, acceptor: bool) -> Lattice:
+def lattice(
+    utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, acceptor: bool
+) -> Lattice:
     """The lattice of a file's rows."""
     if not rows:
         raise UserError(f"{path}: empty; give the text of one lattice")
@@ -63,15 +83,28 @@ def lattice(utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, ac
         source = whole(fields[0], where, "a state")
         if len(fields) <= 2:
             if source in finals:
-                raise UserError(f"{where}: state {source} is final a second time; keep one of the lines")
+                raise UserError(
+                    f"{where}: state {source} is final a second time; keep one of the lines"
+                )
             finals[source] = Final(source, {"am": cost(fields[1:], where)})
         elif len(fields) in (columns, columns + 1):
             names = [symbol(label, words, where) for label in fields[2:columns]]
             extra = {"input": names[0]} if names[0] != names[-1] else {}
             word = None if names[-1] == NULL else names[-1]
-            arcs.append(Arc(source, whole(fields[1], where, "a state"), word, {"am": cost(fields[columns:], where)}, extra))
+            arcs.append(
+                Arc(
+                    source,
+                    whole(fields[1], where, "a state"),
+                    word,
+                    {"am": cost(fields[columns:], where)},
+                    extra,
+                )
+            )
         else:
-            raise UserError(f"{where}: {len(fields)} columns; expected {columns} or {columns + 1} an arc, 1 or 2 a final state")
+            raise UserError(
+                f"{where}: {len(fields)} columns; expected {columns} or {columns + 1} an arc, 1 or"
+                " 2 a final state"
+            )
     ends = [end for end in finals.values() if end.scores["am"] > -math.inf]
     states = 1 + max([*finals, *(state for arc in arcs for state in (arc.source, arc.target))])
     return Lattice.of(utt, room(states, len(rows), path), int(rows[0][1][0]), arcs, ends)
@@ -80,7 +113,10 @@ def lattice(utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, ac
 def cost(fields: list[str], where: str) -> float:
     """The score that a weight is, 0 if it was left out."""
     if fields and "," in fields[0]:
-        raise UserError(f"{where}: the weight {fields[0][:40]!r} has several parts; read lattices of Kaldi as kaldi")
+        raise UserError(
+            f"{where}: the weight {fields[0][:40]!r} has several parts; read lattices of Kaldi as"
+            " kaldi"
+        )
     return negated(real(fields[0], where, "a weight")) if fields else 0.0
 
 
@@ -90,18 +126,32 @@ def symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
         return label
     number = whole(label, where, "a label")
     if number not in words:
-        raise UserError(f"{where}: label {number} is not in the symbol table; give the right one with symbols=")
+        raise UserError(
+            f"{where}: label {number} is not in the symbol table; give the right one with symbols="
+        )
     return words[number]
 
 
 def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None:
-    """Write one lattice to a file `*.txt`, or any number into a directory as `UTT.fst.txt`; with `symbols` labels are ids.
+    """Write one lattice to a file `*.txt`, or any number into a directory as `UTT.fst.txt`; with
+    `symbols` labels are ids.
 
     Scores become the one weight (see `one_total`); times and extras but `input` have no place.
     """
-    ids = None if symbols is None else {word: number for number, word in symbol_table(symbols).items()} | {NULL: 0}
-    suffix = ".txt" if Path(path).suffix == ".txt" or ".txt" in Path(path).suffixes[-2:] else ".fst.txt"
-    common.write_files(lattices, path, suffix, lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}", ids))
+    ids = (
+        None
+        if symbols is None
+        else {word: number for number, word in symbol_table(symbols).items()} | {NULL: 0}
+    )
+    suffix = (
+        ".txt" if Path(path).suffix == ".txt" or ".txt" in Path(path).suffixes[-2:] else ".fst.txt"
+    )
+    common.write_files(
+        lattices,
+        path,
+        suffix,
+        lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}", ids),
+    )
 
 
 def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
@@ -112,7 +162,10 @@ def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
     inputs = lattice.extra.get("input", ("",) * len(scores))
     leaving, target = arcs_leaving(lattice), lattice.target.tolist()
     lines = []
-    for state in [lattice.start, *(state for state in range(lattice.states) if state != lattice.start)]:
+    for state in [
+        lattice.start,
+        *(state for state in range(lattice.states) if state != lattice.start),
+    ]:
         for arc in leaving[state]:
             word = NULL if lattice.words[arc] is None else lattice.words[arc]
             labels = [label(name, ids, where) for name in (inputs[arc] or word, word)]
@@ -129,11 +182,17 @@ def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
     if ids is None:
         return word
     if word not in ids:
-        raise UserError(f"{where}: word {word!r} is not in the symbol table; add it, or write without symbols=")
+        raise UserError(
+            f"{where}: word {word!r} is not in the symbol table; add it, or write without symbols="
+        )
     return str(ids[word])
 
 
 def weight(score: float) -> str:
     """The weight of a score as OpenFst spells it."""
     value = spelled(negated(score))
-    return value.replace("inf", "Infinity").replace("nan", "BadNumber") if value.lstrip("-") in ("inf", "nan") else value
+    return (
+        value.replace("inf", "Infinity").replace("nan", "BadNumber")
+        if value.lstrip("-") in ("inf", "nan")
+        else value
+    )

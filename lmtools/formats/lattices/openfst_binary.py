@@ -1,9 +1,11 @@
-"""OpenFst's binary vector automata with Kaldi's lattice weights, as they follow a key in Kaldi's archives.
+"""OpenFst's binary vector automata with Kaldi's lattice weights, as they follow a key in Kaldi's
+archives.
 
-Header: int32 2125659606, the texts `vector` and `compactlattice44` or `lattice4` (each behind its int32 length), int32 version, int32
-flags, uint64 properties, int64 start, states, arcs. A state: its final weight (infinite: not final), int64 number of arcs, arcs of
-int32 input label, int32 output label, weight, int32 next state. A weight: float32 graph and acoustic cost, and in compact lattices an
-int32 count of int32 transition ids. All little-endian.
+Header: int32 2125659606, the texts `vector` and `compactlattice44` or `lattice4` (each behind its
+int32 length), int32 version, int32 flags, uint64 properties, int64 start, states, arcs. A state:
+its final weight (infinite: not final), int64 number of arcs, arcs of int32 input label, int32
+output label, weight, int32 next state. A weight: float32 graph and acoustic cost, and in compact
+lattices an int32 count of int32 transition ids. All little-endian.
 """
 
 import struct
@@ -17,13 +19,17 @@ COMPACT, PLAIN = b"compactlattice44", b"lattice4"
 SYMBOLS = 3  # the flags that say that symbol tables follow the header
 PROPERTIES = 0x3  # expanded, mutable: no more is promised
 MOST = 1 << 31
-HEAD, COSTS, INT, LONG, LABELS = (struct.Struct(form) for form in ("<iiQqqq", "<ff", "<i", "<q", "<ii"))
+HEAD, COSTS, INT, LONG, LABELS = (
+    struct.Struct(form) for form in ("<iiQqqq", "<ff", "<i", "<q", "<ii")
+)
 Weight = tuple[float, float, str]  # graph cost, acoustic cost, transition ids joined by _
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """The rows of a lattice as Kaldi has them: arcs (source, target, input label, output label, weight), finals (state, weight)."""
+    """The rows of a lattice as Kaldi has them: arcs (source, target, input label, output label,
+    weight), finals (state, weight).
+    """
 
     compact: bool
     start: int
@@ -35,13 +41,20 @@ class Automaton:
 def read(stream: Stream, where: str) -> Automaton:
     """The automaton at which `stream` stands; UserError if it is another kind, or damaged."""
     if stream.read(4) != OPENFST:
-        raise UserError(f"{where}: neither a binary lattice nor its text; give an archive of lattices")
+        raise UserError(
+            f"{where}: neither a binary lattice nor its text; give an archive of lattices"
+        )
     kinds = [stream.read(min(INT.unpack(stream.read(4))[0] & 0xFF, 64)) for _ in range(2)]
     if kinds[0] != b"vector" or kinds[1] not in (COMPACT, PLAIN):
-        raise UserError(f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's compact or plain lattice")
+        raise UserError(
+            f"{where}: a binary {kinds[0]!a} with weights {kinds[1]!a}; expected Kaldi's compact or"
+            " plain lattice"
+        )
     _, flags, _, start, states, _ = HEAD.unpack(stream.read(HEAD.size))
     if flags & SYMBOLS:
-        raise UserError(f"{where}: holds symbol tables; write it with Kaldi's lattice-copy, or without them")
+        raise UserError(
+            f"{where}: holds symbol tables; write it with Kaldi's lattice-copy, or without them"
+        )
     if not -1 <= start < max(states, 1) or not 0 <= states < MOST:
         raise UserError(f"{where}: starts in state {start} of {states}; write or fetch it again")
     compact = kinds[1] == COMPACT
@@ -58,7 +71,9 @@ def read(stream: Stream, where: str) -> Automaton:
             costs = weight(stream, compact)
             target = INT.unpack(stream.read(4))[0]
             if not 0 <= target < states:
-                raise UserError(f"{where}: an arc leads to state {target} of {states}; write or fetch it again")
+                raise UserError(
+                    f"{where}: an arc leads to state {target} of {states}; write or fetch it again"
+                )
             arcs.append((state, target, *labels, costs))
     return Automaton(compact, start, states, arcs, finals)
 
@@ -83,11 +98,20 @@ def packed(automaton: Automaton) -> bytes:
     parts = [OPENFST]
     for kind in (b"vector", COMPACT if automaton.compact else PLAIN):
         parts += [INT.pack(len(kind)), kind]
-    parts.append(HEAD.pack(2, 0, PROPERTIES, automaton.start, automaton.states, len(automaton.arcs)))
+    parts.append(
+        HEAD.pack(2, 0, PROPERTIES, automaton.start, automaton.states, len(automaton.arcs))
+    )
     for state, arcs in enumerate(leaving):
-        parts += [packed_weight(final.get(state, infinite), automaton.compact), LONG.pack(len(arcs))]
+        parts += [
+            packed_weight(final.get(state, infinite), automaton.compact),
+            LONG.pack(len(arcs)),
+        ]
         for _, target, *labels, costs in arcs:
-            parts += [LABELS.pack(*labels), packed_weight(costs, automaton.compact), INT.pack(target)]
+            parts += [
+                LABELS.pack(*labels),
+                packed_weight(costs, automaton.compact),
+                INT.pack(target),
+            ]
     return b"".join(parts)
 
 

@@ -1,10 +1,13 @@
-"""Moses' PLF, one lattice a line: `((('tal', -0.73, 1),('tardes', -2.55, 2),),(('ves', -2.08, 1),),)`.
+"""Moses' PLF, one lattice a line: `((('tal', -0.73, 1),('tardes', -2.55, 2),),(('ves', -2.08,
+1),),)`.
 
-A line is a tuple of columns, a column a tuple of arcs (word, scores, distance to the column where the arc ends). The first number is
-read as `am`, further ones as `f1`, `f2` ...; `*EPS*` is no word. The path ends after the last column. `()` has no columns, and
-neither has an empty line (header `line`: "empty", to be written back). Utterance ids are line numbers from 1.
+A line is a tuple of columns, a column a tuple of arcs (word, scores, distance to the column where
+the arc ends). The first number is read as `am`, further ones as `f1`, `f2` ...; `*EPS*` is no word.
+The path ends after the last column. `()` has no columns, and neither has an empty line (header
+`line`: "empty", to be written back). Utterance ids are line numbers from 1.
 
-Writing numbers states that are not in such an order anew, leaves out what the start does not lead to, and gives several ends one.
+Writing numbers states that are not in such an order anew, leaves out what the start does not lead
+to, and gives several ends one.
 """
 
 import re
@@ -17,7 +20,18 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable
-from lmtools.formats.lattices.common import negated, one_end, one_total, order, plain_end, real, room, spelled, whole, without
+from lmtools.formats.lattices.common import (
+    negated,
+    one_end,
+    one_total,
+    order,
+    plain_end,
+    real,
+    room,
+    spelled,
+    whole,
+    without,
+)
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 NULL = "*EPS*"
@@ -37,7 +51,9 @@ def read(path) -> Iterator[Lattice]:
         arcs, states = parsed(line, where)
         room(states, len(arcs), where)
         header = {} if line.strip() else {"line": "empty"}
-        yield Lattice.of(str(number), states, 0, arcs, [Final(states - 1, {"am": 0.0})], header=header)
+        yield Lattice.of(
+            str(number), states, 0, arcs, [Final(states - 1, {"am": 0.0})], header=header
+        )
 
 
 def parsed(line: str, where: str) -> tuple[list[Arc], int]:
@@ -56,7 +72,9 @@ def parsed(line: str, where: str) -> tuple[list[Arc], int]:
     if line[closing.end() :].strip():
         raise wrong(line, closing.end(), where)
     if any(arc.target > column for arc in arcs):
-        raise UserError(f"{where}: an arc leads behind the end of the lattice; correct its distance")
+        raise UserError(
+            f"{where}: an arc leads behind the end of the lattice; correct its distance"
+        )
     return arcs, column + 1
 
 
@@ -70,7 +88,10 @@ def after(pattern: re.Pattern, line: str, at: int, where: str) -> int:
 
 def wrong(line: str, at: int, where: str) -> UserError:
     """That the line cannot be understood from `at` on."""
-    return UserError(f"{where}: {line[at : at + 40]!a} at character {at + 1}; expected ((('word', score, distance), ...), ...)")
+    return UserError(
+        f"{where}: {line[at : at + 40]!a} at character {at + 1}; expected ((('word', score,"
+        " distance), ...), ...)"
+    )
 
 
 def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
@@ -83,7 +104,9 @@ def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
     if not word or any(c.isspace() for c in word):
         raise UserError(f"{where}: the word {word!a} is empty or holds white space; correct it")
     names = ["am", *(f"f{i}" for i in range(1, len(values)))]
-    scores = {name: real(value, where, "a score") for name, value in zip(names, values, strict=False)}
+    scores = {
+        name: real(value, where, "a score") for name, value in zip(names, values, strict=False)
+    }
     return Arc(column, column + step, None if word == NULL else word, scores)
 
 
@@ -97,22 +120,31 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def ordered(lattice: Lattice, where: str) -> Lattice:
-    """The same paths with states numbered so that arcs lead upward from the start, 0, to one end, the highest."""
-    in_order = lattice.start == 0 and plain_end(lattice) == lattice.states - 1 and (lattice.source < lattice.target).all()
+    """The same paths with states numbered so that arcs lead upward from the start, 0, to one end,
+    the highest.
+    """
+    in_order = (
+        lattice.start == 0
+        and plain_end(lattice) == lattice.states - 1
+        and (lattice.source < lattice.target).all()
+    )
     if in_order:
         return lattice
     lattice = one_end(lattice, where)
     states = order(lattice, where)
     end = int(lattice.finals[0])
     if end not in states:
-        raise UserError(f"{where}: no path leads from the start to a final state; run `lmtools lattice info`")
+        raise UserError(
+            f"{where}: no path leads from the start to a final state; run `lmtools lattice info`"
+        )
     states.remove(end)
     number = np.full(lattice.states, -1)
     number[[*states, end]] = range(len(states) + 1)
     kept = np.flatnonzero(number[lattice.source] >= 0)
     taken = lattice.take(kept, [0])
     return replace(
-        taken, states=len(states) + 1, start=0, source=number[taken.source], target=number[taken.target], finals=number[taken.finals],
+        taken, states=len(states) + 1, start=0, source=number[taken.source],
+        target=number[taken.target], finals=number[taken.finals],
         times=None,
     )  # fmt: skip
 
@@ -126,9 +158,16 @@ def text(lattice: Lattice, where: str) -> str:
     if len(names) < len(lattice.scores) or "am" not in names or TOTAL in lattice.scores:
         columns = [one_total(lattice, where)[0].tolist()]
     else:
-        columns = [lattice.scores[name].tolist() for name in sorted(names, key=lambda name: (len(name), name) if name != "am" else (0, ""))]
+        columns = [
+            lattice.scores[name].tolist()
+            for name in sorted(
+                names, key=lambda name: (len(name), name) if name != "am" else (0, "")
+            )
+        ]
     cells: list[list[str]] = [[] for _ in range(lattice.states - 1)]
-    for source, target, word, *scores in zip(lattice.source.tolist(), lattice.target.tolist(), lattice.words, *columns, strict=True):
+    for source, target, word, *scores in zip(
+        lattice.source.tolist(), lattice.target.tolist(), lattice.words, *columns, strict=True
+    ):
         quoted = re.sub(r"(['\\])", r"\\\1", NULL if word is None else word)
         values = "".join(f"{spelled(negated(negated(score)))}, " for score in scores)
         cells[source].append(f"('{quoted}', {values}{target - source}),")

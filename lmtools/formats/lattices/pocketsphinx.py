@@ -1,9 +1,12 @@
-"""pocketsphinx's own lattices (`ps_lattice_write`): words on nodes with frames, integer scores on edges.
+"""pocketsphinx's own lattices (`ps_lattice_write`): words on nodes with frames, integer scores on
+edges.
 
-Nodes are `id word start-frame first-end-frame last-end-frame ; alternative`; an edge's score belongs to the node that it leaves. Scores
-are integers in the log base that the header states (`-logbase`, 1.0001 where it does not); they become `am`, and are rounded to
-that grid when written. <sil> is no word, and neither are <s>, </s>, [NOISE], [SPEECH] and ++...++ (extra `symbol`); `word(2)` is
-`word` with the extra `variant`. Times are start frames / 100. The last node's word has its score on no edge.
+Nodes are `id word start-frame first-end-frame last-end-frame ; alternative`; an edge's score
+belongs to the node that it leaves. Scores are integers in the log base that the header states
+(`-logbase`, 1.0001 where it does not); they become `am`, and are rounded to that grid when written.
+<sil> is no word, and neither are <s>, </s>, [NOISE], [SPEECH] and ++...++ (extra `symbol`);
+`word(2)` is `word` with the extra `variant`. Times are start frames / 100. The last node's word has
+its score on no edge.
 """
 
 import math
@@ -47,13 +50,22 @@ def lattice(utt: str, path) -> Lattice:
     for number, line in read_lines(path):
         fields = line.split()
         if line.startswith("#"):
-            header |= {"logbase": fields[2]} if fields[1:2] == ["-logbase"] and len(fields) > 2 else {}
-        elif fields and fields[0] in KEYS and not (section == "Nodes" and len(fields) > 5 and fields[0].isdigit()):
+            header |= (
+                {"logbase": fields[2]} if fields[1:2] == ["-logbase"] and len(fields) > 2 else {}
+            )
+        elif (
+            fields
+            and fields[0] in KEYS
+            and not (section == "Nodes" and len(fields) > 5 and fields[0].isdigit())
+        ):
             section = fields[0]
             header[section] = fields[1] if len(fields) > 1 else ""
         elif fields and fields[0] != "End":
             if section not in rows:
-                raise UserError(f"{path}:{number}: {line[:40]!a} belongs neither to Nodes nor to Edges; give a lattice of pocketsphinx")
+                raise UserError(
+                    f"{path}:{number}: {line[:40]!a} belongs neither to Nodes nor to Edges; give a"
+                    " lattice of pocketsphinx"
+                )
             rows[section].append((f"{path}:{number}", fields))
     return built(utt, path, header, rows)
 
@@ -62,13 +74,21 @@ def built(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Latt
     """The lattice of the rows of a file."""
     for name in ("Nodes", "Initial", "Final", "Edges"):
         if name not in header:
-            raise UserError(f"{path}: no line {name!r}; the file is cut off or no lattice of pocketsphinx")
+            raise UserError(
+                f"{path}: no line {name!r}; the file is cut off or no lattice of pocketsphinx"
+            )
     if whole(header["Nodes"], path, "Nodes") != len(rows["Nodes"]):
-        raise UserError(f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut off or damaged")
+        raise UserError(
+            f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
+            " off or damaged"
+        )
     found, times = [], []
     for index, (where, fields) in enumerate(rows["Nodes"]):
         if len(fields) not in (5, 7) or fields[0] != str(index):
-            raise UserError(f"{where}: {' '.join(fields)[:40]!a}; expected `{index} word start first-end last-end ; alternative`")
+            raise UserError(
+                f"{where}: {' '.join(fields)[:40]!a}; expected `{index} word start first-end"
+                " last-end ; alternative`"
+            )
         found.append(node(fields[1], [*fields[3:5], *fields[6:]]))
         times.append(whole(fields[2], where, "the start frame") / FRAMES)
     base = real(header["logbase"], path, "the log base")
@@ -76,8 +96,13 @@ def built(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Latt
         raise UserError(f"{path}: -logbase {header['logbase']}; expected a base of logarithms")
     edges = [edge(fields, where, len(found), math.log(base)) for where, fields in rows["Edges"]]
     start, end = (inside(header[name], len(found), path) for name in ("Initial", "Final"))
-    kept = {"logbase": header["logbase"], **({"frames": header["Frames"]} if "Frames" in header else {})}
-    return nodes.lattice(utt, found, edges, start, end, "source", times, kept | {"acoustic": "source"})
+    kept = {
+        "logbase": header["logbase"],
+        **({"frames": header["Frames"]} if "Frames" in header else {}),
+    }
+    return nodes.lattice(
+        utt, found, edges, start, end, "source", times, kept | {"acoustic": "source"}
+    )
 
 
 def node(symbol: str, values: list[str]) -> nodes.Node:
@@ -85,7 +110,11 @@ def node(symbol: str, values: list[str]) -> nodes.Node:
     named = nodes.named(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
-    return nodes.Node(match[1], {**extra, "variant": match[2]}) if match else nodes.Node(named.word, extra)
+    return (
+        nodes.Node(match[1], {**extra, "variant": match[2]})
+        if match
+        else nodes.Node(named.word, extra)
+    )
 
 
 def inside(text: str, count: int, where: str) -> int:
@@ -100,15 +129,23 @@ def edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
     """The arc of an edge, its score in units of `unit`."""
     if len(fields) != 3:
         raise UserError(f"{where}: {len(fields)} fields; expected `from to score`")
-    return Arc(inside(fields[0], count, where), inside(fields[1], count, where), None, {"am": real(fields[2], where, "a score") * unit})
+    return Arc(
+        inside(fields[0], count, where),
+        inside(fields[1], count, where),
+        None,
+        {"am": real(fields[2], where, "a score") * unit},
+    )
 
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write one lattice to a file `*.lat`, or any number into a directory as `UTT.lat`.
 
-    Words go to nodes, which takes more arcs where different words leave a state. UserError for impossible (-inf) scores.
+    Words go to nodes, which takes more arcs where different words leave a state. UserError for
+    impossible (-inf) scores.
     """
-    common.write_files(lattices, path, ".lat", lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}"))
+    common.write_files(
+        lattices, path, ".lat", lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}")
+    )
 
 
 def text(lattice: Lattice, where: str) -> str:
@@ -117,22 +154,37 @@ def text(lattice: Lattice, where: str) -> str:
     if found is None:
         lattice = nodes.split(lattice, where)
         found = nodes.nodes(lattice, "source")
-        found[lattice.start], found[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "<s>"}), nodes.Node(None, {"symbol": "</s>"})
+        found[lattice.start], found[int(lattice.finals[0])] = (
+            nodes.Node(None, {"symbol": "<s>"}),
+            nodes.Node(None, {"symbol": "</s>"}),
+        )
     scores, _ = one_total(lattice, where)
     base = lattice.header.get("logbase", BASE)
     if not all(map(math.isfinite, scores)):
-        raise UserError(f"{where}: a score is not finite, which this format cannot hold; prune the lattice first")
+        raise UserError(
+            f"{where}: a score is not finite, which this format cannot hold; prune the lattice"
+            " first"
+        )
     times = [0.0] * lattice.states if lattice.times is None else lattice.times.tolist()
     frames = [round(time * FRAMES) if math.isfinite(time) else 0 for time in times]
     last = lattice.header.get("frames", str(max(frames) + 1))
-    lines = ["# getcwd: .", f"# -logbase {base}", "#",  # pocketsphinx reads no file that begins otherwise
-             f"Frames {last}", "#",
-             f"Nodes {len(found)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)"]  # fmt: skip
+    # pocketsphinx reads no file that begins otherwise
+    lines = [
+        "# getcwd: .",
+        f"# -logbase {base}",
+        "#",
+        f"Frames {last}",
+        "#",
+        f"Nodes {len(found)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
+    ]
     lines += [node_line(index, label, frames[index], where) for index, label in enumerate(found)]
-    lines += ["#", f"Initial {lattice.start}", f"Final {lattice.finals[0]}", "#", "BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#",
+    lines += ["#", f"Initial {lattice.start}", f"Final {lattice.finals[0]}", "#",
+    "BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#",
               "Edges (FROM-NODEID TO-NODEID ASCORE)"]  # fmt: skip
     unit = math.log(float(base))
-    for source, target, score in zip(lattice.source.tolist(), lattice.target.tolist(), scores.tolist(), strict=True):
+    for source, target, score in zip(
+        lattice.source.tolist(), lattice.target.tolist(), scores.tolist(), strict=True
+    ):
         lines.append(f"{source} {target} {round(score / unit)}")
     return encodable("\n".join([*lines, "End", ""]), where)
 
@@ -143,9 +195,14 @@ def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:
         symbol = label.extra.get("symbol", NULL)
         symbol = ENDS.get(symbol, symbol)
     elif FILLER.fullmatch(label.word):
-        raise UserError(f"{where}: the word {label.word!r} stands for no word in this format; rename it")
+        raise UserError(
+            f"{where}: the word {label.word!r} stands for no word in this format; rename it"
+        )
     else:
         variant = label.extra.get("variant", "")
         symbol = f"{label.word}({variant})" if variant not in ("", "0", "1") else label.word
-    first, last, alternative = (label.extra.get(name, default) for name, default in zip(EXTRAS, (str(frame), str(frame), "0"), strict=True))
+    first, last, alternative = (
+        label.extra.get(name, default)
+        for name, default in zip(EXTRAS, (str(frame), str(frame), "0"), strict=True)
+    )
     return f"{index} {symbol} {frame} {first} {last} ; {alternative}"

@@ -1,4 +1,6 @@
-"""The lexical side of HTK's SLF: lines of `name=value` fields with comments, continuations, quotes and escapes."""
+"""The lexical side of HTK's SLF: lines of `name=value` fields with comments, continuations, quotes
+and escapes.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,15 +11,19 @@ from lmtools.files import read_lines
 FIELD = re.compile(
     r"""\s*([^\s=#"']+)=("(?:[^"\\]|\\.)*"(?!\S)|'(?:[^'\\\s]|\\.)*'(?!\S)|(?:[^\s\\]|\\.)*)"""
 )  # an apostrophe may also begin a word, so that quotes only count where they close
-SPECIAL = re.compile(r"[\"'\\#]|(?:^|\s)(?:=|[^\s=]+(?:\s|$))")  # a line of plain fields has none of these
+# a line of plain fields has none of these
+SPECIAL = re.compile(r"[\"'\\#]|(?:^|\s)(?:=|[^\s=]+(?:\s|$))")
 ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-LONG = {"V": "VERSION", "U": "UTTERANCE", "NODES": "N", "LINKS": "L", "START": "S", "END": "E", "WORD": "W", "time": "t", "var": "v",
+LONG = {"V": "VERSION", "U": "UTTERANCE", "NODES": "N", "LINKS": "L", "START": "S", "END": "E",
+"WORD": "W", "time": "t", "var": "v",
         "div": "d", "acoustic": "a", "language": "l", "ngram": "n", "posterior": "p"}  # fmt: skip
 Line = tuple[str, dict[str, str], str]  # `path:line`, fields, comment
 
 
 def lines(path) -> Iterator[Line]:
-    """The lines of `path` with what they hold; a line that ends in a backslash goes on in the next."""
+    """The lines of `path` with what they hold; a line that ends in a backslash goes on in the
+    next.
+    """
     pending, begun = "", 0
     for number, line in read_lines(path):
         begun = begun if pending else number
@@ -35,7 +41,11 @@ def one(line: str, where: str) -> Line:
     line = line.strip()
     if line.startswith("#"):
         return where, {}, line
-    pairs = quoted_pairs(line, where) if SPECIAL.search(line) else [part.partition("=")[::2] for part in line.split()]
+    pairs = (
+        quoted_pairs(line, where)
+        if SPECIAL.search(line)
+        else [part.partition("=")[::2] for part in line.split()]
+    )
     fields = {LONG.get(name, name): value for name, value in pairs}
     if len(fields) < len(pairs):
         names = [LONG.get(name, name) for name, _ in pairs]
@@ -50,22 +60,31 @@ def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
     while at < len(line):
         match = FIELD.match(line, at)
         if not match:
-            raise UserError(f"{where}: {line[at : at + 40].strip()!a} is no field; expected name=value")
+            raise UserError(
+                f"{where}: {line[at : at + 40].strip()!a} is no field; expected name=value"
+            )
         pairs.append((match[1], unquoted(match[2], where)))
         at = match.end()
     return pairs
 
 
 def unquoted(value: str, where: str) -> str:
-    """A field's value without quotes and escapes (a backslash before a character, or before an octal number for a byte)."""
+    """A field's value without quotes and escapes (a backslash before a character, or before an
+    octal number for a byte).
+    """
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     if "\\" not in value:
         return value
     try:
-        return ESCAPE.sub(lambda match: bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else match[1], value.encode()).decode()
+        return ESCAPE.sub(
+            lambda match: bytes([int(match[1], 8) & 255]) if len(match[1]) == 3 else match[1],
+            value.encode(),
+        ).decode()
     except UnicodeDecodeError:
-        raise UserError(f"{where}: {value[:40]!a} is not UTF-8 when its escapes are read; correct it") from None
+        raise UserError(
+            f"{where}: {value[:40]!a} is not UTF-8 when its escapes are read; correct it"
+        ) from None
 
 
 def quoted(value: str) -> str:

@@ -1,13 +1,14 @@
 """Confusion networks, one a line: `the:3:0.909 that:3:0.069 phone:4:0.976` (word:slot:posterior).
 
-Slots become states one after the other, whatever their numbers (kept as the extra `slot` where they differ from the state's), and the
-logarithm of a posterior becomes `am`. `*DELETE*`, `*EPS*` and `<eps>` are no word. An empty line is the empty sentence. Utterance ids are
-line numbers from 1.
+Slots become states one after the other, whatever their numbers (kept as the extra `slot` where they
+differ from the state's), and the logarithm of a posterior becomes `am`. `*DELETE*`, `*EPS*` and
+`<eps>` are no word. An empty line is the empty sentence. Utterance ids are line numbers from 1.
 
-Where the posteriors of a slot sum to less than 1, words were pruned (missing=nothing), or the writer leaves out what is no word: then the
-rest becomes an arc without a word (missing=epsilon). Networks with an entry for no word are taken for pruned. Without one both are
-possible; a slot of which more is missing than its best word has, where the readings differ in the best sentence, is refused until the
-option says which it is.
+Where the posteriors of a slot sum to less than 1, words were pruned (missing=nothing), or the
+writer leaves out what is no word: then the rest becomes an arc without a word (missing=epsilon).
+Networks with an entry for no word are taken for pruned. Without one both are possible; a slot of
+which more is missing than its best word has, where the readings differ in the best sentence, is
+refused until the option says which it is.
 """
 
 import math
@@ -22,8 +23,10 @@ from lmtools.formats.lattices.common import one_total, real, whole, without
 from lmtools.types import Arc, Final, Lattice
 
 OPTIONS = {
-    "missing": "what posteriors lack to 1: epsilon, that of no word, or nothing, as words were pruned (default: nothing; refused where it "
-    "decides and no slot has an entry for no word)"
+    "missing": (
+        "what posteriors lack to 1: epsilon, that of no word, or nothing, as words were pruned"
+        " (default: nothing; refused where it decides and no slot has an entry for no word)"
+    )
 }
 NULL = "*DELETE*"
 NULLS = {NULL, "*EPS*", "<eps>"}
@@ -36,7 +39,9 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, missing: str | None = None) -> Iterator[Lattice]:
-    """The confusion networks of `path`, line by line; UserError, also where only `missing` can say what a slot means."""
+    """The confusion networks of `path`, line by line; UserError, also where only `missing` can say
+    what a slot means.
+    """
     if missing not in (None, "nothing", "epsilon"):
         raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
     told = missing is not None
@@ -46,21 +51,37 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         for entry in line.split():
             word, slot, posterior = parsed(entry, where)
             if slots and slot < max(slots):
-                raise UserError(f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot")
+                raise UserError(
+                    f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot"
+                )
             state = len(slots) - (slot in slots)
             extra = {"slot": str(slot)} if slot != state else {}
             if word in NULLS:
                 word, extra = None, extra if word == NULL else {**extra, "symbol": word}
             slots.setdefault(slot, []).append(Arc(state, state + 1, word, {"am": posterior}, extra))
         told = told or any(arc.word is None for arcs in slots.values() for arc in arcs)
-        if not told and (open_slots := [slot for slot, arcs in slots.items() if left(arcs) > max(map(posterior_of, arcs))]):
+        if not told and (
+            open_slots := [
+                slot for slot, arcs in slots.items() if left(arcs) > max(map(posterior_of, arcs))
+            ]
+        ):
             told = holds_epsilons(path)
             if not told:
                 total = 1 - left(slots[open_slots[0]])
-                cause = f"the posteriors of slot {open_slots[0]} sum to {total:.3g}, and what is missing has more than any word"
-                remedy = "read it as wcn:missing=epsilon if that is no word, as wcn:missing=nothing if words were pruned"
+                cause = (
+                    f"the posteriors of slot {open_slots[0]} sum to {total:.3g}, and what is"
+                    " missing has more than any word"
+                )
+                remedy = (
+                    "read it as wcn:missing=epsilon if that is no word, as wcn:missing=nothing if"
+                    " words were pruned"
+                )
                 raise UserError(f"{where}: {cause}; {remedy}")
-        arcs = [arc for state, arcs in enumerate(slots.values()) for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))]
+        arcs = [
+            arc
+            for state, arcs in enumerate(slots.values())
+            for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))
+        ]
         yield Lattice.of(str(number), len(slots) + 1, 0, arcs, [Final(len(slots), {"am": 0.0})])
 
 
@@ -78,7 +99,11 @@ def parsed(entry: str, where: str) -> tuple[str, int, float]:
 def rest(arcs: list[Arc], state: int) -> list[Arc]:
     """The arc without a word for what the posteriors of a slot leave, if anything."""
     missing = left(arcs)
-    return [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)] if missing > 1e-9 else []
+    return (
+        [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
+        if missing > 1e-9
+        else []
+    )
 
 
 def left(arcs: list[Arc]) -> float:
@@ -92,8 +117,12 @@ def posterior_of(arc: Arc) -> float:
 
 
 def holds_epsilons(path) -> bool:
-    """Whether some slot of a file has an entry for no word; False for standard input, which cannot be read again."""
-    return path != "-" and any(entry.rsplit(":", 2)[0] in NULLS for _, line in read_lines(path) for entry in line.split())
+    """Whether some slot of a file has an entry for no word; False for standard input, which cannot
+    be read again.
+    """
+    return path != "-" and any(
+        entry.rsplit(":", 2)[0] in NULLS for _, line in read_lines(path) for entry in line.split()
+    )
 
 
 def write(lattices: Iterable[Lattice], path) -> None:
@@ -109,15 +138,35 @@ def text(lattice: Lattice, where: str) -> str:
     """The line of a lattice whose states form a chain."""
     scores, final_scores = one_total(lattice, where)
     sources = lattice.source.tolist()
-    chained = lattice.target.tolist() == [source + 1 for source in sources] and set(sources) == set(range(lattice.states - 1))
-    if not chained or lattice.start or lattice.finals.tolist() != [lattice.states - 1] or final_scores.any():
-        raise UserError(f"{where}: is no confusion network (slots in a row, one final state); write it as slf or plf")
+    chained = lattice.target.tolist() == [source + 1 for source in sources] and set(sources) == set(
+        range(lattice.states - 1)
+    )
+    if (
+        not chained
+        or lattice.start
+        or lattice.finals.tolist() != [lattice.states - 1]
+        or final_scores.any()
+    ):
+        raise UserError(
+            f"{where}: is no confusion network (slots in a row, one final state); write it as slf"
+            " or plf"
+        )
     without(lattice.words, NULL, where)
     none = ("",) * len(sources)
-    rows = zip(sources, lattice.words, scores.tolist(), lattice.extra.get("slot", none), lattice.extra.get("symbol", none), strict=True)
-    entries = [(source, f"{(symbol or NULL) if word is None else word}:{slot or source}:{probability(score)}")
-               for source, word, score, slot, symbol in rows]  # fmt: skip
-    return " ".join(entry for _, entry in sorted(entries, key=lambda pair: pair[0]))
+    rows = zip(
+        sources,
+        lattice.words,
+        scores.tolist(),
+        lattice.extra.get("slot", none),
+        lattice.extra.get("symbol", none),
+        strict=True,
+    )
+    entries = [
+        (source, (symbol or NULL) if word is None else word, slot or source, probability(score))
+        for source, word, score, slot, symbol in rows
+    ]
+    entries.sort(key=lambda entry: entry[0])
+    return " ".join(f"{word}:{slot}:{posterior}" for _, word, slot, posterior in entries)
 
 
 def probability(score: float) -> str:

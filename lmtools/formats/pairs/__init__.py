@@ -1,6 +1,8 @@
-"""Formats of sentence pairs and their similarity, one file each; PAIRS names them, and each reads to and writes from SentencePair.
+"""Formats of sentence pairs and their similarity, one file each; PAIRS names them, and each reads
+to and writes from SentencePair.
 
-A new format is a module with `recognises(path, first line)`, `read(path)` and `write(pairs, path)`, and one line in PAIRS.
+A new format is a module with `recognises(path, first line)`, `read(path)` and `write(pairs, path)`,
+and one line in PAIRS.
 """
 
 from collections.abc import Iterable
@@ -11,7 +13,9 @@ from lmtools.formats.pairs import glue, sick, stsb, tsv
 from lmtools.types import SentencePair
 
 PAIRS = {
-    "stsb": of(stsb, "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs"),
+    "stsb": of(
+        stsb, "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs"
+    ),
     "glue": of(glue, "GLUE's STS-B: tab-separated, with a header"),
     "sick": of(sick, "SICK: tab-separated, with a header, one file or one a set"),
     "tsv": of(tsv, "two sentences and their similarity, if there is one, between tabs; no header"),
@@ -19,14 +23,18 @@ PAIRS = {
 
 
 def detect(path, default: str | None = None) -> str:
-    """The name of the format of `path`, or `default` if none recognises it; UserError if that is None too."""
+    """The name of the format of `path`, or `default` if none recognises it; UserError if that is
+    None too.
+    """
     return form.detect(path, PAIRS, default)
 
 
 def read(path, spec: str | None = None) -> list[SentencePair]:
-    """The sentence pairs in `path`, in the format `spec` (NAME or NAME:option=value; None: the one that recognises the path).
+    """The sentence pairs in `path`, in the format `spec` (NAME or NAME:option=value; None: the one
+    that recognises the path).
 
-    There is at least one, and all have a similarity or none has; UserError with the line of what is not as the format says.
+    There is at least one, and all have a similarity or none has; UserError with the line of what is
+    not as the format says.
     """
     return list(form.named(spec or detect(path), PAIRS).read(path))
 

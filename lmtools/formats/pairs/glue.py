@@ -1,7 +1,9 @@
-"""GLUE's copy of STS Benchmark: a header `index genre filename year old_index source1 source2 sentence1 sentence2 score`, tab-separated.
+"""GLUE's copy of STS Benchmark: a header `index genre filename year old_index source1 source2
+sentence1 sentence2 score`, tab-separated.
 
-Columns are found by name; nothing is quoted. The test set has no `score`, and its pairs no similarity. Wang et al. 2019.
-What SentencePair does not hold is written as `none`, as GLUE itself does where a source is not known.
+Columns are found by name; nothing is quoted. The test set has no `score`, and its pairs no
+similarity. Wang et al. 2019. What SentencePair does not hold is written as `none`, as GLUE itself
+does where a source is not known.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +13,18 @@ from lmtools.files import atomic_text
 from lmtools.formats.pairs.common import agreeing, checked, headed, line, spelled
 from lmtools.types import SentencePair
 
-HEADER = ("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score")
+HEADER = (
+    "index",
+    "genre",
+    "filename",
+    "year",
+    "old_index",
+    "source1",
+    "source2",
+    "sentence1",
+    "sentence2",
+    "score",
+)
 COLUMNS = HEADER[7:]
 
 

@@ -1,8 +1,9 @@
-"""SICK: a header with `pair_ID sentence_A sentence_B relatedness_score`, tab-separated; columns are found by name and nothing is quoted.
+"""SICK: a header with `pair_ID sentence_A sentence_B relatedness_score`, tab-separated; columns are
+found by name and nothing is quoted.
 
-Both releases are read: a file a set (SICK_train.txt, SICK_trial.txt, SICK_test_annotated.txt) and the one file SICK.txt, whose column
-`SemEval_set` tells sets apart. Scores are from 1 (unrelated) to 5; files without them hold pairs without a similarity. Entailment is
-not read. Marelli et al. 2014.
+Both releases are read: a file a set (SICK_train.txt, SICK_trial.txt, SICK_test_annotated.txt) and
+the one file SICK.txt, whose column `SemEval_set` tells sets apart. Scores are from 1 (unrelated) to
+5; files without them hold pairs without a similarity. Entailment is not read. Marelli et al. 2014.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,12 @@ from lmtools.files import atomic_text
 from lmtools.formats.pairs.common import agreeing, checked, headed, line, spelled
 from lmtools.types import SentencePair
 
-OPTIONS = {"set": "train, trial or test: the pairs of one set of the release in one file (default: all that the file holds)"}
+OPTIONS = {
+    "set": (
+        "train, trial or test: the pairs of one set of the release in one file (default: all that"
+        " the file holds)"
+    )
+}
 SETS = ("train", "trial", "test")
 HEADER = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score")
 
@@ -34,7 +40,10 @@ def parsed(path, chosen: str | None) -> Iterator[tuple[str, SentencePair]]:
     """(`path:line`, pair) of each line of the set `chosen` (None: of each line)."""
     for where, row, item in headed(path, *HEADER[1:]):
         if chosen and "SemEval_set" not in row:
-            raise UserError(f"{path}:1: set={chosen}, but there is no column SemEval_set; drop the option or give the release in one file")
+            raise UserError(
+                f"{path}:1: set={chosen}, but there is no column SemEval_set; drop the option or"
+                " give the release in one file"
+            )
         if not chosen or row["SemEval_set"].lower() == chosen:
             yield where, item
 

@@ -1,7 +1,9 @@
-"""STS Benchmark: `genre TAB file TAB year TAB id TAB score TAB sentence TAB sentence`, without a header (sts-dev.csv and its like).
+"""STS Benchmark: `genre TAB file TAB year TAB id TAB score TAB sentence TAB sentence`, without a
+header (sts-dev.csv and its like).
 
-The files are no csv: nothing is quoted, and some lines go on with the sources of the sentences, which are not read. Scores are from 0
-(unrelated) to 5 (equivalent). Cer et al. 2017, SemEval-2017 task 1. What SentencePair does not hold is written as `none`.
+The files are no csv: nothing is quoted, and some lines go on with the sources of the sentences,
+which are not read. Scores are from 0 (unrelated) to 5 (equivalent). Cer et al. 2017, SemEval-2017
+task 1. What SentencePair does not hold is written as `none`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,7 +33,10 @@ def parsed(path) -> Iterator[tuple[str, SentencePair]]:
     """(`path:line`, pair) of each line."""
     for where, fields in rows(path):
         if len(fields) <= RIGHT:
-            raise UserError(f"{where}: {len(fields)} fields; expected genre, file, year, id, score and two sentences, with tabs between")
+            raise UserError(
+                f"{where}: {len(fields)} fields; expected genre, file, year, id, score and two"
+                " sentences, with tabs between"
+            )
         yield where, pair(fields[LEFT], fields[RIGHT], fields[SCORE], where)
 
 
@@ -40,5 +45,10 @@ def write(pairs: Iterable[SentencePair], path) -> None:
     with atomic_text(path) as out:
         for rank, item in enumerate(checked(pairs, path)):
             if item.similarity is None:
-                raise UserError(f"{path}: pair {rank + 1}: has no similarity, and stsb has no lines without; write it as tsv or glue")
-            out.write(line(["none", "none", "none", f"{rank:04}", spelled(item), item.left, item.right]))
+                raise UserError(
+                    f"{path}: pair {rank + 1}: has no similarity, and stsb has no lines without;"
+                    " write it as tsv or glue"
+                )
+            out.write(
+                line(["none", "none", "none", f"{rank:04}", spelled(item), item.left, item.right])
+            )

@@ -1,4 +1,5 @@
-"""Sentence pairs as a recipe keeps them: `sentence TAB sentence TAB similarity`, without a header; a file may go without similarities.
+"""Sentence pairs as a recipe keeps them: `sentence TAB sentence TAB similarity`, without a header;
+a file may go without similarities.
 
 Nothing is quoted. Other orders are read and written with the option `columns`.
 """
@@ -13,7 +14,12 @@ from lmtools.formats.checks import NUMBER
 from lmtools.formats.pairs.common import agreeing, checked, line, pair, rows, spelled
 from lmtools.types import SentencePair
 
-OPTIONS = {"columns": "what the columns are, as score+left+right; - for one to skip (default left+right+score, a file may lack the last)"}
+OPTIONS = {
+    "columns": (
+        "what the columns are, as score+left+right; - for one to skip (default left+right+score, a"
+        " file may lack the last)"
+    )
+}
 COLUMNS = "left+right+score"
 
 
@@ -29,10 +35,18 @@ def read(path, columns: str = COLUMNS) -> Iterator[SentencePair]:
 
 
 def layout(columns: str, path) -> list[str]:
-    """The names of the columns in order; UserError unless left and right are there, score at most once, and nothing else but `-`."""
+    """The names of the columns in order; UserError unless left and right are there, score at most
+    once, and nothing else but `-`.
+    """
     names = re.split("[+,]", columns)
-    if sorted(name for name in names if name != "-") not in (["left", "right"], ["left", "right", "score"]):
-        raise UserError(f"{path}: columns={columns}; give left, right and, if there is one, score, each once, as in score+left+right")
+    if sorted(name for name in names if name != "-") not in (
+        ["left", "right"],
+        ["left", "right", "score"],
+    ):
+        raise UserError(
+            f"{path}: columns={columns}; give left, right and, if there is one, score, each once,"
+            " as in score+left+right"
+        )
     return names
 
 
@@ -41,13 +55,18 @@ def parsed(path, names: list[str]) -> Iterator[tuple[str, SentencePair]]:
     shortest = len(names) - (names[-1] == "score")
     for where, fields in rows(path):
         if not shortest <= len(fields) <= len(names):
-            raise UserError(f"{where}: {len(fields)} fields; expected {', '.join(names)}, with tabs between, or name another format")
+            raise UserError(
+                f"{where}: {len(fields)} fields; expected {', '.join(names)}, with tabs between, or"
+                " name another format"
+            )
         row = dict(zip(names, fields, strict=False))
         yield where, pair(row["left"], row["right"], row.get("score"), where)
 
 
 def write(pairs: Iterable[SentencePair], path, columns: str = COLUMNS) -> None:
-    """Write pairs; skipped columns hold `-`. UserError where similarities have no column, or a column in front no similarities."""
+    """Write pairs; skipped columns hold `-`. UserError where similarities have no column, or a
+    column in front no similarities.
+    """
     names = layout(columns, path)
     with atomic_text(path) as out:
         for item in checked(pairs, path):
@@ -55,5 +74,7 @@ def write(pairs: Iterable[SentencePair], path, columns: str = COLUMNS) -> None:
             kept = names if row["score"] or names[-1] != "score" else names[:-1]
             if ("score" in kept) != bool(row["score"]):
                 has = "have similarities" if row["score"] else "have no similarities"
-                raise UserError(f"{path}: columns={columns}, but the pairs {has}; give columns that fit them")
+                raise UserError(
+                    f"{path}: columns={columns}, but the pairs {has}; give columns that fit them"
+                )
             out.write(line([row[name] for name in kept]))

@@ -13,8 +13,12 @@ def arguments(parser):
     for name, module in KINDS.items():
         about = module.__doc__.partition(": ")[2].strip()
         sub = kinds.add_parser(name, help=about, description=about)
-        sub.add_argument("--threads", type=positive, default=1, metavar="N", help="(default: %(default)s)")
-        sub.add_argument("--precision", default="float32", help="float32, bfloat16, auto (default: %(default)s)")
+        sub.add_argument(
+            "--threads", type=positive, default=1, metavar="N", help="(default: %(default)s)"
+        )
+        sub.add_argument(
+            "--precision", default="float32", help="float32, bfloat16, auto (default: %(default)s)"
+        )
         sub.add_argument("--out", metavar="F.json", help="write the figures")
         add_common(sub, inner=True)
         module.arguments(sub)

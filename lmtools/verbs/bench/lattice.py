@@ -1,4 +1,6 @@
-"""lmtools bench lattice: real-time factor of rescoring lattices, by density and by histories kept"""
+"""lmtools bench lattice: real-time factor of rescoring lattices, by density and by histories
+kept
+"""
 
 from itertools import islice
 
@@ -18,27 +20,72 @@ from lmtools.verbs.numbers import amount, positive
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add_argument("input", metavar="F", help="lattices with times: file, directory or Kaldi rspecifier")
-    parser.add_argument("--from", dest="source", metavar="FMT", help="their format (default: recognised)")
-    parser.add_argument("--lm", action="append", required=True, metavar="NAME=DIR", help="a language model; each is measured alone")
+    parser.add_argument(
+        "input", metavar="F", help="lattices with times: file, directory or Kaldi rspecifier"
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="FMT", help="their format (default: recognised)"
+    )
+    parser.add_argument(
+        "--lm",
+        action="append",
+        required=True,
+        metavar="NAME=DIR",
+        help="a language model; each is measured alone",
+    )
     add_weights(parser, "of the old scores and the new; required")
     parser.add_argument("--first", type=positive, metavar="N", help="only the first N lattices")
-    parser.add_argument("--order", type=positive, metavar="N", help="neural LMs: merge histories of equal last N-1 words")
-    parser.add_argument("--tokens", type=positive, metavar="N", help="histories a state that are kept")
-    parser.add_argument("--by-beam", type=amount, nargs="*", default=[], metavar="B", help="also with lattices pruned to these beams")
-    parser.add_argument("--by-tokens", type=positive, nargs="*", default=[], metavar="N", help="also with so many histories a state")
-    parser.add_argument("--repeats", type=positive, default=3, metavar="N", help="turns; medians (default: %(default)s)")
-    parser.add_argument("--figure", metavar="F.png", help="draw real-time factors by density and by histories")
+    parser.add_argument(
+        "--order",
+        type=positive,
+        metavar="N",
+        help="neural LMs: merge histories of equal last N-1 words",
+    )
+    parser.add_argument(
+        "--tokens", type=positive, metavar="N", help="histories a state that are kept"
+    )
+    parser.add_argument(
+        "--by-beam",
+        type=amount,
+        nargs="*",
+        default=[],
+        metavar="B",
+        help="also with lattices pruned to these beams",
+    )
+    parser.add_argument(
+        "--by-tokens",
+        type=positive,
+        nargs="*",
+        default=[],
+        metavar="N",
+        help="also with so many histories a state",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="turns; medians (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--figure", metavar="F.png", help="draw real-time factors by density and by histories"
+    )
 
 
 def run(args):
     """Measure, write, draw, and print one line a row."""
     lms, weights = named(args.lm), weights_of(args)
     if missing := [name for name in lms if name not in (weights or {})]:
-        raise UserError(f"no weight of {missing[0]!r}; give --weights, as in --weights am=1,{missing[0]}=10")
+        raise UserError(
+            f"no weight of {missing[0]!r}; give --weights, as in --weights am=1,{missing[0]}=10"
+        )
     torch.set_num_threads(args.threads)
-    lattices = [repaired(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)]
-    settings = Settings(lms, weights, order=args.order, tokens=args.tokens, device="cpu", precision=args.precision)
+    lattices = [
+        repaired(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)
+    ]
+    settings = Settings(
+        lms, weights, order=args.order, tokens=args.tokens, device="cpu", precision=args.precision
+    )
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
     save(figures, args.out)
     if args.figure:

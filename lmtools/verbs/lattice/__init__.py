@@ -1,4 +1,6 @@
-"""lmtools lattice: what lattices hold, their best paths and oracles, and rescoring with language models."""
+"""lmtools lattice: what lattices hold, their best paths and oracles, and rescoring with language
+models.
+"""
 
 import argparse
 
@@ -15,10 +17,22 @@ def arguments(parser):
     actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True)
     for name, module in ACTIONS.items():
         about = module.__doc__.partition(": ")[2].strip()
-        sub = actions.add_parser(name, help=about, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+        sub = actions.add_parser(
+            name,
+            help=about,
+            description=about,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         sub.epilog = f"Formats of lattices:\n{form.about(LATTICES)}"
-        sub.add_argument("input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input")
-        sub.add_argument("--from", dest="source", metavar="FMT", help="its format, NAME or NAME:option=value,... (default: recognised)")
+        sub.add_argument(
+            "input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input"
+        )
+        sub.add_argument(
+            "--from",
+            dest="source",
+            metavar="FMT",
+            help="its format, NAME or NAME:option=value,... (default: recognised)",
+        )
         add_common(sub, inner=True)
         module.arguments(sub)
         sub.set_defaults(act=module.run)

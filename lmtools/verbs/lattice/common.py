@@ -18,7 +18,10 @@ def add_weights(parser, default: str):
     parser.add_argument("--weights", metavar="W", help=about.replace("%", "%%"))
 
 
-HEADERS = "default: those of the lattice's header, as an SLF's lmscale and wdpenalty, or else 1 for each score"
+HEADERS = (
+    "default: those of the lattice's header, as an SLF's lmscale and wdpenalty, or else 1 for each"
+    " score"
+)
 
 
 def weights_of(args) -> Mapping[str, float] | None:
@@ -30,7 +33,10 @@ def weights_of(args) -> Mapping[str, float] | None:
     weights = {}
     for name, _, value in (part.partition("=") for part in args.weights.split(",")):
         if not name or name in weights:
-            raise UserError(f"--weights {args.weights}: {name or 'no name'!r} before a weight; write NAME=NUMBER,..., each name once")
+            raise UserError(
+                f"--weights {args.weights}: {name or 'no name'!r} before a weight; write"
+                " NAME=NUMBER,..., each name once"
+            )
         weights[name] = number(value, f"--weights {args.weights}", f"the weight of {name!r}")
     return weights
 
@@ -41,7 +47,9 @@ def known(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str,
 
 
 def lattices_of(args, source: str | None = None) -> Iterator[Lattice]:
-    """The lattices of the input one by one, in the format `source` or that of the arguments; UserError if there are none."""
+    """The lattices of the input one by one, in the format `source` or that of the arguments;
+    UserError if there are none.
+    """
     some = False
     for lattice in stream(args.input, source or args.source):
         some = True

@@ -1,4 +1,6 @@
-"""lmtools lattice info: lattices, states, arcs, density, and what is broken; --repair writes them without it"""
+"""lmtools lattice info: lattices, states, arcs, density, and what is broken; --repair writes them
+without it
+"""
 
 from collections import deque
 from collections.abc import Iterator
@@ -18,7 +20,9 @@ def arguments(parser):
     add_references(parser, "lattices", purpose=", for the density (default: the best path)")
     parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
     parser.add_argument("--repair", metavar="OUT", help="write the lattices without what is broken")
-    parser.add_argument("--to", default="slf", metavar="FMT", help="format of --repair (default: %(default)s)")
+    parser.add_argument(
+        "--to", default="slf", metavar="FMT", help="format of --repair (default: %(default)s)"
+    )
 
 
 def run(args):
@@ -33,19 +37,30 @@ def run(args):
     for (severity, kind), cases in sorted(broken.items()):
         utt, first = cases[0]
         count = sum(problem.count for _, problem in cases)
-        print(f"{severity}: {kind}: {count:,} in {len(cases):,} lattices, first {first.example} of {utt!r}")
+        print(
+            f"{severity}: {kind}: {count:,} in {len(cases):,} lattices, first {first.example} of"
+            f" {utt!r}"
+        )
 
 
 def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
-    """The lattices without what is broken; their sizes (as they came, where these can be counted) and problems are entered on the way."""
+    """The lattices without what is broken; their sizes (as they came, where these can be counted)
+    and problems are entered on the way.
+    """
     weights = weights_of(args)
     for lattice, words in joined(args, lattices_of(args)):
         found = problems(lattice)
         for problem in found:
             broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
         better, done = repair(lattice)
-        countable = better if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in found) else lattice
-        sizes.append(statistics(countable, known(weights, better), None if words is None else words.split()))
+        countable = (
+            better
+            if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in found)
+            else lattice
+        )
+        sizes.append(
+            statistics(countable, known(weights, better), None if words is None else words.split())
+        )
         if args.each:
             print(f"{lattice.utt}: {line(sizes[-1])}")
         if args.repair:
@@ -55,7 +70,10 @@ def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
 
 def line(size: Statistics) -> str:
     """The sizes of one lattice or of many in one line."""
-    parts = [f"{size.states:,} states", f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)"]
+    parts = [
+        f"{size.states:,} states",
+        f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",
+    ]
     if size.arcs_a_word is not None:
         parts.append(f"{size.arcs_a_word:.1f} arcs a word")
     if size.arcs_a_second is not None:

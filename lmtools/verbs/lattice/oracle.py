@@ -1,4 +1,6 @@
-"""lmtools lattice oracle: the least word error rate that any path of the lattices has, beside that of the best path"""
+"""lmtools lattice oracle: the least word error rate that any path of the lattices has, beside that
+of the best path
+"""
 
 from lmtools.evaluate import confidence, evaluate, show
 from lmtools.formats import kaldi_text
@@ -14,7 +16,13 @@ def arguments(parser):
     add_weights(parser, HEADERS)
     add_references(parser, "lattices", required=True)
     parser.add_argument("--out", metavar="F", help="Kaldi text of the paths with the fewest errors")
-    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add_argument(
+        "--seed",
+        type=seed,
+        default=1,
+        metavar="N",
+        help="of the bootstrap's draws (default: %(default)s)",
+    )
 
 
 def run(args):

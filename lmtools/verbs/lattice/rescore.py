@@ -1,4 +1,6 @@
-"""lmtools lattice rescore: new scores on every arc from language models (exact for n-grams); lattices, N-best lists and texts of them"""
+"""lmtools lattice rescore: new scores on every arc from language models (exact for n-grams);
+lattices, N-best lists and texts of them
+"""
 
 import math
 import sys
@@ -20,44 +22,113 @@ from lmtools.verbs.references import add_references, joined
 from lmtools.verbs.score import add_normalise, add_penalty
 
 # Where formats that hold two scores, or one, take the others: (score, those that stay apart)
-FOLDED = {"kaldi": ("graph", ("am",)), "pocketsphinx": ("am", ()), "plf": ("am", ()), "openfst": ("am", ()), "wcn": ("am", ())}
+FOLDED = {
+    "kaldi": ("graph", ("am",)),
+    "pocketsphinx": ("am", ()),
+    "plf": ("am", ()),
+    "openfst": ("am", ()),
+    "wcn": ("am", ()),
+}
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_weights(parser, "of the old scores and the new; required")
-    parser.add_argument("--lm", action="append", default=[], metavar="NAME=DIR", help="a language model, under its name among the weights")
-    parser.add_argument("--mix", action="append", default=[], metavar="NAME=A:0.6,B:0.4", help="LMs A and B interpolated linearly, as NAME")
-    parser.add_argument("--old-lm", metavar="DIR", help="take this LM's score out of `graph`, of which it is a part; it becomes `lm`")
+    parser.add_argument(
+        "--lm",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help="a language model, under its name among the weights",
+    )
+    parser.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="NAME=A:0.6,B:0.4",
+        help="LMs A and B interpolated linearly, as NAME",
+    )
+    parser.add_argument(
+        "--old-lm",
+        metavar="DIR",
+        help="take this LM's score out of `graph`, of which it is a part; it becomes `lm`",
+    )
     about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     parser.add_argument("--order", type=from_zero, default=4, metavar="N", help=about)
-    parser.add_argument("--tokens", type=positive, metavar="N", help="keep the N best histories of a state (default: all)")
-    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help="drop histories worse than their state's best by more")
-    parser.add_argument("--prune-beam", type=amount, metavar="B", help="before: drop arcs on no path within B of the best")
-    parser.add_argument("--prune-arcs", type=positive, metavar="N", help="before: keep the N best arcs")
+    parser.add_argument(
+        "--tokens",
+        type=positive,
+        metavar="N",
+        help="keep the N best histories of a state (default: all)",
+    )
+    parser.add_argument(
+        "--beam",
+        type=amount,
+        default=math.inf,
+        metavar="B",
+        help="drop histories worse than their state's best by more",
+    )
+    parser.add_argument(
+        "--prune-beam",
+        type=amount,
+        metavar="B",
+        help="before: drop arcs on no path within B of the best",
+    )
+    parser.add_argument(
+        "--prune-arcs", type=positive, metavar="N", help="before: keep the N best arcs"
+    )
     about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
     parser.add_argument("--cover-beam", type=amount, metavar="B", help=about)
-    parser.add_argument("--states", type=positive, default=STATES, metavar="N", help="bound of a rescored lattice (default: %(default)s)")
-    parser.add_argument("--out", metavar="F", help="rescored lattices; - or a Kaldi wspecifier for a pipe")
+    parser.add_argument(
+        "--states",
+        type=positive,
+        default=STATES,
+        metavar="N",
+        help="bound of a rescored lattice (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--out", metavar="F", help="rescored lattices; - or a Kaldi wspecifier for a pipe"
+    )
     parser.add_argument("--to", metavar="FMT", help="their format (default: that of the input)")
     parser.add_argument("--nbest", metavar="F", help="N-best lists of the rescored lattices")
-    parser.add_argument("--nbest-to", default="jsonl", metavar="FMT", help="their format (default: %(default)s)")
-    parser.add_argument("--n", type=positive, default=100, metavar="N", help="hypotheses a list (default: %(default)s)")
+    parser.add_argument(
+        "--nbest-to", default="jsonl", metavar="FMT", help="their format (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--n",
+        type=positive,
+        default=100,
+        metavar="N",
+        help="hypotheses a list (default: %(default)s)",
+    )
     add_references(parser, "lattices", purpose=" of the lists")
     parser.add_argument("--text", metavar="F", help="Kaldi text of the best paths")
     parser.add_argument("--report", metavar="F.json", help="sizes, time, models")
-    about = "in the report: how far arcs' scores of LMs that read both sides are from whole sentences', on the N best paths"
+    about = (
+        "in the report: how far arcs' scores of LMs that read both sides are from whole sentences',"
+        " on the N best paths"
+    )
     parser.add_argument("--exact", type=positive, metavar="N", help=about)
-    parser.add_argument("--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)")
-    parser.add_argument("--precision", default="float32", help="of matrix products: float32, bfloat16, auto (default: %(default)s)")
+    parser.add_argument(
+        "--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--precision",
+        default="float32",
+        help="of matrix products: float32, bfloat16, auto (default: %(default)s)",
+    )
     add_normalise(parser)
     add_penalty(parser)
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
+    parser.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)"
+    )
 
 
 @dataclass
 class Tally:
-    """What a run came to: sums over lattices (`seconds`: of rescoring, in all processes), and the approximation of each as rows."""
+    """What a run came to: sums over lattices (`seconds`: of rescoring, in all processes), and the
+    approximation of each as rows.
+    """
 
     lattices: int = 0
     arcs: int = 0
@@ -79,11 +150,16 @@ class Tally:
     def line(self) -> str:
         """The sums in words."""
         rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
-        return f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,}; {self.seconds:.1f} s{rate}"
+        return (
+            f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
+            f" {self.seconds:.1f} s{rate}"
+        )
 
 
 def run(args):
-    """Rescore lattice by lattice; the first of --out, --nbest and --text gets each result at once, the others all at the end."""
+    """Rescore lattice by lattice; the first of --out, --nbest and --text gets each result at once,
+    the others all at the end.
+    """
     places = [path for path in (args.out, args.nbest, args.text) if path]
     if not places:
         raise UserError("nothing to write; give --out, --nbest or --text")
@@ -93,10 +169,20 @@ def run(args):
     target, settings, tally = args.to or source, settings_of(args), Tally()
     into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))
     total = args.nbest_to.partition(":")[0] != "jsonl"
-    wanted = Wanted(bool(args.out), args.n if args.nbest else None, total, bool(args.text), into, keep, args.exact)
+    wanted = Wanted(
+        bool(args.out),
+        args.n if args.nbest else None,
+        total,
+        bool(args.text),
+        into,
+        keep,
+        args.exact,
+    )
 
     def results() -> Iterator[Harvest]:
-        for result, ref in joined(args, harvest(lattices_of(args, source), settings, wanted, args.nj)):
+        for result, ref in joined(
+            args, harvest(lattices_of(args, source), settings, wanted, args.nj)
+        ):
             say(result.messages)
             tally.add(result)
             yield replace(result, nbest=result.nbest and replace(result.nbest, ref=ref))
@@ -112,10 +198,16 @@ def settings_of(args) -> Settings:
     lms = pairs(args.lm, "--lm", "NAME=DIR")
     weights = weights_of(args)
     if weights is None:
-        raise UserError("no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1")
-    mixtures = {name: shares(parts) for name, parts in pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()}
+        raise UserError(
+            "no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1"
+        )
+    mixtures = {
+        name: shares(parts)
+        for name, parts in pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
+    }
     return Settings(
-        lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam, args.order or None,
+        lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam,
+        args.order or None,
         args.beam, args.tokens, args.states,
         args.device, args.precision, args.normalise, args.oov_penalty,
     )  # fmt: skip
@@ -129,7 +221,9 @@ def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
         if not (name and value):
             raise UserError(f"{option} {text}: not {form}; give a name and what it means")
         if name in found:
-            raise UserError(f"{option} {text}: a second one called {name!r}; give each its own name")
+            raise UserError(
+                f"{option} {text}: a second one called {name!r}; give each its own name"
+            )
         found[name] = value
     return found
 
@@ -137,7 +231,10 @@ def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
 def shares(text: str) -> dict[str, float]:
     """The share of each LM in `A:0.6,B:0.4`."""
     try:
-        return {name: float(share) for name, _, share in (part.rpartition(":") for part in text.split(","))}
+        return {
+            name: float(share)
+            for name, _, share in (part.rpartition(":") for part in text.split(","))
+        }
     except ValueError:
         raise UserError(f"--mix {text}: shares are numbers, as in A:0.6,B:0.4") from None
 
@@ -152,7 +249,11 @@ def deliver(args, target: str, results: Iterator[Harvest]) -> None:
         write_lists = form.named(args.nbest_to, FORMATS).write
         writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest))
     if args.text:
-        writers.append(lambda items: kaldi_text.write_rows(((item.utt, item.text) for item in items), args.text))
+        writers.append(
+            lambda items: kaldi_text.write_rows(
+                ((item.utt, item.text) for item in items), args.text
+            )
+        )
     kept: list[Harvest] = []
 
     def remembered() -> Iterator[Harvest]:
@@ -170,10 +271,16 @@ def report(args, settings: Settings, tally: Tally) -> None:
     """Write the sums, what was asked, and the mean approximation of LMs that read both sides."""
     rows = [row for some in tally.near.values() for row in some]
     tree = {
-        "lattices": tally.lattices, "arcs": tally.arcs, "rescored_arcs": tally.rescored_arcs, "speech": tally.speech,
-        "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms), "weights": dict(settings.weights), "order": args.order,
-        "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None, "prune_beam": args.prune_beam,
-        "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise, "oov_penalty": args.oov_penalty,
-        "approximation": {name: float(np.mean([row[name] for row in rows])) for name in rows[0]} if rows else {},
+        "lattices": tally.lattices, "arcs": tally.arcs, "rescored_arcs": tally.rescored_arcs,
+        "speech": tally.speech,
+        "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms),
+        "weights": dict(settings.weights), "order": args.order,
+        "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None,
+        "prune_beam": args.prune_beam,
+        "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise,
+        "oov_penalty": args.oov_penalty,
+        "approximation": {
+            name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())
+        },
     }  # fmt: skip
     write_json(tree, args.report, allow_nan=False)

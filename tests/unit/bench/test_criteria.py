@@ -18,37 +18,95 @@ CPU = torch.device("cpu")
 
 
 def job(model="causal", size=300, **changes) -> Job:
-    settings = {"model": model, "objective": "causal", "arch": ARCH[model], "optim": {"name": "sgd", "lr": 0.1, **changes.pop("optim", {})}}
-    return Job(settings, changes.pop("output", {"samples": 20, "cutoffs": [30, 90, 5_000]}), size, sentences=3, tokens=5, **changes)
+    settings = {
+        "model": model,
+        "objective": "causal",
+        "arch": ARCH[model],
+        "optim": {"name": "sgd", "lr": 0.1, **changes.pop("optim", {})},
+    }
+    return Job(
+        settings,
+        changes.pop("output", {"samples": 20, "cutoffs": [30, 90, 5_000]}),
+        size,
+        sentences=3,
+        tokens=5,
+        **changes,
+    )
 
 
 def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     """Without the processes that measure memory: dozens of them are started in vain here."""
     peaks = iter([None, *range(1_000_000, 56_000_000, 1_000_000)])
-    monkeypatch.setattr("lmtools.bench.criteria.memory", lambda job, criterion: {"peak": next(peaks), "state": 7})
+    monkeypatch.setattr(
+        "lmtools.bench.criteria.memory", lambda job, criterion: {"peak": next(peaks), "state": 7}
+    )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
-    counts = ["--sizes", "60,300", "--batch", "2,4", "--tokens", "3", "--turns", "2", "--seconds", "0"]
-    assert main(["bench", "criteria", *counts, "--out", str(out), *small, "output.samples=20", "optim.lr=0.1"]) == 0
+    counts = [
+        "--sizes",
+        "60,300",
+        "--batch",
+        "2,4",
+        "--tokens",
+        "3",
+        "--turns",
+        "2",
+        "--seconds",
+        "0",
+    ]
+    assert (
+        main(
+            [
+                "bench",
+                "criteria",
+                *counts,
+                "--out",
+                str(out),
+                *small,
+                "output.samples=20",
+                "optim.lr=0.1",
+            ]
+        )
+        == 0
+    )
     figures = json.loads(out.read_text())
     keys = [(row["size"], row["sentences"], row["criterion"]) for row in figures["rows"]]
-    assert keys == [(size, batch, criterion) for size in (60, 300) for batch in (2, 4) for criterion in KNOWN]
+    assert keys == [
+        (size, batch, criterion) for size in (60, 300) for batch in (2, 4) for criterion in KNOWN
+    ]
     for row in figures["rows"]:
         assert row["targets"] == row["sentences"] * 4  # three tokens and the end of sentence
-        assert len(row["seconds"]) == 2 and min(row["seconds"]) <= row["seconds_median"] <= max(row["seconds"])
-        assert row["sparse"] == (row["criterion"] in SAMPLED) and ("samples" in row["output"]) == row["sparse"]
+        assert len(row["seconds"]) == 2 and min(row["seconds"]) <= row["seconds_median"] <= max(
+            row["seconds"]
+        )
+        assert (
+            row["sparse"] == (row["criterion"] in SAMPLED)
+            and ("samples" in row["output"]) == row["sparse"]
+        )
         assert row["criterion"] != REFERENCE or row["ratio"] == 1
-    assert figures["versions"]["torch"] == torch.__version__ and figures["settings"]["optim"]["name"] == "sgd"
+    assert (
+        figures["versions"]["torch"] == torch.__version__
+        and figures["settings"]["optim"]["name"] == "sgd"
+    )
     assert [row["peak_bytes"] for row in figures["rows"]][:3] == [None, 1_000_000, 2_000_000]
     printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in printed if line.startswith(("softmax", "bce-nce"))] == ["softmax", "bce-nce"] * 4
-    assert printed[2].endswith(" -") and printed[3].endswith(" 1") and printed[0].startswith("60 ids, 2 sentences of 3 tokens, 8 targets")
+    assert [line.split()[0] for line in printed if line.startswith(("softmax", "bce-nce"))] == [
+        "softmax",
+        "bce-nce",
+    ] * 4
+    assert (
+        printed[2].endswith(" -")
+        and printed[3].endswith(" 1")
+        and printed[0].startswith("60 ids, 2 sentences of 3 tokens, 8 targets")
+    )
 
 
 @pytest.mark.parametrize("criterion", ["bce", "mse", "bce-nce", "ce-is", "adaptive"])
 @pytest.mark.parametrize("model", ["causal", "lstm"])
 def test_a_changed_criterion_is_that_of_a_model_made_for_it(model, criterion):
-    """One step of the shared model against the loss and gradients of a LanguageModel of its own that has the same weights."""
+    """One step of the shared model against the loss and gradients of a LanguageModel of its own
+    that has the same weights.
+    """
     work = job(model, optim={"lr": 0.0, "clip": 0.0})
     bench = Bench(work)
     bench.use(criterion)
@@ -67,13 +125,19 @@ def test_a_changed_criterion_is_that_of_a_model_made_for_it(model, criterion):
         ours, theirs = gradients[name], parameter.grad
         if criterion == "adaptive" and ours is theirs is None:  # no target is in that cluster
             continue
-        assert ours.is_sparse == theirs.is_sparse == (criterion in SAMPLED and name in {"output.weight", *tables(alone)})
+        assert (
+            ours.is_sparse
+            == theirs.is_sparse
+            == (criterion in SAMPLED and name in {"output.weight", *tables(alone)})
+        )
         torch.testing.assert_close(ours.to_dense(), theirs.to_dense(), msg=name)
 
 
 def tables(lm) -> set[str]:
     """The names of the input embedding."""
-    return {name for name, parameter in lm.named_parameters() if parameter is lm.trunk.lookup.weight}
+    return {
+        name for name, parameter in lm.named_parameters() if parameter is lm.trunk.lookup.weight
+    }
 
 
 @pytest.mark.parametrize("model", ["causal", "lstm"])
@@ -86,7 +150,8 @@ def test_sampled_criteria_update_only_rows_in_use_and_share_the_matrix(model):
         before = shared.detach().clone()
         bench.step()
         changed = int((shared != before).any(1).sum())
-        assert 0 < changed <= 20 + 18 + 18 if some else changed == len(shared)  # samples, targets, inputs
+        # samples, targets, inputs
+        assert 0 < changed <= 20 + 18 + 18 if some else changed == len(shared)
 
 
 def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
@@ -94,11 +159,15 @@ def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
     examples = Job(work.settings, {}, 1_000, 200, 50).batch(3)
     ids = examples.targets[examples.targets != EOS]
     assert ids.min() >= len(SPECIALS) and len(ids) == 200 * 50
-    half = (ids < len(SPECIALS) + 31).double().mean()  # half of the mass of log-uniform ranks lies below the root of their number
+    # half of the mass of log-uniform ranks lies below the root of their number
+    half = (ids < len(SPECIALS) + 31).double().mean()
     assert abs(half - 0.5) < 0.03
     first, second = Bench(work), Bench(work)
     second.use("bce-is")
-    assert all(torch.equal(a.targets, b.targets) for a, b in zip(first.batches, second.batches, strict=True))
+    assert all(
+        torch.equal(a.targets, b.targets)
+        for a, b in zip(first.batches, second.batches, strict=True)
+    )
 
 
 def test_torch_adaptive_computes_what_ours_does():
@@ -107,14 +176,18 @@ def test_torch_adaptive_computes_what_ours_does():
     peer = TorchAdaptive(ours, 16, 4.0)
     with torch.no_grad():
         ours.head.weight.copy_(peer.layer.head.weight)
-        for projection, tail, (narrow, rows) in zip(ours.projections, ours.tails, peer.layer.tail, strict=True):
+        for projection, tail, (narrow, rows) in zip(
+            ours.projections, ours.tails, peer.layer.tail, strict=True
+        ):
             projection.weight.copy_(narrow.weight)
             tail.weight.copy_(rows.weight)
     states, targets = torch.randn(50, 16), torch.randint(300, (50,))
     torch.testing.assert_close(peer(states, targets)[0], ours(states, targets)[0])
     with torch.autocast("cpu", torch.bfloat16):
         for some in (states, states.bfloat16()):
-            torch.testing.assert_close(peer(some, targets)[0], ours(some, targets)[0], rtol=1e-2, atol=0.0)
+            torch.testing.assert_close(
+                peer(some, targets)[0], ours(some, targets)[0], rtol=1e-2, atol=0.0
+            )
 
 
 def test_growth_is_the_peak_and_not_what_is_left():
@@ -122,12 +195,21 @@ def test_growth_is_the_peak_and_not_what_is_left():
         torch.ones(megabytes << 18).sum()
 
     use(300)  # an earlier, higher peak does not count
-    assert 95 < growth(lambda: (use(100), use(10)), CPU) / 2**20 < 110  # a few pages may be reclaimed meanwhile
+    # a few pages may be reclaimed meanwhile
+    assert 95 < growth(lambda: (use(100), use(10)), CPU) / 2**20 < 110
 
 
 def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
-    """In a process of its own: 240 targets by 50,000 ids would be 48 MB for each array of them; a noise set of 20 is nothing."""
-    work = Job({**job().settings, "optim": {"name": "adam"}}, {"samples": 20}, 50_000, sentences=40, tokens=5)
+    """In a process of its own: 240 targets by 50,000 ids would be 48 MB for each array of them; a
+    noise set of 20 is nothing.
+    """
+    work = Job(
+        {**job().settings, "optim": {"name": "adam"}},
+        {"samples": 20},
+        50_000,
+        sentences=40,
+        tokens=5,
+    )
     figures = memory(work, "bce-nce")
     assert figures["peak"] < 24e6
     assert figures["state"] > 2 * 4 * 50_000 * 16  # Adam's moments of the matrix
@@ -138,7 +220,10 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
     [
         (["--criteria", "nce"], "'nce' is unknown; known: softmax, bce"),
         (["output.sample=9"], "output.sample: no option of these criteria; known: cutoffs"),
-        (["--criteria", "bce", "output.samples=9"], "output.samples: no option of these criteria; known: rival"),
+        (
+            ["--criteria", "bce", "output.samples=9"],
+            "output.samples: no option of these criteria; known: rival",
+        ),
     ],
 )
 def test_what_is_refused(words, message, capsys):

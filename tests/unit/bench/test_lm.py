@@ -8,7 +8,19 @@ import pytest
 import torch
 import yaml
 
-from lmtools.bench.lm import HIDDEN, PUBLISHED, TASKS, Reader, Sizes, lines, multiply_adds, published, random_scorer, words_of, zipf
+from lmtools.bench.lm import (
+    HIDDEN,
+    PUBLISHED,
+    TASKS,
+    Reader,
+    Sizes,
+    lines,
+    multiply_adds,
+    published,
+    random_scorer,
+    words_of,
+    zipf,
+)
 from lmtools.cli import main
 from lmtools.models.transformer import TransformerConfig, matrix_flops
 from lmtools.ngram import build
@@ -18,7 +30,11 @@ from lmtools.text import Normaliser
 SMALL = ["--batch", "3", "--length", "4", "--contiguous", "9", "--repeats", "3", "--seconds", "0"]
 SIZES = Sizes(batch=6, length=5, contiguous=11)
 LSTM = {"model": "lstm", "objective": "causal", "arch": {"layers": 2, "dim": 6, "units": 10}}
-CAUSAL = {"model": "causal", "objective": "causal", "arch": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16}}
+CAUSAL = {
+    "model": "causal",
+    "objective": "causal",
+    "arch": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16},
+}
 
 
 @pytest.fixture
@@ -46,7 +62,8 @@ def test_multiply_adds_and_parameters_of_an_lstm(conf, tied, output, precision):
     biases = 2 * 2 * 4 * 10 + 300
     assert figures["parameters"] == 300 * 6 + hidden + biases + (6 * 11 if tied else 3000)
     assert figures["flops"] == hidden + output
-    assert figures["flops_hidden"] == hidden + (10 * 6 if tied else 0)  # the state that goes into the output matrix
+    # the state that goes into the output matrix
+    assert figures["flops_hidden"] == hidden + (10 * 6 if tied else 0)
 
 
 def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in(conf):
@@ -55,7 +72,10 @@ def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in(conf):
     reader = Reader("m", scorer, SIZES, None)
     ids = np.array([[*sentence, 1] for sentence in reader.calls["throughput"][0]]).ravel()
     assert len(ids) == reader.tokens["throughput"] == 30
-    work = [10 * 22 + (10 * 5 + 5 * 80) * (20 <= i < 100) + (10 * 2 + 2 * 200) * (i >= 100) for i in ids.tolist()]
+    work = [
+        10 * 22 + (10 * 5 + 5 * 80) * (20 <= i < 100) + (10 * 2 + 2 * 200) * (i >= 100)
+        for i in ids.tolist()
+    ]
     assert len(set(work)) == 3
     assert reader.size()["flops"] == pytest.approx(lstm_layers(6, 10, 2) + statistics.mean(work))
 
@@ -67,11 +87,16 @@ def test_multiply_adds_of_a_transformer(conf):
 
 
 def test_multiply_adds_of_gated_convolutions(conf):
-    """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of a convolution's outputs are gates.
+    """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of
+    a convolution's outputs are gates.
 
     Layers so wide are computed by fewer multiplications than they are defined by, which count.
     """
-    settings = {"model": "gcnn", "objective": "causal", "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]}}
+    settings = {
+        "model": "gcnn",
+        "objective": "causal",
+        "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]},
+    }
     scorer = random_scorer(conf(settings), 300, "cpu", "float32")
     reader = Reader("m", scorer, Sizes(batch=80, length=10, contiguous=11), None)
     figures, hidden = reader.size(), (4 * 64 * 160 + 64 * 80) + (80 * 6 + 5 * 3 * 6 + 3 * 160)
@@ -83,8 +108,22 @@ def test_multiply_adds_of_gated_convolutions(conf):
 def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
     build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
     out = tmp_path / "bench" / "lm.json"
-    models = ["--lm", f"ngram={tmp_path / 'ngram'}", "--lm", f"lstm={trained['lstm']}", "--lm", f"causal={trained['causal']}"]
-    random = ["--conf", f"random={conf(LSTM)}", "--conf", f"lstm={tmp_path / 'none.yaml'}", "--size", "60"]
+    models = [
+        "--lm",
+        f"ngram={tmp_path / 'ngram'}",
+        "--lm",
+        f"lstm={trained['lstm']}",
+        "--lm",
+        f"causal={trained['causal']}",
+    ]
+    random = [
+        "--conf",
+        f"random={conf(LSTM)}",
+        "--conf",
+        f"lstm={tmp_path / 'none.yaml'}",
+        "--size",
+        "60",
+    ]
     assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
     figures = json.loads(out.read_text())
     kinds = [("random", "lstm"), ("lstm", "lstm"), ("ngram", "ngram"), ("causal", "causal")]
@@ -95,11 +134,30 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
             if row["name"] == "ngram" and task.endswith(HIDDEN):
                 assert speed is None
                 continue
-            assert len(speed["values"]) == 3 and min(speed["values"]) > 0 and statistics.median(speed["values"]) == speed["median"]
+            assert (
+                len(speed["values"]) == 3
+                and min(speed["values"]) > 0
+                and statistics.median(speed["values"]) == speed["median"]
+            )
         assert (row["batch"], row["length"], row["contiguous_length"]) == (3, 4, 9)
-        assert row["model"] == "ngram" or (0 < row["flops_hidden"] < row["flops"] and row["parameters"] > 0)
-    own = {"tokens": 12, "contiguous": 9, "threads": 1, "precision": "float32", "device": "cpu", "size": 60, "repeats": 3, "text": None}
-    assert figures.items() >= own.items() and figures["versions"]["torch"] == torch.__version__ and figures["machine"]
+        assert row["model"] == "ngram" or (
+            0 < row["flops_hidden"] < row["flops"] and row["parameters"] > 0
+        )
+    own = {
+        "tokens": 12,
+        "contiguous": 9,
+        "threads": 1,
+        "precision": "float32",
+        "device": "cpu",
+        "size": 60,
+        "repeats": 3,
+        "text": None,
+    }
+    assert (
+        figures.items() >= own.items()
+        and figures["versions"]["torch"] == torch.__version__
+        and figures["machine"]
+    )
     printed = capsys.readouterr().out
     assert printed.splitlines() == list(lines(figures)) and "x: times random" in printed
     names = [line.split()[0] for line in printed.splitlines()[3:]]
@@ -108,28 +166,62 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
 
 def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
     def row(name, model, speed):
-        speeds = {task + kind: {"median": speed, "values": [speed]} for task in TASKS for kind in ("", HIDDEN)}
-        return {"name": name, "model": model, "parameters": 5, "flops": 7e6, "flops_hidden": 3e6, **speeds}
+        speeds = {
+            task + kind: {"median": speed, "values": [speed]}
+            for task in TASKS
+            for kind in ("", HIDDEN)
+        }
+        return {
+            "name": name,
+            "model": model,
+            "parameters": 5,
+            "flops": 7e6,
+            "flops_hidden": 3e6,
+            **speeds,
+        }
 
-    common = {"machine": "m", "threads": 1, "precision": "float32", "repeats": 1, "batch": 2, "length": 3, "contiguous": 4}
+    common = {
+        "machine": "m",
+        "threads": 1,
+        "precision": "float32",
+        "repeats": 1,
+        "batch": 2,
+        "length": 3,
+        "contiguous": 4,
+    }
     rows = [row("g", "gcnn", 30.0), row("a", "lstm", 20.0), row("b", "lstm", 10.0)]
     table = list(lines({"rows": rows, **common}))
-    assert table[1].endswith("times a") and table[3].split() == ["g", "5", "7.0", *["30.0", "1.5"] * 3]
-    assert table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3] and table[7].split()[-1] == "0.5"
+    assert table[1].endswith("times a") and table[3].split() == [
+        "g",
+        "5",
+        "7.0",
+        *["30.0", "1.5"] * 3,
+    ]
+    assert (
+        table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3]
+        and table[7].split()[-1] == "0.5"
+    )
     assert list(lines({"rows": rows[:1], **common}))[1].endswith("times g")
 
 
 def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
-    """In order and from the beginning again at the end; a sequence is so many words less one, for its end."""
+    """In order and from the beginning again at the end; a sequence is so many words less one, for
+    its end.
+    """
     from lmtools.score.scorers import load_scorer
 
     (tmp_path / "t").write_text("the king came to the\n\nhouse of stone\n")
     words = words_of(tmp_path / "t", 100)
-    assert words == ["the", "king", "came", "to", "the", "house", "of", "stone"] and words_of(tmp_path / "t", 3) == words[:3]
+    assert (
+        words == ["the", "king", "came", "to", "the", "house", "of", "stone"]
+        and words_of(tmp_path / "t", 3) == words[:3]
+    )
     scorer = load_scorer(str(trained["lstm"]), "cpu")
     reader = Reader("m", scorer, Sizes(batch=2, length=4, contiguous=6), words)
     (batch,), (long,) = reader.calls["throughput"], reader.calls["contiguous"]
-    assert [*batch, *long] == scorer.prepare(["the king came", "to the house", "of stone the king came"])
+    assert [*batch, *long] == scorer.prepare(
+        ["the king came", "to the house", "of stone the king came"]
+    )
     assert reader.calls["responsiveness"] == [[sentence] for sentence in batch]
 
 
@@ -137,8 +229,12 @@ def test_drawn_words_are_zipfian_and_known(conf, trained):
     from lmtools.score.scorers import load_scorer
 
     ranks = zipf(1_000, 20_000)
-    assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000  # half of the mass is below the root of the number
-    for scorer in (random_scorer(conf(LSTM), 60, "cpu", "float32"), load_scorer(str(trained["causal"]), "cpu")):
+    # half of the mass is below the root of the number
+    assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000
+    for scorer in (
+        random_scorer(conf(LSTM), 60, "cpu", "float32"),
+        load_scorer(str(trained["causal"]), "cpu"),
+    ):
         reader = Reader("m", scorer, SIZES, None)
         sentences = [*reader.calls["throughput"][0], *reader.calls["contiguous"][0]]
         assert [len(s) for s in sentences] == [4] * 6 + [10]
@@ -158,7 +254,9 @@ def test_published_models_are_files_of_conf(tmp_path, monkeypatch, capsys):
     assert "lstm-2048.yaml: no such file; give settings by --conf" in capsys.readouterr().err
     for name in PUBLISHED:
         (tmp_path / f"{name}.yaml").touch()
-    assert published() == {name: tmp_path / f"{name}.yaml" for name in ("lstm-2048", "gcnn-9", "gcnn-8b")}
+    assert published() == {
+        name: tmp_path / f"{name}.yaml" for name in ("lstm-2048", "gcnn-9", "gcnn-8b")
+    }
 
 
 def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
@@ -169,7 +267,10 @@ def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
     for words, message in (
         (["--conf", "m.yaml"], "--conf m.yaml: not NAME=F.yaml"),
         (["--lm", "exp"], "--lm exp: not NAME=DIR"),
-        (["--lm", f"bare={tmp_path}/ngram/lm.arpa"], "--lm bare: lists no words to draw from; give a text by --text"),
+        (
+            ["--lm", f"bare={tmp_path}/ngram/lm.arpa"],
+            "--lm bare: lists no words to draw from; give a text by --text",
+        ),
         ([*some, "--text", f"{tmp_path}/empty"], "empty:1: no words in the text"),
         ([*some, "--length", "1"], "a sequence is a word and its end at least"),
         (["--conf", f"two={two_way}"], "two.yaml: a two-way model is measured with its vocabulary"),

@@ -1,4 +1,6 @@
-"""The sentence vectors whose making is timed, what is written of it, and what is counted (never how fast it was)."""
+"""The sentence vectors whose making is timed, what is written of it, and what is counted (never how
+fast it was).
+"""
 
 import json
 
@@ -8,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.bench.lm import multiply_adds
-from lmtools.bench.represent import batched, bench_representation, intact, one_by_one, representations, shared
+from lmtools.bench.represent import (
+    batched,
+    bench_representation,
+    intact,
+    one_by_one,
+    representations,
+    shared,
+)
 from lmtools.bench.score import FAMILIES, random_scorer, random_scorers, random_sentences, ratios
 from lmtools.cli import main
 from lmtools.subword import BOS, EOS, MASK
@@ -43,17 +52,24 @@ def test_masked_vectors_are_means_of_states_each_masked_alone(scorers, sentence)
 def test_intact_vectors_are_means_over_the_tokens_whatever_the_batch(scorers, family, sentences):
     scorer = scorers[family]
     ends = [] if family == "causal" else [EOS]
-    each = [states(scorer, [BOS, *sentence, *ends])[1 : len(sentence) + 1].mean(0) for sentence in sentences]
+    each = [
+        states(scorer, [BOS, *sentence, *ends])[1 : len(sentence) + 1].mean(0)
+        for sentence in sentences
+    ]
     torch.testing.assert_close(intact(scorer, sentences), torch.stack(each))
 
 
 def test_papers_make_a_copy_a_token(scorers, monkeypatch):
     trunk, seen = scorers["masked"].lm.trunk, []
     hidden = trunk.hidden
-    monkeypatch.setattr(trunk, "hidden", lambda tokens, lengths: (seen.append(tokens), hidden(tokens, lengths))[1])
+    monkeypatch.setattr(
+        trunk, "hidden", lambda tokens, lengths: (seen.append(tokens), hidden(tokens, lengths))[1]
+    )
     one_by_one(scorers["masked"], tuple(range(10, 34)))
     (copies,) = seen
-    assert copies.shape == (24, 26) and torch.equal((copies == MASK).nonzero(), torch.stack([torch.arange(24), torch.arange(1, 25)], 1))
+    assert copies.shape == (24, 26) and torch.equal(
+        (copies == MASK).nonzero(), torch.stack([torch.arange(24), torch.arange(1, 25)], 1)
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -62,7 +78,9 @@ def test_no_output_layer_is_computed(scorers, family, monkeypatch):
     monkeypatch.setattr(scorer.lm.trunk, "head", None)
     monkeypatch.setattr(scorer.lm, "output", None)
     vectors = [function((7, 8, 9)) for function in representations(scorer).values()]
-    assert len(vectors) == (3 if family == "masked" else 1) and all(vector.numel() == 16 for vector in vectors)
+    assert len(vectors) == (3 if family == "masked" else 1) and all(
+        vector.numel() == 16 for vector in vectors
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -74,25 +92,74 @@ def test_operations_are_those_that_torch_counts(scorers, family):
 
 def test_models_that_differ_by_the_softmax_alone_are_measured_once():
     figures = bench_representation(random_scorers(ARCH, SIZE, "cpu", "float32"), [3], 1)
-    assert {row["lm"] for row in figures["rows"]} == set(WAYS) and figures["models"].keys() == FAMILIES.keys()
+    assert {row["lm"] for row in figures["rows"]} == set(WAYS) and figures[
+        "models"
+    ].keys() == FAMILIES.keys()
     assert figures["batched"].keys() == {"tta", "masked-intact", "causal"}
 
 
 def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
-    assert main(["bench", "score", "--representation", *lms, "--words", "2", "5", "--repeats", "3", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "bench",
+                "score",
+                "--representation",
+                *lms,
+                "--words",
+                "2",
+                "5",
+                "--repeats",
+                "3",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     figures, printed = json.loads(out.read_text()), capsys.readouterr().out
     seconds = {(row["lm"], row["words"]): row["seconds_median"] for row in figures["rows"]}
-    assert {row["task"] for row in figures["rows"]} == {"represent"} and {lm for lm, _ in seconds} >= set(WAYS)
+    assert {row["task"] for row in figures["rows"]} == {"represent"} and {
+        lm for lm, _ in seconds
+    } >= set(WAYS)
     assert [row["words"] for row in figures["ratios"]] == [2, 5]
     for row in figures["ratios"]:
-        expected = {lm: seconds[lm, row["words"]] / seconds["tta", row["words"]] for lm in WAYS if lm != "tta"}
+        expected = {
+            lm: seconds[lm, row["words"]] / seconds["tta", row["words"]]
+            for lm in WAYS
+            if lm != "tta"
+        }
         assert row["lm"] == "tta" and row["times"] == pytest.approx(expected)
-    assert all(line in printed for line in ratios(figures["rows"])) and "sentences of 14 tokens a second" in printed  # of 16 positions
+    # of 16 positions
+    assert (
+        all(line in printed for line in ratios(figures["rows"]))
+        and "sentences of 14 tokens a second" in printed
+    )
 
 
 def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys):
     out = tmp_path / "speed.json"
-    assert main(["bench", "score", "--representation", "--lm", f"tta={trained['tta']}", "--words", "5", "50", "--out", str(out)]) == 1
-    assert "--words 50: 60 tokens, but tta takes 14 at most; give shorter lengths" in capsys.readouterr().err and not out.exists()
+    assert (
+        main(
+            [
+                "bench",
+                "score",
+                "--representation",
+                "--lm",
+                f"tta={trained['tta']}",
+                "--words",
+                "5",
+                "50",
+                "--out",
+                str(out),
+            ]
+        )
+        == 1
+    )
+    assert (
+        "--words 50: 60 tokens, but tta takes 14 at most; give shorter lengths"
+        in capsys.readouterr().err
+        and not out.exists()
+    )

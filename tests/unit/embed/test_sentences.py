@@ -1,4 +1,6 @@
-"""Sentence vectors against the models' own states, taken sentence by sentence and pooled here by hand."""
+"""Sentence vectors against the models' own states, taken sentence by sentence and pooled here by
+hand.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,14 @@ from lmtools.subword import BOS, EOS, MASK
 
 TEXTS = ["the king", "", *sentences(25, 5), "the king", " the  king "]
 FAMILIES = ["causal", "masked", "tta", "lstm"]
-POOLED = [("mean", False), ("mean", True), ("max", False), ("max", True), ("eos", False), ("cls", False)]
+POOLED = [
+    ("mean", False),
+    ("mean", True),
+    ("max", False),
+    ("max", True),
+    ("eos", False),
+    ("cls", False),
+]
 bert, roberta, gpt = test_huggingface.bert, test_huggingface.roberta, test_huggingface.gpt
 
 
@@ -40,7 +49,11 @@ def pooled(states: np.ndarray, pool: str, boundaries: bool, first: int, last: in
     if pool in ("eos", "cls"):
         return states[-1 if pool == "eos" else 0]
     some = states if boundaries else states[first : len(states) - last]
-    return (some.mean(0) if pool == "mean" else some.max(0)) if len(some) else np.zeros(states.shape[1])
+    return (
+        (some.mean(0) if pool == "mean" else some.max(0))
+        if len(some)
+        else np.zeros(states.shape[1])
+    )
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -54,17 +67,27 @@ def test_vectors_are_the_pooled_states_of_each_sentence(trained, family, pool, b
             load_encoder(str(trained[family]), "last", pool, boundaries, masked, "cpu")
         return
     layers = tuple(range(int(masked), lm.trunk.depth + 1))
-    made = encode(TEXTS, load_encoder(str(trained[family]), layers, pool, boundaries, masked, "cpu", rows=60))
+    made = encode(
+        TEXTS, load_encoder(str(trained[family]), layers, pool, boundaries, masked, "cpu", rows=60)
+    )
     assert made.shape[:2] == (len(TEXTS), len(layers)) and made.dtype == np.float32
     for text, row in zip(TEXTS, made, strict=True):
         for layer, vector in zip(layers, row, strict=True):
-            expected = pooled(states_by_hand(lm, subword.encode(text), layer, masked), pool, boundaries, 1, boundary - 1)
+            expected = pooled(
+                states_by_hand(lm, subword.encode(text), layer, masked),
+                pool,
+                boundaries,
+                1,
+                boundary - 1,
+            )
             np.testing.assert_allclose(vector[: len(expected)], expected, atol=2e-5)
             assert not vector[len(expected) :].any()  # narrower layers are filled up
 
 
 def test_the_state_of_a_tta_token_has_not_seen_it(trained):
-    """The encoder's one pass gives what masking every position in its turn would: no state depends on its own token."""
+    """The encoder's one pass gives what masking every position in its turn would: no state depends
+    on its own token.
+    """
     lm, subword = load_model(trained["tta"])
     ids = subword.encode("the king came to the city")
     other = [*ids[:2], (ids[2] + 1 - 5) % 20 + 5, *ids[3:]]
@@ -85,7 +108,9 @@ def test_long_texts_are_read_in_windows(trained, pool):
     if pool == "mean":  # layer 0 without positions is a mean over tokens, whatever the windows
         encoder.lm.trunk.embedding.position.weight.data.zero_()
         tokens = encoder.lm.trunk.embedding(torch.tensor(sentence)[:, None])[:, 0]
-        np.testing.assert_allclose(encode([text], encoder)[0, 0], tokens.detach().mean(0), atol=1e-5)
+        np.testing.assert_allclose(
+            encode([text], encoder)[0, 0], tokens.detach().mean(0), atol=1e-5
+        )
     if pool in ("eos", "cls"):
         window = sentence[-encoder.longest :] if pool == "eos" else sentence[: encoder.longest]
         np.testing.assert_allclose(made[0], encoder.vectors([window])[0], atol=1e-5)
@@ -95,14 +120,17 @@ def test_equal_sentences_are_computed_once_and_kept(trained, tmp_path):
     encoder = load_encoder(str(trained["masked"]), "all", device="cpu", rows=40)
     computed = []
     plain = encoder.vectors
-    encoder.vectors = lambda some: computed.extend(dict.fromkeys(some)) or plain(some)  # batches are filled up with copies
+    # batches are filled up with copies
+    encoder.vectors = lambda some: computed.extend(dict.fromkeys(some)) or plain(some)
     first = encode(TEXTS, encoder, tmp_path)
     distinct = set(encoder.prepare(TEXTS))
     assert len(computed) == len(distinct) < len(TEXTS) and set(computed) == distinct
     again = encode([*TEXTS[::-1], "a new one came"], encoder, tmp_path)
     assert len(computed) == len(distinct) + 1
     np.testing.assert_array_equal(again[: len(TEXTS)], first[::-1])
-    other = encode(TEXTS, load_encoder(str(trained["masked"]), "all", "max", device="cpu", rows=40), tmp_path)
+    other = encode(
+        TEXTS, load_encoder(str(trained["masked"]), "all", "max", device="cpu", rows=40), tmp_path
+    )
     assert not np.allclose(other, first)  # another pool is another signature
     one = load_encoder(str(trained["masked"]), (1,), device="cpu", rows=40)
     np.testing.assert_array_equal(encode(TEXTS, one, tmp_path)[:, 0], first[:, 1])
@@ -132,13 +160,17 @@ def test_two_way_models_pool_the_vectors_of_words(tmp_path):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("pool,boundaries", [("mean", False), ("mean", True), ("cls", False), ("eos", False)])
+@pytest.mark.parametrize(
+    "pool,boundaries", [("mean", False), ("mean", True), ("cls", False), ("eos", False)]
+)
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_hugging_face_models_give_transformers_states(family, pool, boundaries, masked, request):
     directory, model, tokenizer = request.getfixturevalue(family)
     texts = test_huggingface.TEXTS
     layers = (1, 3) if masked else (0, 1, 3)
-    made = encode(texts, load_encoder(f"hf:{directory}", layers, pool, boundaries, masked, "cpu", rows=40))
+    made = encode(
+        texts, load_encoder(f"hf:{directory}", layers, pool, boundaries, masked, "cpu", rows=40)
+    )
     for text, row in zip(texts, made, strict=True):
         ids = torch.tensor(tokenizer(text)["input_ids"])
         copies = ids.repeat(len(ids), 1)
@@ -165,9 +197,14 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
     made = encode(texts, load_encoder(f"hf:{tmp_path}", "all", "eos", device="cpu"))
     for text, row in zip(texts, made, strict=True):
         with torch.inference_mode():
-            hidden = model.transformer(torch.tensor([[words[word] for word in text.split()]]), output_hidden_states=True).hidden_states
+            hidden = model.transformer(
+                torch.tensor([[words[word] for word in text.split()]]), output_hidden_states=True
+            ).hidden_states
         np.testing.assert_allclose(row, [states[0, -1].numpy() for states in hidden], atol=1e-4)
-    for how, message in ((("last", "cls"), "use --pool eos"), (("last", "mean", False, True), "leave --masked out")):
+    for how, message in (
+        (("last", "cls"), "use --pool eos"),
+        (("last", "mean", False, True), "leave --masked out"),
+    ):
         with pytest.raises(UserError, match=message):
             load_encoder(f"hf:{tmp_path}", *how, device="cpu")
 

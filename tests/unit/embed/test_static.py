@@ -1,4 +1,6 @@
-"""Averaged static word vectors: whose they are, which forms of file are read, and what is said of those that cannot be."""
+"""Averaged static word vectors: whose they are, which forms of file are read, and what is said of
+those that cannot be.
+"""
 
 import gzip
 import lzma
@@ -15,8 +17,10 @@ from lmtools.files import sha256
 from lmtools.text import NORMALISERS, Normaliser
 
 VECTORS = {
-    "the": (1.0, 0.0, 2.0), "cat": (0.5, -1.0, 0.0), "it": (3.0, 0.0, 1.0), "'s": (0.0, 4.0, 0.0), "n't": (0.0, 0.0, -8.0),
-    "do": (1.0, 1.0, 1.0), "o'clock": (9.0, 0.0, 0.0), "clock": (0.0, 9.0, 0.0), "t": (7.0, 7.0, 7.0), "naïve": (1e-3, 2e5, 0.25),
+    "the": (1.0, 0.0, 2.0), "cat": (0.5, -1.0, 0.0), "it": (3.0, 0.0, 1.0), "'s": (0.0, 4.0, 0.0),
+    "n't": (0.0, 0.0, -8.0),
+    "do": (1.0, 1.0, 1.0), "o'clock": (9.0, 0.0, 0.0), "clock": (0.0, 9.0, 0.0),
+    "t": (7.0, 7.0, 7.0), "naïve": (1e-3, 2e5, 0.25),
 }  # fmt: skip
 LINES = [f"{word} {' '.join(map(repr, vector))}" for word, vector in VECTORS.items()]
 
@@ -35,7 +39,10 @@ def file(tmp_path):
 
 def mean(words) -> np.ndarray:
     """What the vector of these words is to be, by hand."""
-    return np.array([sum(VECTORS[word][i] for word in words) / max(1, len(words)) for i in range(3)], dtype=np.float32)
+    return np.array(
+        [sum(VECTORS[word][i] for word in words) / max(1, len(words)) for i in range(3)],
+        dtype=np.float32,
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,11 +66,20 @@ def test_a_sentence_is_the_mean_of_the_words_that_have_vectors(file, text, words
     _, sentence = encoder.prepare(["the", text])
     assert sentence == tuple(sorted(words))
     vectors = encoder.vectors([sentence])
-    assert vectors.shape == (1, len(encoder.layers), encoder.width) == (1, 1, 3) and vectors.dtype == np.float32
+    assert (
+        vectors.shape == (1, len(encoder.layers), encoder.width) == (1, 1, 3)
+        and vectors.dtype == np.float32
+    )
     np.testing.assert_allclose(vectors[0, 0], mean(words), rtol=1e-6)
 
 
-@given(st.lists(st.lists(st.sampled_from([*VECTORS, "dog", "Dog's", "don't"]), max_size=8), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*VECTORS, "dog", "Dog's", "don't"]), max_size=8),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_vectors_depend_on_the_words_alone(tmp_path_factory, texts):
     """Neither on the batch, nor on order, nor on which texts were prepared before: to the bit."""
     path = tmp_path_factory.getbasetemp() / "some.txt"
@@ -78,8 +94,21 @@ def test_vectors_depend_on_the_words_alone(tmp_path_factory, texts):
         np.testing.assert_allclose(vector[0], mean(sentence), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("suffix", "opener"), [(".txt", open), (".txt.gz", gzip.open), (".txt.xz", lzma.open)])
-@pytest.mark.parametrize("form", ["glove", "word2vec", "trailing spaces", "CRLF", "twice", "spaces inside words", "no number of others"])
+@pytest.mark.parametrize(
+    ("suffix", "opener"), [(".txt", open), (".txt.gz", gzip.open), (".txt.xz", lzma.open)]
+)
+@pytest.mark.parametrize(
+    "form",
+    [
+        "glove",
+        "word2vec",
+        "trailing spaces",
+        "CRLF",
+        "twice",
+        "spaces inside words",
+        "no number of others",
+    ],
+)
 def test_forms_of_files(tmp_path, form, suffix, opener):
     lines = {
         "glove": LINES,
@@ -87,8 +116,16 @@ def test_forms_of_files(tmp_path, form, suffix, opener):
         "trailing spaces": [f"{len(LINES)} 3 ", *(f"{line} " for line in LINES)],
         "CRLF": [f"{line}\r" for line in LINES],
         "twice": [*LINES, "cat 8 8 8"],  # the first counts
-        "spaces inside words": [LINES[0], "cat @ home 5 5 5", "cat 22 go 5 5 5", ". . . 5 5 5", *LINES[1:], "the name@domain.com 5 5 5"],
-        "no number of others": [*LINES, "unwanted 1 two 3"],  # lines of no word of the texts are not taken apart
+        "spaces inside words": [
+            LINES[0],
+            "cat @ home 5 5 5",
+            "cat 22 go 5 5 5",
+            ". . . 5 5 5",
+            *LINES[1:],
+            "the name@domain.com 5 5 5",
+        ],
+        # lines of no word of the texts are not taken apart
+        "no number of others": [*LINES, "unwanted 1 two 3"],
     }[form]
     encoder = StaticVectors(written(tmp_path / f"v{suffix}", lines, opener))
     vectors = encoder.vectors(encoder.prepare(["the cat", "the 3"]))
@@ -161,4 +198,8 @@ def test_texts_without_words_need_no_vectors(file):
 def test_spellings_keep_every_letter(word):
     ways = spellings(word)
     assert ways[0] == (word,)
-    assert all(way and all(way) and "".join(way).replace("'", "") == word.replace("'", "") for way in ways if "'" not in way)
+    assert all(
+        way and all(way) and "".join(way).replace("'", "") == word.replace("'", "")
+        for way in ways
+        if "'" not in way
+    )

@@ -20,18 +20,30 @@ from lmtools.score.scorers import load_scorer
 from lmtools.subword import EOS, UNK, train
 from lmtools.text import Normaliser
 
-TOKENS = ["<blank>", "<unk>", *WORDS, "elephant", "<sos/eos>"]  # in another order than ours, with a word that we lack
+# in another order than ours, with a word that we lack
+TOKENS = ["<blank>", "<unk>", *WORDS, "elephant", "<sos/eos>"]
 ARCH = {
-    "causal": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 12}, "lstm": {"layers": 2, "dim": 8, "units": 16},
+    "causal": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 12},
+    "lstm": {"layers": 2, "dim": 8, "units": 16},
 }  # fmt: skip
-OUTPUT = {"softmax": {}, "bce-nce": {"samples": 8, "noise": "unigram"}, "adaptive": {"cutoffs": [6, 12], "divide": 2.0}}
+OUTPUT = {
+    "softmax": {},
+    "bce-nce": {"samples": 8, "noise": "unigram"},
+    "adaptive": {"cutoffs": [6, 12], "divide": 2.0},
+}
 KINDS = [("causal", "softmax"), ("lstm", "softmax"), ("causal", "bce-nce"), ("lstm", "adaptive")]
 
 
 def make_model(folder, model: str, criterion: str, subword):
     """A model directory with random weights, large enough for scores to differ."""
     torch.manual_seed(5)
-    made = dataclasses.replace(settings("causal"), model=model, arch=ARCH[model], criterion=criterion, output=OUTPUT[criterion])
+    made = dataclasses.replace(
+        settings("causal"),
+        model=model,
+        arch=ARCH[model],
+        criterion=criterion,
+        output=OUTPUT[criterion],
+    )
     lm = LanguageModel(made, subword.size, np.arange(subword.size)[::-1] ** 2)
     with torch.no_grad():
         for tensor in lm.parameters():
@@ -46,7 +58,9 @@ def load(folder) -> TokenLM:
     config = yaml.safe_load((folder / CONFIG).read_text(encoding="utf-8"))
     lm = TokenLM(vocab_size=len(config["token_list"]), **config["lm_conf"])
     state = torch.load(folder / WEIGHTS)
-    lm.load_state_dict({name.removeprefix("lm."): tensor for name, tensor in state.items()}, strict=False)
+    lm.load_state_dict(
+        {name.removeprefix("lm."): tensor for name, tensor in state.items()}, strict=False
+    )
     return lm.eval()
 
 
@@ -63,7 +77,9 @@ def both(request, tmp_path_factory):
 
 
 def expected(scorer, prefix: list[int]) -> np.ndarray:
-    """log p of every ESPnet token after the tokens `prefix`, each by a pass of its own over a sentence."""
+    """log p of every ESPnet token after the tokens `prefix`, each by a pass of its own over a
+    sentence.
+    """
     vocabulary = {word: i for i, word in enumerate(scorer.subword.vocabulary)}
     ids = [vocabulary.get(TOKENS[i], UNK) for i in prefix]
     follow = [vocabulary.get(token, UNK) for token in TOKENS[1:-1]]
@@ -72,7 +88,9 @@ def expected(scorer, prefix: list[int]) -> np.ndarray:
 
 
 def test_incremental_scores_are_those_of_whole_sentences(both):
-    """A search over three branches: scores after every prefix equal ours, one by one and in a batch, and forward's."""
+    """A search over three branches: scores after every prefix equal ours, one by one and in a
+    batch, and forward's.
+    """
     scorer, lm = both
     sos = len(TOKENS) - 1
     ys, states = torch.tensor([[sos]]), [None]
@@ -95,8 +113,16 @@ def test_probabilities_sum_to_one_over_what_we_can_write(both):
     scores, _ = lm.score(torch.tensor([len(TOKENS) - 1, 3, 4]), None, None)
     once = [i for i, token in enumerate(TOKENS) if token not in ("<blank>", "elephant")]
     unwritten = [0, 3, 4]  # our pad, beginning, mask
-    states = scorer.lm.trunk.hidden(torch.tensor([[3, *(scorer.subword.encode(" ".join(TOKENS[3:5])))]]), torch.tensor([3]))[0, -1:]
-    rest = scorer.lm.output.log_prob(scorer.lm.trunk.head(states).expand(3, -1), torch.tensor(unwritten)).exp().sum()
+    states = scorer.lm.trunk.hidden(
+        torch.tensor([[3, *(scorer.subword.encode(" ".join(TOKENS[3:5])))]]), torch.tensor([3])
+    )[0, -1:]
+    rest = (
+        scorer.lm.output.log_prob(
+            scorer.lm.trunk.head(states).expand(3, -1), torch.tensor(unwritten)
+        )
+        .exp()
+        .sum()
+    )
     assert scores[once].exp().sum().item() + rest.item() == pytest.approx(1, abs=1e-4)
     assert scores[TOKENS.index("elephant")] == scores[1]
 
@@ -111,7 +137,13 @@ def test_long_prefixes_forget_their_older_half(both):
         y.append(token)
     prefix = y[1:-1]
     longest = min(scorer.lm.longest, len(prefix))
-    close = [n for n in range(1, longest + 1) if torch.allclose(lm(torch.tensor([[sos, *prefix[-n:]]]), None)[0][0, -1], scores, atol=1e-4)]
+    close = [
+        n
+        for n in range(1, longest + 1)
+        if torch.allclose(
+            lm(torch.tensor([[sos, *prefix[-n:]]]), None)[0][0, -1], scores, atol=1e-4
+        )
+    ]
     if scorer.lm.settings.model == "lstm":
         assert len(prefix) in close
     else:  # it is the score after the last n tokens
@@ -122,11 +154,15 @@ def test_long_prefixes_forget_their_older_half(both):
 def test_weights_have_to_be_there_and_to_fit(both, tmp_path):
     _, lm = both
     ids = [NEVER, *[UNK] * (len(TOKENS) - 2), EOS]
-    fresh = TokenLM(len(TOKENS), {"model": "lstm", "objective": "causal", "arch": ARCH["lstm"]}, 30, ids)
+    fresh = TokenLM(
+        len(TOKENS), {"model": "lstm", "objective": "causal", "arch": ARCH["lstm"]}, 30, ids
+    )
     with pytest.raises(UserError, match="give --lm_file"):
         fresh.score(torch.tensor([len(TOKENS) - 1]), None, None)
     with pytest.raises(UserError, match="does not fit --lm_train_config"):
-        fresh.load_state_dict({name + "x": tensor for name, tensor in lm.state_dict().items()}, strict=False)
+        fresh.load_state_dict(
+            {name + "x": tensor for name, tensor in lm.state_dict().items()}, strict=False
+        )
     with pytest.raises(UserError, match="export the model again"):
         TokenLM(3, {"model": "lstm", "objective": "causal"}, 30, [0, 1])
 
@@ -136,7 +172,12 @@ def subword_of(tmp_path, scheme, lines, size=None):
 
 
 def test_characters(tmp_path):
-    ids, lacking = match(["<blank>", "<unk>", "<space>", "b", "a", "<sos/eos>"], subword_of(tmp_path, "char", ["a a b"]), "t", "lm")
+    ids, lacking = match(
+        ["<blank>", "<unk>", "<space>", "b", "a", "<sos/eos>"],
+        subword_of(tmp_path, "char", ["a a b"]),
+        "t",
+        "lm",
+    )
     assert (ids, lacking) == ([NEVER, UNK, 5, 7, 6, EOS], [])
 
 
@@ -146,7 +187,13 @@ def test_a_word_list_may_be_larger_a_set_of_pieces_may_not(tmp_path):
     assert match(some, subword_of(tmp_path, "word", lines), "t", "lm")[1] == []
     pieces = subword_of(tmp_path, "bpe", lines * 3, 60)
     letters = [piece for piece in pieces.vocabulary[5:] if len(piece) == 1]
-    with pytest.raises(UserError, match=rf"t: holds only {len(letters)} of the {pieces.size - 5} pieces of lm.*lmtools subword --model"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"t: holds only {len(letters)} of the {pieces.size - 5} pieces of lm.*lmtools subword"
+            r" --model"
+        ),
+    ):
         match(["<blank>", "<unk>", *letters, "<sos/eos>"], pieces, "t", "lm")
     upper = [piece.upper() for piece in pieces.vocabulary[5:]]
     with pytest.raises(UserError, match="tokens are not in the vocabulary of lm"):
@@ -155,7 +202,12 @@ def test_a_word_list_may_be_larger_a_set_of_pieces_may_not(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("config.yaml", "token_list: [a, b]\n"), ("config.yaml", "lr: 1\n"), ("tokens.txt", "a\nb\n"), ("tokens.txt", "")],
+    [
+        ("config.yaml", "token_list: [a, b]\n"),
+        ("config.yaml", "lr: 1\n"),
+        ("tokens.txt", "a\nb\n"),
+        ("tokens.txt", ""),
+    ],
 )
 def test_what_is_no_token_list(tmp_path, name, content):
     (tmp_path / name).write_text(content)
@@ -166,9 +218,14 @@ def test_what_is_no_token_list(tmp_path, name, content):
 def test_token_list_by_value_or_path(tmp_path):
     tokens = ["<blank>", "<unk>", "▁a", "1", "<sos/eos>"]
     (tmp_path / "tokens.txt").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    (tmp_path / "by_path.yaml").write_text(yaml.safe_dump({"token_list": str(tmp_path / "tokens.txt")}))
+    (tmp_path / "by_path.yaml").write_text(
+        yaml.safe_dump({"token_list": str(tmp_path / "tokens.txt")})
+    )
     (tmp_path / "by_value.yaml").write_text(yaml.safe_dump({"token_list": tokens}))
-    assert all(read_tokens(tmp_path / name) == tokens for name in ("tokens.txt", "by_path.yaml", "by_value.yaml"))
+    assert all(
+        read_tokens(tmp_path / name) == tokens
+        for name in ("tokens.txt", "by_path.yaml", "by_value.yaml")
+    )
 
 
 def test_command(trained, tmp_path, capsys):

@@ -22,7 +22,10 @@ def test_missing_hypotheses_are_deleted_and_listed():
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_missing_hypothesis_is_an_empty_one(metric):
-    assert evaluate(REFS, {"a": "one two three"}, metric).score == evaluate(REFS, {"a": "one two three", "b": "", "c": ""}, metric).score
+    assert (
+        evaluate(REFS, {"a": "one two three"}, metric).score
+        == evaluate(REFS, {"a": "one two three", "b": "", "c": ""}, metric).score
+    )
 
 
 def test_refuses_hypotheses_without_reference_and_nothing_to_do():

@@ -16,7 +16,11 @@ def brute_force(ref, hyp):
     def distance(i, j):
         if not (i and j):
             return i + j
-        return min(distance(i - 1, j) + 1, distance(i, j - 1) + 1, distance(i - 1, j - 1) + (ref[i - 1] != hyp[j - 1]))
+        return min(
+            distance(i - 1, j) + 1,
+            distance(i, j - 1) + 1,
+            distance(i - 1, j - 1) + (ref[i - 1] != hyp[j - 1]),
+        )
 
     return distance(len(ref), len(hyp))
 
@@ -32,17 +36,28 @@ def test_fewest_errors_and_their_alignment(ref, hyp):
     assert [word for _, word, _ in pairs if word is not None] == ref
     assert [word for _, _, word in pairs if word is not None] == hyp
     for operation, left, right in pairs:
-        assert operation == ("ins" if left is None else "del" if right is None else "ok" if left == right else "sub")
+        assert operation == (
+            "ins" if left is None else "del" if right is None else "ok" if left == right else "sub"
+        )
     operations = [operation for operation, _, _ in pairs]
-    assert Counts(operations.count("sub"), operations.count("del"), operations.count("ins"), len(ref)) == counts
+    assert (
+        Counts(operations.count("sub"), operations.count("del"), operations.count("ins"), len(ref))
+        == counts
+    )
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=5))
 def test_jiwer_counts_the_same(pairs):
     total = sum((errors(*pair) for pair in pairs), Counts(0, 0, 0, 0))
-    theirs = jiwer.process_words(*([" ".join(words) for words in side] for side in zip(*pairs, strict=True)))
-    assert (total.substitutions, total.deletions, total.insertions) == (theirs.substitutions, theirs.deletions, theirs.insertions)
+    theirs = jiwer.process_words(
+        *([" ".join(words) for words in side] for side in zip(*pairs, strict=True))
+    )
+    assert (total.substitutions, total.deletions, total.insertions) == (
+        theirs.substitutions,
+        theirs.deletions,
+        theirs.insertions,
+    )
     assert total.rate == 100 * theirs.wer or abs(total.rate - 100 * theirs.wer) < 1e-9
 
 

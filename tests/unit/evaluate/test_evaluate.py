@@ -43,7 +43,10 @@ def output(capsys, *arguments):
 def test_one_readable_line_whatever_the_format(here, capsys, arguments):
     (line,) = output(capsys, *arguments)
     assert line.startswith("WER 70.00% [95% CI ")
-    assert "(0 sub, 6 del, 1 ins; 10 words, 3 utterances) metric:wer|case:mixed|norm:none|nrefs:1" in line
+    assert (
+        "(0 sub, 6 del, 1 ins; 10 words, 3 utterances) metric:wer|case:mixed|norm:none|nrefs:1"
+        in line
+    )
 
 
 def test_missing_hypotheses_are_said(here, capsys):
@@ -54,7 +57,19 @@ def test_missing_hypotheses_are_said(here, capsys):
 
 
 def test_against_and_json(here, capsys):
-    lines = output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--json", "out.json", "--seed", "7")
+    lines = output(
+        capsys,
+        "--ref",
+        "ref",
+        "--hyp",
+        "good",
+        "--against",
+        "worse",
+        "--json",
+        "out.json",
+        "--seed",
+        "7",
+    )
     assert lines[0].startswith("WER 10.00%") and lines[1].startswith("against worse: WER 70.00%")
     assert lines[2].startswith("difference -60.00 [95% CI ") and "(seed 7)" in lines[2]
     assert lines[3].startswith("matched pairs (MAPSSWE): 3 segments, -2.000 errors a segment")
@@ -62,11 +77,25 @@ def test_against_and_json(here, capsys):
     assert (tree["score"], tree["deletions"], tree["length"], tree["utterances"]) == (10, 1, 10, 3)
     assert tree["against"]["score"] == 70
     assert tree["bootstrap"]["difference"] == -60 and tree["matched_pairs"]["segments"] == 3
-    output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--json", "again.json", "--seed", "7")
+    output(
+        capsys,
+        "--ref",
+        "ref",
+        "--hyp",
+        "good",
+        "--against",
+        "worse",
+        "--json",
+        "again.json",
+        "--seed",
+        "7",
+    )
     assert (here / "again.json").read_text() == (here / "out.json").read_text()
 
 
-@pytest.mark.parametrize("arguments", [["--hyp", "n.jsonl"], ["--ref", "n.jsonl", "--hyp", "worse"]])
+@pytest.mark.parametrize(
+    "arguments", [["--hyp", "n.jsonl"], ["--ref", "n.jsonl", "--hyp", "worse"]]
+)
 def test_oracle(here, capsys, arguments):
     lines = output(capsys, *arguments, "--oracle", "--json", "out.json")
     assert lines[1] == "oracle WER by list depth: 1: 70.00, 2: 10.00"
@@ -75,24 +104,45 @@ def test_oracle(here, capsys, arguments):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_oracles_texts_have_the_oracles_score(here, capsys, metric):
-    (here / "short.jsonl").write_text((here / "n.jsonl").read_text() + '{"utt": "s_d", "ref": "gone", "hyps": []}\n')
-    output(capsys, "--hyp", "short.jsonl", "--metric", metric, "--oracle-out", "best", "--json", "out.json")
-    output(capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--json", "again.json")
+    (here / "short.jsonl").write_text(
+        (here / "n.jsonl").read_text() + '{"utt": "s_d", "ref": "gone", "hyps": []}\n'
+    )
+    output(
+        capsys,
+        "--hyp",
+        "short.jsonl",
+        "--metric",
+        metric,
+        "--oracle-out",
+        "best",
+        "--json",
+        "out.json",
+    )
+    output(
+        capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--json", "again.json"
+    )
     trees = [json.loads((here / name).read_text()) for name in ("out.json", "again.json")]
     assert trees[0]["oracle"][-1] == trees[1]["score"] != trees[0]["score"]
-    assert kaldi_text.read("best") | {"s_b": ""} == GOOD | {"s_d": ""}  # against an empty reference BLEU and chrF have no better
+    # against an empty reference BLEU and chrF have no better
+    assert kaldi_text.read("best") | {"s_b": ""} == GOOD | {"s_d": ""}
 
 
 def test_an_utterance_without_list_is_deleted_in_the_oracle_too(here, capsys):
-    jsonl.write([NBest("s_a", (Hypothesis("one two"), Hypothesis("one two three four")))], "part.jsonl")
+    jsonl.write(
+        [NBest("s_a", (Hypothesis("one two"), Hypothesis("one two three four")))], "part.jsonl"
+    )
     lines = output(capsys, "--ref", "ref", "--hyp", "part.jsonl", "--oracle")
     assert lines[0].startswith("WER 80.00%") and "2 of 3" in lines[1]
     assert lines[2] == "oracle WER by list depth: 1: 80.00, 2: 60.00"
 
 
-@pytest.mark.parametrize(("metric", "start"), [("cer", "CER "), ("bleu", "BLEU "), ("chrf", "chrF "), ("ter", "TER ")])
+@pytest.mark.parametrize(
+    ("metric", "start"), [("cer", "CER "), ("bleu", "BLEU "), ("chrf", "chrF "), ("ter", "TER ")]
+)
 def test_other_metrics(here, capsys, metric, start):
-    lines = output(capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--metric", metric)
+    lines = output(
+        capsys, "--ref", "ref", "--hyp", "good", "--against", "worse", "--metric", metric
+    )
     assert lines[0].startswith(start) and f"metric:{metric}" in lines[0]
     assert len(lines) == 3
 
@@ -102,7 +152,10 @@ def test_other_metrics(here, capsys, metric, start):
     [
         (["--hyp", "good"], "good: holds no references"),
         (["--hyp", "good.txt", "--plain"], "good.txt: plain text holds no references"),
-        (["--ref", "ref", "--hyp", "other"], "other: 1 of 1 hypotheses have no reference (first 'x')"),
+        (
+            ["--ref", "ref", "--hyp", "other"],
+            "other: 1 of 1 hypotheses have no reference (first 'x')",
+        ),
         (["--ref", "other", "--hyp", "good"], "good: 3 of 3 hypotheses"),
         (["--ref", "empty", "--hyp", "good"], "good: no references"),
         (["--ref", "ref", "--hyp", "none"], "none: cannot read"),

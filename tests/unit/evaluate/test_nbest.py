@@ -21,7 +21,9 @@ def nbests(raw):
 def test_errors_of_every_hypothesis(raw, metric):
     split = str.split if metric == "wer" else str
     counts, lengths = nbest_errors(nbests(raw), metric)
-    assert [column.tolist() for column in counts] == [[errors(split(ref), split(hyp)).errors for hyp in hyps] for ref, hyps in raw]
+    assert [column.tolist() for column in counts] == [
+        [errors(split(ref), split(hyp)).errors for hyp in hyps] for ref, hyps in raw
+    ]
     assert lengths.tolist() == [len(split(ref)) for ref, _ in raw]
 
 
@@ -33,7 +35,10 @@ def test_oracle_is_the_fewest_errors_within_each_depth(raw, metric):
     assert len(curve) == max(1, *(len(hyps) for _, hyps in raw))
     length = max(1, sum(len(split(ref)) for ref, _ in raw))
     for depth, score in enumerate(curve, 1):
-        fewest = sum(min(errors(split(ref), split(hyp)).errors for hyp in hyps[:depth] or [""]) for ref, hyps in raw)
+        fewest = sum(
+            min(errors(split(ref), split(hyp)).errors for hyp in hyps[:depth] or [""])
+            for ref, hyps in raw
+        )
         assert score == pytest.approx(100 * fewest / length)
     assert oracle(nbests(raw), metric, depth=1).tolist() == curve[:1].tolist()
 

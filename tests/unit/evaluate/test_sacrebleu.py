@@ -34,11 +34,19 @@ WORDS = [
 
 
 def texts():
-    """References and two systems that get a part of them wrong; some hypotheses are empty, one reference is."""
+    """References and two systems that get a part of them wrong; some hypotheses are empty, one
+    reference is.
+    """
     rng = np.random.default_rng(3)
     refs = [" ".join(rng.choice(WORDS, rng.integers(4, 25))) for _ in range(60)]
     systems = [
-        [" ".join(word if rng.random() > rate else str(rng.choice(WORDS)) for word in ref.split()) for ref in refs] for rate in (0.3, 0.33)
+        [
+            " ".join(
+                word if rng.random() > rate else str(rng.choice(WORDS)) for word in ref.split()
+            )
+            for ref in refs
+        ]
+        for rate in (0.3, 0.33)
     ]
     systems[0][5] = systems[1][9] = refs[30] = ""
     return {"ref": refs, "first": systems[0], "second": systems[1]}
@@ -46,32 +54,49 @@ def texts():
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The directory of the texts, plain (NAME.txt) and with ids (NAME), empty hypotheses left out of the latter."""
+    """The directory of the texts, plain (NAME.txt) and with ids (NAME), empty hypotheses left out
+    of the latter.
+    """
     home = tmp_path_factory.mktemp("sacrebleu")
     for name, lines in texts().items():
         (home / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
-        kaldi_text.write({f"u{i:02}": line for i, line in enumerate(lines) if line or name == "ref"}, home / name)
+        kaldi_text.write(
+            {f"u{i:02}": line for i, line in enumerate(lines) if line or name == "ref"}, home / name
+        )
     return home
 
 
 def sacrebleu(home, *arguments):
     command = [sys.executable, "-m", "sacrebleu", "ref.txt", "-m", *NAMES, "-w", "10", *arguments]
-    return subprocess.run(command, cwd=home, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    return subprocess.run(
+        command, cwd=home, check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout
 
 
 @pytest.fixture(scope="module")
 def single(files):
-    return {row["name"]: row for row in json.loads(sacrebleu(files, "-i", "first.txt", "-f", "json"))}
+    return {
+        row["name"]: row for row in json.loads(sacrebleu(files, "-i", "first.txt", "-f", "json"))
+    }
 
 
 @pytest.fixture(scope="module")
 def paired(files):
-    """By metric: score, mean and half width of the baseline `second`, the same of `first`, and p, as printed."""
-    table = sacrebleu(files, "-i", "second.txt", "first.txt", "--paired-bs", "-f", "text")  # as JSON sacrebleu 2.6.0 cannot write TER
+    """By metric: score, mean and half width of the baseline `second`, the same of `first`, and p,
+    as printed.
+    """
+    # as JSON sacrebleu 2.6.0 cannot write TER
+    table = sacrebleu(files, "-i", "second.txt", "first.txt", "--paired-bs", "-f", "text")
     names = re.findall(r"(\w+) \(μ", table)
     figures = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)", table)
     assert sorted(names) == sorted(NAMES.values()) and len(figures) == 6
-    return dict(zip(names, zip(figures[:3], figures[3:], re.findall(r"p = ([\d.]+)", table), strict=True), strict=True))
+    return dict(
+        zip(
+            names,
+            zip(figures[:3], figures[3:], re.findall(r"p = ([\d.]+)", table), strict=True),
+            strict=True,
+        )
+    )
 
 
 def ours(home, metric, monkeypatch, *arguments):
@@ -80,13 +105,19 @@ def ours(home, metric, monkeypatch, *arguments):
     return json.loads((home / f"{metric}.json").read_text())
 
 
-@pytest.mark.parametrize("arguments", [["--ref", "ref", "--hyp", "first"], ["--ref", "ref.txt", "--hyp", "first.txt", "--plain"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--ref", "ref", "--hyp", "first"], ["--ref", "ref.txt", "--hyp", "first.txt", "--plain"]],
+)
 @pytest.mark.parametrize("metric", NAMES)
 def test_scores_to_the_last_digit(files, single, monkeypatch, metric, arguments):
     tree, theirs = ours(files, metric, monkeypatch, *arguments), single[NAMES[metric]]
     assert round(tree["score"], 10) == theirs["score"] and 20 < theirs["score"] < 90
     assert (
-        theirs["signature"].split("|")[1:] == [part for part in tree["signature"].split("|") if part in theirs["signature"].split("|")][1:]
+        theirs["signature"].split("|")[1:]
+        == [
+            part for part in tree["signature"].split("|") if part in theirs["signature"].split("|")
+        ][1:]
     )
 
 
@@ -97,8 +128,14 @@ def test_the_paired_bootstrap_is_sacrebleus(files, paired, monkeypatch, capsys, 
     found = tree["sacre"]
     assert "bootstrap" not in tree
     assert (*(f"{found[key]:.10f}" for key in ("score", "mean", "half_width")),) == system
-    assert f"{found['against']:.10f}" == against and f"{found['p']:.4f}" == p and 0.001 < found["p"] < 0.9
-    assert (found["resamples"], found["seed"]) == (1000, 12345) and "|bs:1000|seed:12345|" in found["signature"]
+    assert (
+        f"{found['against']:.10f}" == against
+        and f"{found['p']:.4f}" == p
+        and 0.001 < found["p"] < 0.9
+    )
+    assert (found["resamples"], found["seed"]) == (1000, 12345) and "|bs:1000|seed:12345|" in found[
+        "signature"
+    ]
     assert f"p = {found['p']:.2g} metric:{metric}|" in capsys.readouterr().out
 
 
@@ -106,4 +143,8 @@ def test_one_system_does_not_differ_from_itself():
     every = texts()
     refs, hyps = (dict(enumerate(every[name])) for name in ("ref", "first"))
     statistics = evaluate(refs, hyps, "bleu").statistics
-    assert sacre_paired(statistics, statistics, "bleu").p == paired_bootstrap(statistics, statistics, "bleu", 1).p == 1
+    assert (
+        sacre_paired(statistics, statistics, "bleu").p
+        == paired_bootstrap(statistics, statistics, "bleu", 1).p
+        == 1
+    )

@@ -11,9 +11,11 @@ from lmtools.evaluate.significance import resample, segment_errors, slots, z_tes
 
 # (reference, first system, second system, errors of both in each segment), counted by hand
 SEGMENTS = [
-    ("a b c d e f g h i j", "a x c d e f y h i j", "a b c d e f g h i j", [(1, 0), (1, 0)]),  # two errors, four right words apart
+    # two errors, four right words apart
+    ("a b c d e f g h i j", "a x c d e f y h i j", "a b c d e f g h i j", [(1, 0), (1, 0)]),
     ("k l m n o p", "k l m n o p", "k l n o p", [(0, 1)]),
-    ("q r s t", "q r t", "q r s t u v", [(1, 2)]),  # only one right word between the deletion and the insertions
+    # only one right word between the deletion and the insertions
+    ("q r s t", "q r t", "q r s t u v", [(1, 2)]),
     ("a b", "", "a b", [(2, 0)]),
     ("a b c d", "x b c d", "a b c y", [(1, 0), (0, 1)]),  # two right words bound a segment ...
     ("a b c", "x b c", "a b y", [(1, 1)]),  # ... one does not
@@ -52,7 +54,10 @@ def test_segments_hold_all_errors(ref, first, second):
     assert (segments.sum(1) > 0).all()
 
 
-@pytest.mark.parametrize("segments", [np.zeros((0, 2), int), np.array([[3, 1]]), np.array([[1, 0]] * 5), np.array([[2, 2]] * 5)])
+@pytest.mark.parametrize(
+    "segments",
+    [np.zeros((0, 2), int), np.array([[3, 1]]), np.array([[1, 0]] * 5), np.array([[2, 2]] * 5)],
+)
 def test_differences_that_do_not_vary_show_nothing(segments):
     result = z_test(segments)
     assert (result.z, result.p) == (0, 1)
@@ -60,8 +65,17 @@ def test_differences_that_do_not_vary_show_nothing(segments):
 
 def systems(metric, seed=0, utterances=40):
     rng = np.random.default_rng(seed)
-    refs = {f"u{i}": " ".join(rng.choice(list("abcdefgh"), rng.integers(1, 12))) for i in range(utterances)}
-    noisy = [{utt: " ".join(w if rng.random() > rate else "z" for w in ref.split()) for utt, ref in refs.items()} for rate in (0.2, 0.4)]
+    refs = {
+        f"u{i}": " ".join(rng.choice(list("abcdefgh"), rng.integers(1, 12)))
+        for i in range(utterances)
+    }
+    noisy = [
+        {
+            utt: " ".join(w if rng.random() > rate else "z" for w in ref.split())
+            for utt, ref in refs.items()
+        }
+        for rate in (0.2, 0.4)
+    ]
     return [evaluate(refs, hyps, metric).statistics for hyps in noisy]
 
 
@@ -76,19 +90,36 @@ def test_bootstrap_is_deterministic_and_sees_a_clear_difference(metric):
     assert result.score_interval == confidence(first, metric, seed=3, resamples=500)
     assert result.improvement > 0.99 and result.p < 0.05
     swapped = paired_bootstrap(second, first, metric, seed=3, resamples=500)
-    assert swapped.p == result.p and swapped.improvement < 0.01 and swapped.difference == -result.difference
+    assert (
+        swapped.p == result.p
+        and swapped.improvement < 0.01
+        and swapped.difference == -result.difference
+    )
 
 
 def test_equal_systems_do_not_differ():
     first, _ = systems("wer")
     result = paired_bootstrap(first, first, "wer", seed=1, resamples=300)
-    assert (result.difference, result.improvement, result.p, result.difference_interval) == (0, 0, 1, (0, 0))
+    assert (result.difference, result.improvement, result.p, result.difference_interval) == (
+        0,
+        0,
+        1,
+        (0, 0),
+    )
 
 
 def test_bootstrap_approaches_the_exact_distribution():
     """With three utterances all 27 equally likely resamples can be listed."""
-    first, second = np.array([[2, 0, 0, 5], [0, 1, 0, 2], [0, 0, 0, 9]]), np.array([[1, 0, 0, 5], [0, 2, 1, 2], [0, 0, 1, 9]])
-    better = np.mean([first[list(draw), :3].sum() < second[list(draw), :3].sum() for draw in itertools.product(range(3), repeat=3)])
+    first, second = (
+        np.array([[2, 0, 0, 5], [0, 1, 0, 2], [0, 0, 0, 9]]),
+        np.array([[1, 0, 0, 5], [0, 2, 1, 2], [0, 0, 1, 9]]),
+    )
+    better = np.mean(
+        [
+            first[list(draw), :3].sum() < second[list(draw), :3].sum()
+            for draw in itertools.product(range(3), repeat=3)
+        ]
+    )
     result = paired_bootstrap(first, second, "wer", seed=5, resamples=20_000)
     assert result.improvement == pytest.approx(better, abs=0.015)
     assert 0 < better < 1

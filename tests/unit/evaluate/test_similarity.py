@@ -1,4 +1,6 @@
-"""Cosines and correlations against scipy, the task's own script, brute force, published examples and simulation."""
+"""Cosines and correlations against scipy, the task's own script, brute force, published examples
+and simulation.
+"""
 
 import math
 import warnings
@@ -14,7 +16,9 @@ from lmtools.evaluate.similarity import Correlation, cosines, pearson, spearman,
 
 
 def sample(seed: int, n: int, *weights: float) -> np.ndarray:
-    """Gold (n,) and a column a weight, correlated with it the more the larger the weight: (1 + weights, n)."""
+    """Gold (n,) and a column a weight, correlated with it the more the larger the weight: (1 +
+    weights, n).
+    """
     rng = np.random.default_rng(seed)
     gold = rng.normal(size=n)
     return np.stack([gold, *(weight * gold + rng.normal(size=n) for weight in weights)])
@@ -23,19 +27,33 @@ def sample(seed: int, n: int, *weights: float) -> np.ndarray:
 def by_sums(gold, values) -> float:
     """Pearson's correlation as STS Benchmark's correlation.pl takes it: from five sums."""
     n, x, y = len(gold), math.fsum(gold), math.fsum(values)
-    xx, yy, xy = (math.fsum(a * b for a, b in zip(*sides, strict=True)) for sides in ((gold, gold), (values, values), (gold, values)))
+    xx, yy, xy = (
+        math.fsum(a * b for a, b in zip(*sides, strict=True))
+        for sides in ((gold, gold), (values, values), (gold, values))
+    )
     return (n * xy - x * y) / math.sqrt((n * xx - x * x) * (n * yy - y * y))
 
 
 def mean_ranks(values) -> list[float]:
     """Ranks from 1 by counting pairs; equal values share the mean of theirs."""
-    return [1 + sum(other < value for other in values) + (sum(other == value for other in values) - 1) / 2 for value in values]
+    return [
+        1
+        + sum(other < value for other in values)
+        + (sum(other == value for other in values) - 1) / 2
+        for value in values
+    ]
 
 
-@pytest.mark.parametrize(("seed", "n", "weight", "level"), [(1, 4, 1, 0.95), (2, 30, 2, 0.95), (3, 200, 0.1, 0.9), (4, 1379, -5, 0.99)])
+@pytest.mark.parametrize(
+    ("seed", "n", "weight", "level"),
+    [(1, 4, 1, 0.95), (2, 30, 2, 0.95), (3, 200, 0.1, 0.9), (4, 1379, -5, 0.99)],
+)
 def test_pearson_is_scipys_and_the_tasks(seed, n, weight, level):
     gold, values = sample(seed, n, weight)
-    found, interval = pearson(gold, values, level), stats.pearsonr(gold, values).confidence_interval(level)
+    found, interval = (
+        pearson(gold, values, level),
+        stats.pearsonr(gold, values).confidence_interval(level),
+    )
     assert found == pytest.approx((by_sums(gold, values), interval.low, interval.high), abs=1e-12)
     assert found.low < found.value < found.high
 
@@ -44,13 +62,21 @@ def test_spearman_by_brute_force_with_ties():
     for seed, n in ((1, 4), (2, 12), (3, 60)):
         gold, values = np.round(sample(seed, n, 1.5))
         found = spearman(gold, values)
-        assert found.value == pytest.approx(by_sums(mean_ranks(gold), mean_ranks(values)), abs=1e-12)
+        assert found.value == pytest.approx(
+            by_sums(mean_ranks(gold), mean_ranks(values)), abs=1e-12
+        )
         z = math.atanh(found.value)
-        reach = 1.959963984540054 * math.sqrt((1 + found.value**2 / 2) / (n - 3))  # Bonett and Wright's
-        assert found == pytest.approx((found.value, math.tanh(z - reach), math.tanh(z + reach)), abs=1e-12)
+        # Bonett and Wright's
+        reach = 1.959963984540054 * math.sqrt((1 + found.value**2 / 2) / (n - 3))
+        assert found == pytest.approx(
+            (found.value, math.tanh(z - reach), math.tanh(z + reach)), abs=1e-12
+        )
 
 
-@pytest.mark.parametrize(("correlate", "of"), [(pearson, lambda rho: rho), (spearman, lambda rho: 6 / math.pi * math.asin(rho / 2))])
+@pytest.mark.parametrize(
+    ("correlate", "of"),
+    [(pearson, lambda rho: rho), (spearman, lambda rho: 6 / math.pi * math.asin(rho / 2))],
+)
 def test_intervals_hold_the_truth_as_often_as_they_say(correlate, of):
     """Of normal pairs with correlation rho, Spearman's is 6/pi asin(rho/2)."""
     rng, rho, hits = np.random.default_rng(5), 0.7, 0
@@ -66,13 +92,17 @@ def test_perfect_agreement(correlate):
     gold = np.array([0.0, 1.0, 2.0, 5.0, 3.0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert correlate(gold, gold) == pytest.approx((1, 1, 1), abs=1e-12) and isinstance(correlate(gold, gold), Correlation)
+        assert correlate(gold, gold) == pytest.approx((1, 1, 1), abs=1e-12) and isinstance(
+            correlate(gold, gold), Correlation
+        )
         assert correlate(gold, -gold) == pytest.approx((-1, -1, -1), abs=1e-12)
         assert within(1.0, 0.5, 0.95) == (1, 1, 1) and within(-1.0, 0.5, 0.95) == (-1, -1, -1)
 
 
 numbers = st.floats(-100, 100).map(lambda value: round(value, 2))
-columns = st.integers(4, 20).flatmap(lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 3))
+columns = st.integers(4, 20).flatmap(
+    lambda n: st.tuples(*[st.lists(numbers, min_size=n, max_size=n)] * 3)
+)
 
 
 def varied(*lists) -> list[np.ndarray]:
@@ -93,7 +123,8 @@ def test_what_correlations_do_not_depend_on(lists, slope, offset):
         assert pearson(gold, moved) == pytest.approx(pearson(gold, first), abs=1e-6)
         negated = correlate(gold, -first)
         assert (-negated.value, -negated.high, -negated.low) == pytest.approx(found, abs=1e-9)
-    assert spearman(gold, np.exp(first / 50)) == pytest.approx(spearman(gold, first), abs=1e-9)  # any increasing map
+    # any increasing map
+    assert spearman(gold, np.exp(first / 50)) == pytest.approx(spearman(gold, first), abs=1e-9)
     p = williams(gold, first, second)
     assert 0 <= p <= 1 and williams(gold, second, first) == pytest.approx(p, abs=1e-9)
     assert williams(gold, first, first) == 1 and williams(gold, first, 4 * first) == 1
@@ -117,7 +148,8 @@ def correlated(one: float, two: float, both: float, n: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("correlations", "t", "p"),
     [
-        ((0.3, 0.4, 0.5, 100), -1.0767, 0.2843),  # Silver, Hittner and May 2006, Applied Psychological Measurement 30, by their program
+        # Silver, Hittner and May 2006, Applied Psychological Measurement 30, by their program
+        ((0.3, 0.4, 0.5, 100), -1.0767, 0.2843),
         ((0.4, 0.5, 0.1, 103), -0.89, 0.37),  # Steiger 1980's case A, as R's psych prints it
     ],
 )
@@ -140,14 +172,17 @@ def test_williams_rejects_as_often_as_it_says_and_finds_differences():
     same, other = [], []
     for _ in range(400):
         gold, shared, *noise = rng.normal(size=(4, 80))
-        first, second = (gold + shared + 0.7 * own for own in noise)  # the two correlate beyond what gold explains
+        # the two correlate beyond what gold explains
+        first, second = (gold + shared + 0.7 * own for own in noise)
         same.append(williams(gold, first, second) < 0.1)
         other.append(williams(gold, first, second + gold) < 0.1)
     assert 0.06 <= np.mean(same) <= 0.14 and np.mean(other) > 0.9
 
 
 def test_williams_of_sides_that_hardly_differ():
-    """Scale does not matter: differences of a millionth are tested as those of a thousandth are, up to the terms that vanish."""
+    """Scale does not matter: differences of a millionth are tested as those of a thousandth are, up
+    to the terms that vanish.
+    """
     gold, first, noise = sample(8, 50, 1.5, 0.3)
     found = [williams(gold, first, first + scale * noise) for scale in (1e-4, 1e-6, 1e-8)]
     assert found == pytest.approx([found[0]] * 3, rel=1e-3) and 0.001 < found[0] < 0.999
@@ -155,7 +190,9 @@ def test_williams_of_sides_that_hardly_differ():
 
 
 def test_williams_at_the_edges():
-    """Opposite sides, where the textbook's formula is 0 / 0 and tends to t = r sqrt((n-3)/(1-r^2)), and gold itself as a side."""
+    """Opposite sides, where the textbook's formula is 0 / 0 and tends to t = r sqrt((n-3)/(1-r^2)),
+    and gold itself as a side.
+    """
     gold, first = sample(7, 10, 0.4)
     r = by_sums(gold, first)
     limit = 2 * stats.t.sf(abs(r) * math.sqrt(7 / (1 - r * r)), 7)
@@ -169,13 +206,21 @@ def test_williams_at_the_edges():
 @pytest.mark.parametrize(
     ("gold", "values", "message"),
     [
-        ([1, 2, 3], [1, 2, 4], "3 sentence pairs; a correlation with its interval takes at least 4"),
+        (
+            [1, 2, 3],
+            [1, 2, 4],
+            "3 sentence pairs; a correlation with its interval takes at least 4",
+        ),
         ([], [], "0 sentence pairs; "),
         ([2.5] * 5, range(5), "people's similarities are all 2.5; a constant"),
         (range(5), [0] * 5, "the values are all 0; a constant"),
         (range(5), [0.1, 0.1, 0.1, 0.1, 0.1 + 1e-17], "the values are all 0.1; a constant"),
         (range(5), 1 + 1e-15 * np.arange(5), "the values are all 1; a constant"),
-        (range(5), [0, 1, math.nan, 2, math.nan], "the values: pair 3 has nan; a correlation takes finite numbers"),
+        (
+            range(5),
+            [0, 1, math.nan, 2, math.nan],
+            "the values: pair 3 has nan; a correlation takes finite numbers",
+        ),
         ([0, 1, 2, 3, math.inf], range(5), "people's similarities: pair 5 has inf; a correlation"),
     ],
 )
@@ -188,7 +233,11 @@ def test_what_has_no_correlation(correlate, gold, values, message):
 
 def test_williams_names_the_side_at_fault():
     vary, flat = np.arange(4.0), np.ones(4)
-    for arrays, message in (((flat, vary, vary), "people's"), ((vary, flat, vary), "the first"), ((vary, vary, flat), "the second")):
+    for arrays, message in (
+        ((flat, vary, vary), "people's"),
+        ((vary, flat, vary), "the first"),
+        ((vary, vary, flat), "the second"),
+    ):
         with pytest.raises(UserError, match=f"^{message}.* are all 1; a constant"):
             williams(*arrays)
 
@@ -196,7 +245,10 @@ def test_williams_names_the_side_at_fault():
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_cosines_are_scipys(dtype):
     left, right = np.random.default_rng(1).normal(size=(2, 50, 33)).astype(dtype)
-    expected = [1 - spatial.distance.cosine(*rows) for rows in zip(left.astype(float), right.astype(float), strict=True)]
+    expected = [
+        1 - spatial.distance.cosine(*rows)
+        for rows in zip(left.astype(float), right.astype(float), strict=True)
+    ]
     found = cosines(left, right)
     assert found.dtype == np.float64 and found == pytest.approx(expected, abs=1e-12)
     assert np.array_equal(found, cosines(right, left))
@@ -205,10 +257,14 @@ def test_cosines_are_scipys(dtype):
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 40), st.integers(0, 1000), st.integers(-300, 300))
 def test_equal_rows_give_exactly_one(width, seed, exponent):
-    """Whatever the width, size and layout of the arrays, and exactly minus one for opposite rows."""
+    """Whatever the width, size and layout of the arrays, and exactly minus one for opposite
+    rows.
+    """
     rows = np.random.default_rng(seed).normal(size=(7, width)) * 10.0**exponent
     assert (cosines(rows, rows) == 1).all() and (cosines(rows, np.asfortranarray(rows)) == 1).all()
-    assert (cosines(rows, -rows) == -1).all() and (cosines(rows, np.repeat(rows, 2, axis=0)[::2]) == 1).all()
+    assert (cosines(rows, -rows) == -1).all() and (
+        cosines(rows, np.repeat(rows, 2, axis=0)[::2]) == 1
+    ).all()
     assert (np.abs(cosines(rows, rows[::-1])) <= 1).all()
     assert cosines(rows, 1e-3 * rows[::-1]) == pytest.approx(cosines(rows, rows[::-1]), abs=1e-12)
 
@@ -220,4 +276,8 @@ def test_cosines_of_zero_and_unfinished_vectors():
         warnings.simplefilter("error")
         found = cosines(left, right)
         assert cosines(np.zeros((0, 3)), np.zeros((0, 3))).shape == (0,)
-    assert found[:3].tolist() == [0, 0, 0] and np.isnan(found[3:5]).all() and found[5] == pytest.approx(math.sqrt(0.5))
+    assert (
+        found[:3].tolist() == [0, 0, 0]
+        and np.isnan(found[3:5]).all()
+        and found[5] == pytest.approx(math.sqrt(0.5))
+    )

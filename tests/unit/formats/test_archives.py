@@ -14,7 +14,11 @@ from lmtools.errors import UserError
 from lmtools.formats import archives, streams
 from lmtools.formats.archives import Writer, entries, packed_float, packed_ints, text_block, values
 
-keys = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+keys = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 int32 = st.integers(-(2**31), 2**31 - 1)
 
 
@@ -44,7 +48,9 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
             for key, value in (("é", [1, 2]), ("b", []), ("c", [7])):
                 out.write(key, packed_ints(value, out.text))
         expected = [("é", [1, 2]), ("b", []), ("c", [7])]
-        assert got("scp:a.scp", "ints") == got("a.scp", "ints") == got("ark:a.ark", "ints") == expected
+        assert (
+            got("scp:a.scp", "ints") == got("a.scp", "ints") == got("ark:a.ark", "ints") == expected
+        )
     turned = [*reversed((tmp_path / "a.scp").read_text().splitlines()), "d echo 8 9 |"]
     (tmp_path / "b.scp").write_text("\n".join(turned))
     with streams.commands_allowed():
@@ -55,19 +61,38 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
 def test_text_lines_and_blocks(tmp_path):
     path = tmp_path / "t"
     path.write_bytes("\ufeffa b  c\r\n\nempty\ntab\tx\nspace \nlast y".encode())
-    expected = [("a", "b c", 1), ("empty", "", 3), ("tab", "x", 4), ("space", "", 5), ("last", "y", 6)]
-    assert list(values(path, "tokens")) == [(key, value, f"{path}:{line}") for key, value, line in expected]
+    expected = [
+        ("a", "b c", 1),
+        ("empty", "", 3),
+        ("tab", "x", 4),
+        ("space", "", 5),
+        ("last", "y", 6),
+    ]
+    assert list(values(path, "tokens")) == [
+        (key, value, f"{path}:{line}") for key, value, line in expected
+    ]
     path.write_bytes(b"a \n0\t1\n1\n\nb\n\nc \n0 1")
     found = [(entry.key, list(text_block(entry))) for entry in entries(f"ark,t:{path}")]
-    assert found == [("a", [(f"{path}:2", "0\t1"), (f"{path}:3", "1")]), ("b", []), ("c", [(f"{path}:8", "0 1")])]
+    assert found == [
+        ("a", [(f"{path}:2", "0\t1"), (f"{path}:3", "1")]),
+        ("b", []),
+        ("c", [(f"{path}:8", "0 1")]),
+    ]
 
 
 def test_binary_lattices_are_told_from_text_by_openfsts_number(tmp_path):
     path = tmp_path / "t"
     path.write_bytes(b"a " + archives.OPENFST + b"xyzb \0Bxyzc xyz")
-    found = [(entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3)) for entry in entries(path)]
+    found = [
+        (entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3))
+        for entry in entries(path)
+    ]
     assert [row[0] for row in found] == [False, True, False]
-    assert [row[1] for row in found] == [f"{path}: key 'a' at byte 2", f"{path}: key 'b' at byte 11", f"{path}:1"]
+    assert [row[1] for row in found] == [
+        f"{path}: key 'a' at byte 2",
+        f"{path}: key 'b' at byte 11",
+        f"{path}:1",
+    ]
     assert [row[2][-3:] for row in found] == [b"xyz"] * 3
 
 
@@ -107,7 +132,9 @@ def test_a_reader_that_stops_early_leaves_no_process(tmp_path):
     found = entries(f"ark:echo $$ > {tmp_path}/pid; yes 'a b' |")
     assert archives.tokens(next(found)) == "b"
     found.close()
-    assert subprocess.run(["kill", "-0", (tmp_path / "pid").read_text().strip()], capture_output=True).returncode
+    assert subprocess.run(
+        ["kill", "-0", (tmp_path / "pid").read_text().strip()], capture_output=True
+    ).returncode
 
 
 @pytest.mark.parametrize(
@@ -137,7 +164,12 @@ def test_refuses(tmp_path, content, kind, cause):
     with pytest.raises(UserError) as caught:
         got(f"ark:{path}", kind)
     message = str(caught.value)
-    assert message.startswith(str(path)) and cause in message and "; " in message and "\n" not in message
+    assert (
+        message.startswith(str(path))
+        and cause in message
+        and "; " in message
+        and "\n" not in message
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,19 +214,34 @@ def test_a_failed_writing_leaves_the_old_file(tmp_path):
 
 def test_another_implementation_reads_and_writes_the_same(tmp_path):
     native = pytest.importorskip("kaldi_native_io")
-    floats, lists, words = {"é-1": -3.25, "b-2": 1e30}, {"é-1": [1, -2, 2**31 - 1], "b-2": []}, {"é-1": ["blue", "Fink·"], "b-2": ["x"]}
+    floats, lists, words = (
+        {"é-1": -3.25, "b-2": 1e30},
+        {"é-1": [1, -2, 2**31 - 1], "b-2": []},
+        {"é-1": ["blue", "Fink·"], "b-2": ["x"]},
+    )
     kinds = (
         (floats, "float", native.FloatWriter, native.SequentialFloatReader, packed_float),
         (lists, "ints", native.Int32VectorWriter, native.SequentialInt32VectorReader, packed_ints),
-        (words, "tokens", native.TokenVectorWriter, native.SequentialTokenVectorReader, lambda row, text: " ".join(row).encode() + b"\n"),
+        (
+            words,
+            "tokens",
+            native.TokenVectorWriter,
+            native.SequentialTokenVectorReader,
+            lambda row, text: " ".join(row).encode() + b"\n",
+        ),
     )
     for mode, (table, kind, writer, reader, packed) in itertools.product(("ark", "ark,t"), kinds):
-        expected = [(key, pytest.approx(value, rel=1e-6) if kind == "float" else value) for key, value in table.items()]
+        expected = [
+            (key, pytest.approx(value, rel=1e-6) if kind == "float" else value)
+            for key, value in table.items()
+        ]
         with writer(f"{mode}:{tmp_path}/theirs") as theirs:
             for key, value in table.items():
                 theirs.write(key, value)
         found = got(f"{mode}:{tmp_path}/theirs", kind)
-        assert [(key, value.split() if kind == "tokens" else value) for key, value in found] == expected
+        assert [
+            (key, value.split() if kind == "tokens" else value) for key, value in found
+        ] == expected
         with Writer(f"{mode},scp:{tmp_path}/ours,{tmp_path}/ours.scp") as out:
             for key, value in table.items():
                 out.write(key, packed(value, out.text))
@@ -205,7 +252,10 @@ def test_another_implementation_reads_and_writes_the_same(tmp_path):
 
 def test_two_files_appear_together_or_not_at_all(tmp_path):
     (tmp_path / "d").mkdir()
-    with pytest.raises(UserError, match="is a directory"), Writer(f"ark,scp:{tmp_path}/d,{tmp_path}/s"):
+    with (
+        pytest.raises(UserError, match="is a directory"),
+        Writer(f"ark,scp:{tmp_path}/d,{tmp_path}/s"),
+    ):
         pass
     assert os.listdir(tmp_path) == ["d"]
 
@@ -219,5 +269,7 @@ def test_a_value_may_have_so_many_bytes(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"t:2: a line of more than 1024 bytes; .*--max-line"):
         list(values(f"ark:{path}", "tokens"))
     path.write_bytes(b"a \0B\x04\x00\x01\x00\x00" + b"\x04\0\0\0\0" * 256)
-    with pytest.raises(UserError, match=r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"):
+    with pytest.raises(
+        UserError, match=r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"
+    ):
         list(values(f"ark:{path}", "ints"))

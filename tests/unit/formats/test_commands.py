@@ -1,4 +1,6 @@
-"""Data never acts: names that were found are files, and lines of script files run nothing unless the user says so."""
+"""Data never acts: names that were found are files, and lines of script files run nothing unless
+the user says so.
+"""
 
 import io
 import os
@@ -27,12 +29,32 @@ HOSTILE = {  # what lies in a directory that somebody sends
     "a pipe in words_text.scp": {"words_text.scp": f"a-1 {touch()}; echo blue |\n", "acwt": COSTS},
     "a pipe in lmwt.x.scp": {"words_text": TEXT, "acwt": COSTS, "lmwt.x.scp": f"a-1 {touch()} |\n"},
     "a score's name is a pipe": {"words_text": TEXT, "acwt": COSTS, f"lmwt.x {touch()} |": COSTS},
-    "a score's name is a pipe at its start": {"words_text": TEXT, "acwt": COSTS, f"lmwt.| {touch()}": COSTS},
-    "a job's name": {"archives.1/words_text": TEXT, f"archives.1/lmwt.; {touch()} |": COSTS, "archives.1/acwt": COSTS},
+    "a score's name is a pipe at its start": {
+        "words_text": TEXT,
+        "acwt": COSTS,
+        f"lmwt.| {touch()}": COSTS,
+    },
+    "a job's name": {
+        "archives.1/words_text": TEXT,
+        f"archives.1/lmwt.; {touch()} |": COSTS,
+        "archives.1/acwt": COSTS,
+    },
     "SRILM lists that are pipes": {"a": "-1 -1 1 blue\n", f"{touch()} |": "-1 -1 1 blue\n"},
-    "SRILM lists that are specifiers": {"a": "-1 -1 1 blue\n", f"ark:{touch()} |": "-1 -1 1 blue\n", "-": "-1 -1 1 blue\n"},
-    "lattices that are pipes": {"words.txt": WORDS, "lat.1": LATTICE, f"lat.2 {touch()} |": LATTICE, f"{touch()} |": "x"},
-    "SLF that is a pipe": {"a.slf": "VERSION=1.0\nN=2 L=1\nI=0\nI=1\nJ=0 S=0 E=1 W=blue\n", f"ark:{touch()} |.slf": "N=1 L=0\nI=0\n"},
+    "SRILM lists that are specifiers": {
+        "a": "-1 -1 1 blue\n",
+        f"ark:{touch()} |": "-1 -1 1 blue\n",
+        "-": "-1 -1 1 blue\n",
+    },
+    "lattices that are pipes": {
+        "words.txt": WORDS,
+        "lat.1": LATTICE,
+        f"lat.2 {touch()} |": LATTICE,
+        f"{touch()} |": "x",
+    },
+    "SLF that is a pipe": {
+        "a.slf": "VERSION=1.0\nN=2 L=1\nI=0\nI=1\nJ=0 S=0 E=1 W=blue\n",
+        f"ark:{touch()} |.slf": "N=1 L=0\nI=0\n",
+    },
     "systems that are pipes": {f"{touch()} |": "blue\n", f"scp:{touch()} |": "blue\n"},
 }
 
@@ -70,13 +92,23 @@ def test_nothing_in_a_directory_is_run(tmp_path, home, monkeypatch, attack, insi
         place = "."
     formats = ("kaldi", "kaldi-nbest", "srilm", "systems", "espnet2")
     commands = [["convert", place, home / name, "--from", name] for name in formats]
-    commands += [["doctor", "--nbest", place], ["convert", place, home / "o"], ["lattice", "info", place]]
+    commands += [
+        ["doctor", "--nbest", place],
+        ["convert", place, home / "o"],
+        ["lattice", "info", place],
+    ]
     for command in [*commands, ["score", "--nbest", place, "--lm", "none", "--out", home / "s"]]:
         assert run(*command) in (0, 1)
     assert not list(tmp_path.rglob("canary*"))
 
 
-PIPES = ["touch canary |", "| touch canary", "ark:touch canary |", "ark,t:| touch canary", "scp:touch canary |"]
+PIPES = [
+    "touch canary |",
+    "| touch canary",
+    "ark:touch canary |",
+    "ark,t:| touch canary",
+    "scp:touch canary |",
+]
 NAMES = [*PIPES, "x.plf|", "words_text|", "-"]
 
 
@@ -94,7 +126,9 @@ def test_a_file_is_read_whatever_its_name(home, name):
 def test_a_table_is_read_whatever_its_name(home, name):
     (home / name).write_text(COSTS)
     path = home / name
-    assert [(key, value) for key, value, _ in archives.values(path.relative_to(home), "float")] == [("a-1", -3.0)]
+    assert [(key, value) for key, value, _ in archives.values(path.relative_to(home), "float")] == [
+        ("a-1", -3.0)
+    ]
     assert os.listdir(home) == [name]
 
 
@@ -113,12 +147,18 @@ def test_a_pipe_is_only_what_a_specifier_says(home):
     with archives.Writer("| touch canary") as out:
         out.write("a", b"x")
     assert os.listdir(home) == ["| touch canary"]
-    assert [value for _, value, _ in archives.values("ark:touch canary; echo a 1 |", "float")] == [1.0]
+    assert [value for _, value, _ in archives.values("ark:touch canary; echo a 1 |", "float")] == [
+        1.0
+    ]
     assert sorted(os.listdir(home)) == ["canary", "| touch canary"]
 
 
-@pytest.mark.parametrize("line", ["a touch canary; echo 1 |", "a touch canary |  ", "a\ttouch canary|"])
-@pytest.mark.parametrize("spec", ["scp:words_text.scp", "words_text.scp", "scp:cat words_text.scp |"])
+@pytest.mark.parametrize(
+    "line", ["a touch canary; echo 1 |", "a touch canary |  ", "a\ttouch canary|"]
+)
+@pytest.mark.parametrize(
+    "spec", ["scp:words_text.scp", "words_text.scp", "scp:cat words_text.scp |"]
+)
 def test_commands_in_script_files_need_the_option(home, capsys, line, spec):
     (home / "words_text.scp").write_text(f"{line}\n")
     assert run("convert", spec, "o", "--from", "kaldi-nbest") == 1
@@ -132,7 +172,8 @@ def test_commands_in_script_files_run_with_the_option(home, capsys):
     assert run("convert", "scp:s.scp", "o", "--from", "kaldi-nbest", "--allow-commands") == 0
     assert sorted(os.listdir(home)) == ["canary", "o", "s.scp"]
     (home / "canary").unlink()
-    assert run("convert", "scp:s.scp", "o", "--from", "kaldi-nbest") == 1  # the option lasts for one command
+    # the option lasts for one command
+    assert run("convert", "scp:s.scp", "o", "--from", "kaldi-nbest") == 1
     assert not (home / "canary").exists()
     (home / "l.scp").write_text("a printf '\\n0\\t1\\t1\\t1,1,\\n1\\t0,0,\\n\\n' |\n")
     (home / "words.txt").write_text(WORDS)
@@ -163,9 +204,15 @@ def test_pipes_and_devices_in_a_directory_are_left_alone(home):
     for name in ("lists/b", "lattices/b.slf", "decode/lat.2", "systems/b"):
         os.mkfifo(home / name)
     assert [nbest.utt for nbest in read("lists")] == ["a"] and len(read("systems", "systems")) == 1
-    assert [lattice.utt for lattice in read_lattices("lattices")] == ["a"] == [lattice.utt for lattice in read_lattices("decode")]
+    assert (
+        [lattice.utt for lattice in read_lattices("lattices")]
+        == ["a"]
+        == [lattice.utt for lattice in read_lattices("decode")]
+    )
 
 
 def test_every_verb_has_the_option():
-    done = subprocess.run([sys.executable, "-m", "lmtools", "tune", "--help"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "lmtools", "tune", "--help"], capture_output=True, text=True
+    )
     assert "--allow-commands" in done.stdout

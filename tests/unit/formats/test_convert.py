@@ -7,7 +7,10 @@ from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
 
-LISTS = [NBest("a", tuple(Hypothesis(t, {"am": -1.0}) for t in ["x y", "x y", "y", "z"])), NBest("b", (Hypothesis("w", {"am": -2.0}),))]
+LISTS = [
+    NBest("a", tuple(Hypothesis(t, {"am": -1.0}) for t in ["x y", "x y", "y", "z"])),
+    NBest("b", (Hypothesis("w", {"am": -2.0}),)),
+]
 
 
 @pytest.fixture
@@ -24,14 +27,33 @@ def test_there_and_back(nbest):
 
 
 def test_references_dedup_then_depth(nbest, capsys):
-    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref", f"{nbest}/ref", "--dedup", "--depth", "2"]) == 0
+    assert (
+        main(
+            [
+                "convert",
+                f"{nbest}/n.jsonl",
+                f"{nbest}/o.jsonl",
+                "--ref",
+                f"{nbest}/ref",
+                "--dedup",
+                "--depth",
+                "2",
+            ]
+        )
+        == 0
+    )
     found = list(jsonl.read(nbest / "o.jsonl"))
-    assert [(n.ref, [h.text for h in n.hyps]) for n in found] == [("ref a", ["x y", "y"]), ("ref b", ["w"])]
+    assert [(n.ref, [h.text for h in n.hyps]) for n in found] == [
+        ("ref a", ["x y", "y"]),
+        ("ref b", ["w"]),
+    ]
     assert "2 utterances, 3 hypotheses" in capsys.readouterr().err
 
 
 def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((nbest / "n.jsonl").read_bytes())))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO((nbest / "n.jsonl").read_bytes()))
+    )
     assert main(["convert", "-", "-", "--from", "jsonl", "--to", "kaldi-text", "--depth", "1"]) == 0
     assert capsys.readouterr().out == "a x y\nb w\n"
 
@@ -46,11 +68,26 @@ def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
         (["n.jsonl", "o.jsonl", "--ref", "short"], "1 of 2 utterances"),
         (["n.jsonl", "o.jsonl", "--ref-lines", "short"], "short: 1 lines for 2 lists in n.jsonl"),
         (["n.jsonl", "o.x", "--to", "nix"], "nix: no such format; known are jsonl, kaldi-nbest"),
-        (["n.jsonl", "o.x", "--to", "slf"], "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best lists"),
-        (["n.jsonl", "o.x", "--to", "jsonl:x=1"], "format 'jsonl' takes no option 'x' of this value; its options are: none"),
-        (["n.jsonl", "o.x", "--to", "fairseq:lenpen"], "takes no option 'lenpen' of this value; its options are: "),
+        (
+            ["n.jsonl", "o.x", "--to", "slf"],
+            (
+                "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best"
+                " lists"
+            ),
+        ),
+        (
+            ["n.jsonl", "o.x", "--to", "jsonl:x=1"],
+            "format 'jsonl' takes no option 'x' of this value; its options are: none",
+        ),
+        (
+            ["n.jsonl", "o.x", "--to", "fairseq:lenpen"],
+            "takes no option 'lenpen' of this value; its options are: ",
+        ),
         (["n.jsonl", "n.jsonl/o.x", "--to", "jsonl"], "n.jsonl/o.x: cannot write"),
-        (["n.jsonl", "o.jsonl", "--detokenise", "English"], "--detokenise English: not a language code; write en, de, fr"),
+        (
+            ["n.jsonl", "o.jsonl", "--detokenise", "English"],
+            "--detokenise English: not a language code; write en, de, fr",
+        ),
         (["-", "o.jsonl"], "standard input is not looked into; name its format"),
     ],
 )
@@ -74,14 +111,21 @@ def test_case_and_references_by_line(nbest, capsys):
     (nbest / "lines").write_text("Ref A\n\n")
     options = ["--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]
     assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
-    assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [("Ref A", ["X Y"]), ("", ["W"])]
+    assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [
+        ("Ref A", ["X Y"]),
+        ("", ["W"]),
+    ]
 
 
 @pytest.mark.parametrize(
     ("language", "tokenised", "want"),
     [
         ("en", "I don &apos;t know , &quot; he said &quot; .", 'I don\'t know, "he said".'),
-        ("en", "a well @-@ known $ 5 R &amp; D ( A &#124; B ) , the Jones &apos; house", "a well-known $5 R & D (A | B), the Jones' house"),
+        (
+            "en",
+            "a well @-@ known $ 5 R &amp; D ( A &#124; B ) , the Jones &apos; house",
+            "a well-known $5 R & D (A | B), the Jones' house",
+        ),
         ("fr", "L&apos; homme qu&apos; il a vu , dit @-@ il .", "L'homme qu'il a vu, dit-il."),
         ("de", "&quot; Ja &quot; , sagte Hans &apos; Bruder :", '"Ja", sagte Hans \'Bruder:'),
         ("en", "", ""),
@@ -98,13 +142,27 @@ def test_detokenised(nbest, language, tokenised, want):
         (["--detokenise", language, "--detokenise-ref", language], (want, want)),
     ):
         assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
-        assert list(jsonl.read(nbest / "o.jsonl")) == [NBest("a", (Hypothesis(texts[0], {"am": -1.0}),), texts[1])]
+        assert list(jsonl.read(nbest / "o.jsonl")) == [
+            NBest("a", (Hypothesis(texts[0], {"am": -1.0}),), texts[1])
+        ]
 
 
 def test_detokenised_before_case_and_dedup(nbest):
-    """What differs only in tokens is one hypothesis afterwards; pieces have been joined by the reader before."""
-    (nbest / "n").write_text("0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n")
-    options = ["--from", "marian:bpe=subword_nmt", "--detokenise", "en", "--case", "sentence", "--dedup"]
+    """What differs only in tokens is one hypothesis afterwards; pieces have been joined by the
+    reader before.
+    """
+    (nbest / "n").write_text(
+        "0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n"
+    )
+    options = [
+        "--from",
+        "marian:bpe=subword_nmt",
+        "--detokenise",
+        "en",
+        "--case",
+        "sentence",
+        "--dedup",
+    ]
     assert main(["convert", f"{nbest}/n", f"{nbest}/o.jsonl", *options]) == 0
     assert [hyp.text for hyp in next(jsonl.read(nbest / "o.jsonl")).hyps] == ["The finch,"]
 
@@ -113,7 +171,10 @@ def test_detokenising_needs_sacremoses(nbest, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--detokenise", "en"]) == 1
     message = capsys.readouterr().err
-    assert "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message and message.count("\n") == 1
+    assert (
+        "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message
+        and message.count("\n") == 1
+    )
 
 
 def test_one_kind_of_references(nbest, capsys):
@@ -124,9 +185,26 @@ def test_one_kind_of_references(nbest, capsys):
 
 def test_a_format_with_options(nbest):
     """fairseq's total is base 2 and divided by length ** lenpen; both sides are told the same."""
-    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.log", "--to", "fairseq:lenpen=0", "--dedup"]) == 0
-    assert main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--from", "fairseq:lenpen=0"]) == 0
-    assert main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--from", "fairseq:lenpen=1"]) == 0
-    first = [[[h.scores["am"] for h in n.hyps] for n in jsonl.read(nbest / name)] for name in ("same.jsonl", "other.jsonl")]
-    assert first[0] == [pytest.approx([-1.0, -1.0, -1.0], rel=1e-6), pytest.approx([-2.0], rel=1e-6)]
+    assert (
+        main(
+            ["convert", f"{nbest}/n.jsonl", f"{nbest}/o.log", "--to", "fairseq:lenpen=0", "--dedup"]
+        )
+        == 0
+    )
+    assert (
+        main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--from", "fairseq:lenpen=0"])
+        == 0
+    )
+    assert (
+        main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--from", "fairseq:lenpen=1"])
+        == 0
+    )
+    first = [
+        [[h.scores["am"] for h in n.hyps] for n in jsonl.read(nbest / name)]
+        for name in ("same.jsonl", "other.jsonl")
+    ]
+    assert first[0] == [
+        pytest.approx([-1.0, -1.0, -1.0], rel=1e-6),
+        pytest.approx([-2.0], rel=1e-6),
+    ]
     assert first[1] != first[0]

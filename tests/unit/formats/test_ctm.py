@@ -6,7 +6,11 @@ from lmtools.errors import UserError
 from lmtools.formats import ctm
 from lmtools.types import Hypothesis, NBest
 
-plain = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+plain = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 ids = plain.filter(lambda utt: not utt.startswith(";;"))
 words = st.lists(plain.filter(lambda word: not word.startswith("<ALT")), max_size=4)
 numbers = st.floats(0, 1e300).map(repr)
@@ -17,7 +21,12 @@ def nbest_lists(draw):
     lists = []
     for utt in draw(st.lists(ids, unique=True, max_size=3)):
         row, channel = draw(words), draw(plain)
-        times = [" ".join((channel, draw(numbers), draw(numbers), *draw(st.sampled_from([(), ("0.9",)])))) for _ in row]
+        times = [
+            " ".join(
+                (channel, draw(numbers), draw(numbers), *draw(st.sampled_from([(), ("0.9",)])))
+            )
+            for _ in row
+        ]
         extra = {"times": "\n".join(times)} if row and draw(st.booleans()) else {}
         lists.append(NBest(utt, (Hypothesis(" ".join(row), {}, extra),)))
     return lists
@@ -42,7 +51,9 @@ def test_a_file(tmp_path):
         NBest("zed2", (Hypothesis(""),)),
         NBest("zed3", (Hypothesis("x y"),)),
     ]
-    assert ctm.recognises(path, "") and not ctm.recognises(tmp_path / "text", "zed1 A 0.34 0.15 blue")
+    assert ctm.recognises(path, "") and not ctm.recognises(
+        tmp_path / "text", "zed1 A 0.34 0.15 blue"
+    )
     ctm.write([NBest("zed1", (Hypothesis("blue", {"am": 1.0}, lists[0].hyps[0].extra),))], path)
     assert path.read_text() == "zed1 1 0.00 0.10 blue\n"  # times of other words are none
 
@@ -65,7 +76,12 @@ def test_refuses(tmp_path, line, cause):
     with pytest.raises(UserError) as caught:
         list(ctm.read(path))
     message = str(caught.value)
-    assert message.startswith(f"{path}:{2 + line.count(chr(10))}: ") and cause in message and "; " in message and "\n" not in message
+    assert (
+        message.startswith(f"{path}:{2 + line.count(chr(10))}: ")
+        and cause in message
+        and "; " in message
+        and "\n" not in message
+    )
 
 
 @pytest.mark.parametrize(

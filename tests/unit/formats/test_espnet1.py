@@ -8,7 +8,11 @@ from lmtools.errors import UserError
 from lmtools.formats import espnet1
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff▁<"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff▁<"),
+    min_size=1,
+    max_size=6,
+)
 texts = st.lists(ids, max_size=3).map(" ".join)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -32,12 +36,14 @@ def test_round_trip(tmp_path_factory, nbests):
 
 
 def output(rank, rec, token, score):
-    return {"name": f"target1[{rank}]", "rec_text": rec, "rec_token": token, "rec_tokenid": "3 4", "score": score, "shape": [2, 52],
+    return {"name": f"target1[{rank}]", "rec_text": rec, "rec_token": token, "rec_tokenid": "3 4",
+    "score": score, "shape": [2, 52],
             "text": "BLUE FINCH", "token": "▁BLUE ▁FINCH", "tokenid": "5 6"}  # fmt: skip
 
 
 TREE = {"utts": {
-    "zed1": {"output": [output(1, "▁BLUE▁FIN<eos>", "▁BLUE ▁FIN <eos>", -7.5), output(2, "▁BLUE▁FINCH<eos>", "▁BLUE ▁FINCH <eos>", -8.25)],
+    "zed1": {"output": [output(1, "▁BLUE▁FIN<eos>", "▁BLUE ▁FIN <eos>", -7.5),
+    output(2, "▁BLUE▁FINCH<eos>", "▁BLUE ▁FINCH <eos>", -8.25)],
              "utt2spk": "zed", "input": [{"feat": "x.ark:3"}]},
     "zed2": {"output": [output(1, "<eos>", "<eos>", 0)], "utt2spk": "zed"},
 }}  # fmt: skip
@@ -48,23 +54,37 @@ def test_a_real_file_comes_back_as_it_was(tmp_path):
     path.write_text(json.dumps(TREE, indent=4, ensure_ascii=False, sort_keys=True))
     lists = list(espnet1.read(path))
     assert [(n.utt, n.ref, [(h.text, h.scores) for h in n.hyps]) for n in lists] == [
-        ("zed1", "BLUE FINCH", [("BLUE FIN", {"am": -7.5}), ("BLUE FINCH", {"am": -8.25})]), ("zed2", "BLUE FINCH", [("", {"am": 0.0})]),
+        ("zed1", "BLUE FINCH", [("BLUE FIN", {"am": -7.5}), ("BLUE FINCH", {"am": -8.25})]),
+        ("zed2", "BLUE FINCH", [("", {"am": 0.0})]),
     ]  # fmt: skip
     espnet1.write(lists, again)
     assert json.loads(again.read_text()) == TREE
-    assert espnet1.recognises(path, "{") and espnet1.recognises(again, again.read_text().split("\n")[0])
+    assert espnet1.recognises(path, "{") and espnet1.recognises(
+        again, again.read_text().split("\n")[0]
+    )
 
 
 def test_a_rescored_list_is_numbered_anew_and_changed_texts_lose_their_pieces(tmp_path):
     path = tmp_path / "data.json"
     path.write_text(json.dumps(TREE))
     first, second = next(espnet1.read(path)).hyps
-    hyps = (Hypothesis(second.text, {"am": -8.25, "lm": -1.0, TOTAL: -9.25}, second.extra),
-            Hypothesis("blue fins", {"am": -7.5, "lm": -2.0, TOTAL: -9.5}, first.extra))  # fmt: skip
+    hyps = (
+        Hypothesis(second.text, {"am": -8.25, "lm": -1.0, TOTAL: -9.25}, second.extra),
+        Hypothesis("blue fins", {"am": -7.5, "lm": -2.0, TOTAL: -9.5}, first.extra),
+    )
     espnet1.write([NBest("zed1", hyps, "new ref")], path)
     best, other = json.loads(path.read_text())["utts"]["zed1"]["output"]
-    assert best == {**TREE["utts"]["zed1"]["output"][1], "name": "target1[1]", "score": -9.25, "text": "new ref"}
-    assert (other["name"], other["rec_text"], other["score"]) == ("target1[2]", "blue fins<eos>", -9.5)
+    assert best == {
+        **TREE["utts"]["zed1"]["output"][1],
+        "name": "target1[1]",
+        "score": -9.25,
+        "text": "new ref",
+    }
+    assert (other["name"], other["rec_text"], other["score"]) == (
+        "target1[2]",
+        "blue fins<eos>",
+        -9.5,
+    )
     assert "rec_token" not in other and other["token"] == "▁BLUE ▁FINCH"
 
 
@@ -78,9 +98,15 @@ def test_a_rescored_list_is_numbered_anew_and_changed_texts_lose_their_pieces(tm
         ('{"utts": {"a": {"output": [[]]}}}', "one a speaker"),
         ('{"utts": {"a": {"output": [7]}}}', "hypothesis 1: it is 7"),
         ('{"utts": {"a": {"output": [{}]}}}', "key 'rec_text' is missing"),
-        ('{"utts": {"a": {"output": [{"rec_text": "x", "score": null}]}}}', "score 'score' is null"),
+        (
+            '{"utts": {"a": {"output": [{"rec_text": "x", "score": null}]}}}',
+            "score 'score' is null",
+        ),
         ('{"utts": {"a": {"output": [{"rec_text": "x", "text": 1}]}}}', "'text' is 1"),
-        ('{"utts": {"a": {"output": [{"rec_text": "x", "score": 1}, {"rec_text": "x"}]}}}', "hypothesis 2 has scores (none)"),
+        (
+            '{"utts": {"a": {"output": [{"rec_text": "x", "score": 1}, {"rec_text": "x"}]}}}',
+            "hypothesis 2 has scores (none)",
+        ),
         ('{"utts": {"a b": {"output": []}}}', "white space"),
     ],
 )
@@ -90,4 +116,9 @@ def test_refuses(tmp_path, content, cause):
     with pytest.raises(UserError) as caught:
         list(espnet1.read(path))
     message = str(caught.value)
-    assert message.startswith(str(path)) and cause in message and "; " in message and "\n" not in message
+    assert (
+        message.startswith(str(path))
+        and cause in message
+        and "; " in message
+        and "\n" not in message
+    )

@@ -26,7 +26,8 @@ FILES = {
 }
 LISTS = [
     NBest("zed1", (Hypothesis("blue finch sings", {"am": -7.41}, {"token": "▁blue ▁fin ch ▁sings"}),
-                   Hypothesis("blue fin sings", {"am": -8.5}), Hypothesis("blue sings", {"am": -9.25}, {"rank": "10"}))),
+                   Hypothesis("blue fin sings", {"am": -8.5}),
+                   Hypothesis("blue sings", {"am": -9.25}, {"rank": "10"}))),
     NBest("zed2", (Hypothesis("", {"am": 0.0}, {"token": ""}),)),
 ]  # fmt: skip
 
@@ -39,17 +40,29 @@ def test_reads_ranks_in_numeric_order_wherever_they_lie(tmp_path, place):
 
 
 def test_jobs_come_in_numeric_order(tmp_path):
-    root = decoded(tmp_path, {f"logdir/output.{job}/1best_recog/text": f"u{job} x\n" for job in (1, 2, 10)})
+    root = decoded(
+        tmp_path, {f"logdir/output.{job}/1best_recog/text": f"u{job} x\n" for job in (1, 2, 10)}
+    )
     assert [nbest.utt for nbest in espnet2.read(root)] == ["u1", "u2", "u10"]
 
 
 def test_missing_ranks_are_remembered(tmp_path):
-    root = decoded(tmp_path, {"1best_recog/text": "a x\n", "2best_recog/text": "b y\n", "3best_recog/text": "a z\n"})
+    root = decoded(
+        tmp_path,
+        {"1best_recog/text": "a x\n", "2best_recog/text": "b y\n", "3best_recog/text": "a z\n"},
+    )
     lists = espnet2.read(root)
-    assert lists == [NBest("a", (Hypothesis("x"), Hypothesis("z", {}, {"rank": "3"}))), NBest("b", (Hypothesis("y", {}, {"rank": "2"}),))]
+    assert lists == [
+        NBest("a", (Hypothesis("x"), Hypothesis("z", {}, {"rank": "3"}))),
+        NBest("b", (Hypothesis("y", {}, {"rank": "2"}),)),
+    ]
     espnet2.write(lists, tmp_path / "again")
     assert espnet2.read(tmp_path / "again") == lists
-    assert sorted(child.name for child in (tmp_path / "again").iterdir()) == ["1best_recog", "2best_recog", "3best_recog"]
+    assert sorted(child.name for child in (tmp_path / "again").iterdir()) == [
+        "1best_recog",
+        "2best_recog",
+        "3best_recog",
+    ]
     espnet2.write([NBest("a", lists[0].hyps[::-1])], tmp_path / "turned")
     assert [hyp.text for hyp in espnet2.read(tmp_path / "turned")[0].hyps] == ["z", "x"]
 
@@ -57,14 +70,26 @@ def test_missing_ranks_are_remembered(tmp_path):
 @pytest.mark.parametrize(
     ("files", "cause"),
     [
-        ({"1best_recog/score": "zed1 tensor(-7.41)\nzed2 tensor(nan)\n"}, "1best_recog/score:2: score is 'nan'"),
+        (
+            {"1best_recog/score": "zed1 tensor(-7.41)\nzed2 tensor(nan)\n"},
+            "1best_recog/score:2: score is 'nan'",
+        ),
         ({"1best_recog/score": "zed1 -inf\nzed2 0\n"}, "1best_recog/score:1: score is '-inf'"),
-        ({"1best_recog/score": "zed1 tensor(-7.41\nzed2 0\n"}, "1best_recog/score:1: score is 'tensor"),
+        (
+            {"1best_recog/score": "zed1 tensor(-7.41\nzed2 0\n"},
+            "1best_recog/score:1: score is 'tensor",
+        ),
         ({"1best_recog/score": "zed1\nzed2 0\n"}, "1best_recog/score:1: score is ''"),
         ({"1best_recog/score": "zed1 -1\n"}, "'zed2' is only in one of"),
         ({"2best_recog/score": "zed1 -1\nzed9 -2\n"}, "'zed9' is only in one of"),
-        ({"1best_recog/text": "zed1 a\nzed1 b\n"}, "1best_recog/text:2: utterance 'zed1' occurs a second time"),
-        ({"3best_recog/text": "zed1 a\n"}, "3best_recog: some rank directories have a file `score`"),
+        (
+            {"1best_recog/text": "zed1 a\nzed1 b\n"},
+            "1best_recog/text:2: utterance 'zed1' occurs a second time",
+        ),
+        (
+            {"3best_recog/text": "zed1 a\n"},
+            "3best_recog: some rank directories have a file `score`",
+        ),
         ({"3best_recog/score": "zed1 -1\n"}, "3best_recog/text: cannot read"),
     ],
 )
@@ -75,8 +100,12 @@ def test_refuses(tmp_path, files, cause):
 
 
 def test_refuses_an_utterance_in_two_jobs(tmp_path):
-    root = decoded(tmp_path, {f"logdir/output.{job}/1best_recog/text": "same x\n" for job in (1, 2)})
-    with pytest.raises(UserError, match=r"output.2/1best_recog/text: utterance 'same' occurs in two jobs"):
+    root = decoded(
+        tmp_path, {f"logdir/output.{job}/1best_recog/text": "same x\n" for job in (1, 2)}
+    )
+    with pytest.raises(
+        UserError, match=r"output.2/1best_recog/text: utterance 'same' occurs in two jobs"
+    ):
         espnet2.read(root)
 
 
@@ -100,10 +129,9 @@ def test_writes_what_it_reads_and_replaces_an_earlier_directory(tmp_path):
 def test_lists_without_scores_have_no_score_file(tmp_path):
     lists = [NBest("a", (Hypothesis("x"), Hypothesis("y")))]
     espnet2.write(lists, tmp_path / "d")
-    assert sorted(str(path.relative_to(tmp_path / "d")) for path in (tmp_path / "d").rglob("*best_recog/*")) == [
-        "1best_recog/text",
-        "2best_recog/text",
-    ]
+    assert sorted(
+        str(path.relative_to(tmp_path / "d")) for path in (tmp_path / "d").rglob("*best_recog/*")
+    ) == ["1best_recog/text", "2best_recog/text"]
     assert espnet2.read(tmp_path / "d") == lists
 
 
@@ -126,17 +154,26 @@ def test_a_total_takes_the_place_of_the_score(tmp_path):
     assert (tmp_path / "d/1best_recog/token_int").read_text() == "a 3 4\n"
 
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff"), min_size=1, max_size=5)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=5,
+)
 texts = st.lists(ids, max_size=3).map(" ".join)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_round_trip(tmp_path_factory, data):
-    scores = st.fixed_dictionaries({"am": st.floats(allow_nan=False, allow_infinity=False)} if data.draw(st.booleans()) else {})
+    scores = st.fixed_dictionaries(
+        {"am": st.floats(allow_nan=False, allow_infinity=False)} if data.draw(st.booleans()) else {}
+    )
     units = st.fixed_dictionaries({}, optional={"token": texts, "token_int": texts})
     hyps = st.lists(st.builds(Hypothesis, texts, scores, units), min_size=1, max_size=3).map(tuple)
-    nbests = [NBest(utt, data.draw(hyps)) for utt in data.draw(st.lists(ids, unique=True, min_size=1, max_size=3))]
+    nbests = [
+        NBest(utt, data.draw(hyps))
+        for utt in data.draw(st.lists(ids, unique=True, min_size=1, max_size=3))
+    ]
     path = tmp_path_factory.mktemp("e") / "d"
     espnet2.write(nbests, path)
     assert espnet2.read(path) == nbests

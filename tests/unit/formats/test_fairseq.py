@@ -27,20 +27,32 @@ D-1\t-0.5\t
 P-1\t-0.5
 2021-01-01 00:00:01 | INFO | fairseq_cli.generate | Generate test with beam=5: BLEU4 = 1.00
 """
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="@▁"), max_size=12).map(lambda text: " ".join(text.split()))
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="@▁"), max_size=12).map(
+    lambda text: " ".join(text.split())
+)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 floats = st.floats(-1e300, 1e300)
-lists = st.builds(NBest, ids, st.lists(st.builds(Hypothesis, texts, st.fixed_dictionaries({"am": floats})), max_size=3).map(tuple),
+lists = st.builds(NBest, ids, st.lists(st.builds(Hypothesis, texts,
+st.fixed_dictionaries({"am": floats})), max_size=3).map(tuple),
                   st.none() | texts)  # fmt: skip
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(lists, unique_by=lambda nbest: nbest.utt, max_size=3), st.sampled_from([{}, {"normalised": "no"}, {"lenpen": "0.6"}]))
+@given(
+    st.lists(lists, unique_by=lambda nbest: nbest.utt, max_size=3),
+    st.sampled_from([{}, {"normalised": "no"}, {"lenpen": "0.6"}]),
+)
 def test_round_trip(tmp_path_factory, nbests, options):
     path = tmp_path_factory.mktemp("fairseq") / "log"
     fairseq.write(nbests, path, **options)
     found = fairseq.read(path, **options)
-    assert [(n.utt, n.ref, [h.text for h in n.hyps]) for n in found] == [(n.utt, n.ref, [h.text for h in n.hyps]) for n in nbests]
+    assert [(n.utt, n.ref, [h.text for h in n.hyps]) for n in found] == [
+        (n.utt, n.ref, [h.text for h in n.hyps]) for n in nbests
+    ]
     for one, other in zip(found, nbests, strict=True):
         for hyp, want in zip(one.hyps, other.hyps, strict=True):
             assert hyp.scores["am"] == pytest.approx(want.scores["am"], rel=1e-14)
@@ -59,22 +71,33 @@ def read(tmp_path, log, **options):
 def test_reads_a_log(tmp_path):
     third, first = read(tmp_path, LOG)
     assert detect(tmp_path / "log") == "fairseq"
-    assert (third.utt, third.ref, dict(third.extra)) == ("3", "blue finch", {"S": "blauer fink", "T": "blue fin@@ ch"})
+    assert (third.utt, third.ref, dict(third.extra)) == (
+        "3",
+        "blue finch",
+        {"S": "blauer fink", "T": "blue fin@@ ch"},
+    )
     assert [hyp.text for hyp in third.hyps] == ["blue finch", "blue"]
     # H is the mean of base-2 logarithms over the tokens and the end of sentence
-    assert [hyp.scores["am"] for hyp in third.hyps] == pytest.approx([math.log(2**-1.68), math.log(2**-1.8)])
+    assert [hyp.scores["am"] for hyp in third.hyps] == pytest.approx(
+        [math.log(2**-1.68), math.log(2**-1.8)]
+    )
     assert (first.ref, first.hyps[0].text) == ("", "")
 
 
 def test_writes_the_lines_that_it_read(tmp_path):
     fairseq.write(read(tmp_path, LOG), tmp_path / "again")
-    assert (tmp_path / "again").read_text().splitlines() == [line for line in LOG.splitlines() if not line.startswith("20")]
+    assert (tmp_path / "again").read_text().splitlines() == [
+        line for line in LOG.splitlines() if not line.startswith("20")
+    ]
 
 
 def test_any_order_of_lines(tmp_path):
     want = read(tmp_path, LOG)
-    order = sorted(LOG.splitlines(), key=lambda line: line[:1])  # stable: as `grep ^H; grep ^P` would leave them
-    assert {nbest.utt: nbest for nbest in read(tmp_path, "\n".join(order))} == {nbest.utt: nbest for nbest in want}
+    # stable: as `grep ^H; grep ^P` would leave them
+    order = sorted(LOG.splitlines(), key=lambda line: line[:1])
+    assert {nbest.utt: nbest for nbest in read(tmp_path, "\n".join(order))} == {
+        nbest.utt: nbest for nbest in want
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,15 +106,19 @@ def test_any_order_of_lines(tmp_path):
         ("-0.5\ta b", None, {}, -1.5),
         ("-0.5\ta b", None, {"normalised": "no"}, -0.5),
         ("-0.5\ta b", None, {"lenpen": "2"}, -4.5),
-        ("-0.5\ta b", "-0.4 -0.6 -0.50004", {}, -1.5),  # agrees but for its rounding: H has more digits
-        ("-0.5\ta b", "-0.5 -0.5 -0.5 -0.5", {}, -2.0),  # subword marks were removed from H: P knows the length
+        # agrees but for its rounding: H has more digits
+        ("-0.5\ta b", "-0.4 -0.6 -0.50004", {}, -1.5),
+        # subword marks were removed from H: P knows the length
+        ("-0.5\ta b", "-0.5 -0.5 -0.5 -0.5", {}, -2.0),
         ("-1.5\ta b", "-0.4 -0.6 -0.5", {}, -1.5),  # the search was not normalised: P says so
         ("-0.5\ta b", "", {}, -1.5),
     ],
 )
 def test_the_probability_of_the_sentence(tmp_path, head, parts, options, base2):
     log = f"H-0\t{head}\n" + (f"P-0\t{parts}\n" if parts is not None else "")
-    assert read(tmp_path, log, **options)[0].hyps[0].scores["am"] == pytest.approx(base2 * math.log(2), abs=1e-12)
+    assert read(tmp_path, log, **options)[0].hyps[0].scores["am"] == pytest.approx(
+        base2 * math.log(2), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +141,9 @@ def test_subword_marks(tmp_path, head, bpe, text):
 def test_a_total_stands_for_all_scores_and_token_scores_go(tmp_path):
     hyp = Hypothesis("a b", {"am": -1.0, "lm": -2.0, TOTAL: -3.0}, {"P": "-1 -1 -1"})
     fairseq.write([NBest("0", (hyp,))], tmp_path / "n")
-    assert read(tmp_path, (tmp_path / "n").read_text()) == [NBest("0", (Hypothesis("a b", {"am": -3.0}),))]
+    assert read(tmp_path, (tmp_path / "n").read_text()) == [
+        NBest("0", (Hypothesis("a b", {"am": -3.0}),))
+    ]
 
 
 @pytest.mark.parametrize("scores", [{}, {"am": -1.0, "lm": -1.0}, {"am": 1.7e308}])

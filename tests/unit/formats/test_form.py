@@ -23,9 +23,15 @@ def write(items, path, base="e"):
 
 
 MODULE = SimpleNamespace(
-    recognises=lambda path, first: first.startswith("%"), read=read, write=write, OPTIONS={"scale": "a factor of 100%", "base": "of logs"}
+    recognises=lambda path, first: first.startswith("%"),
+    read=read,
+    write=write,
+    OPTIONS={"scale": "a factor of 100%", "base": "of logs"},
 )
-TOYS = {"toy": form.of(MODULE, "a toy"), "plain": form.of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none")}
+TOYS = {
+    "toy": form.of(MODULE, "a toy"),
+    "plain": form.of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
+}
 
 
 def test_options_reach_those_that_take_them():
@@ -35,7 +41,11 @@ def test_options_reach_those_that_take_them():
     both.write(written, "q")
     assert written == [("q", "10")]
     assert form.named("toy:scale=a=b:c", TOYS).read("p") == ["p", "a=b:c", "e"]
-    assert form.named("plain", TOYS).read("p") == ["p", "1", "e"] == form.named("plain:", TOYS).read("p")
+    assert (
+        form.named("plain", TOYS).read("p")
+        == ["p", "1", "e"]
+        == form.named("plain:", TOYS).read("p")
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,7 +53,13 @@ def test_options_reach_those_that_take_them():
     [
         ("nix", "nix: no format is called 'nix'; known are toy, plain"),
         ("", ": no format is called ''; known are toy, plain"),
-        ("toy:size=1", "toy:size=1: format 'toy' takes no option 'size' of this value; its options are: scale=..., base=..."),
+        (
+            "toy:size=1",
+            (
+                "toy:size=1: format 'toy' takes no option 'size' of this value; its options are:"
+                " scale=..., base=..."
+            ),
+        ),
         ("toy:scale", "takes no option 'scale' of this value"),
         ("toy:scale=", "takes no option 'scale' of this value"),
         ("plain:scale=1", "its options are: none"),
@@ -73,7 +89,9 @@ def test_detect_asks_each_and_refuses_to_guess(tmp_path):
     assert form.detect(path, TOYS, default="plain") == "plain"
     with pytest.raises(UserError, match="f: could be anything; name its format"):
         form.detect(path, TOYS)
-    with pytest.raises(UserError, match="none: cannot read: No such file or directory; check the path"):
+    with pytest.raises(
+        UserError, match="none: cannot read: No such file or directory; check the path"
+    ):
         form.detect(tmp_path / "none", TOYS)
     assert form.detect("ark,s,cs:whatever", LATTICES) == "kaldi"  # a table is not opened to look
 
@@ -94,16 +112,25 @@ def test_first_line(tmp_path, name, content):
 
 def test_first_line_of_what_is_no_text(tmp_path):
     (tmp_path / "f").write_bytes(b"%\xff\x00" + bytes(1 << 17))
-    assert form.first_line(tmp_path / "f").startswith("%\ufffd\x00") and len(form.first_line(tmp_path / "f")) <= 1 << 16
+    assert (
+        form.first_line(tmp_path / "f").startswith("%\ufffd\x00")
+        and len(form.first_line(tmp_path / "f")) <= 1 << 16
+    )
     (tmp_path / "empty").write_bytes(b"")
     assert form.first_line(tmp_path / "empty") == ""
     for content in (gzip.compress(b"% it", mtime=0)[:-9], b"no gzip"):
         (tmp_path / "f.gz").write_bytes(content)
-        with pytest.raises(UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"):
+        with pytest.raises(
+            UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"
+        ):
             form.first_line(tmp_path / "f.gz")
 
 
-COMPRESSORS = {"gzip": (gzip.compress, ".gz"), "xz": (lzma.compress, ".xz"), "bzip2": (bz2.compress, ".bz2")}
+COMPRESSORS = {
+    "gzip": (gzip.compress, ".gz"),
+    "xz": (lzma.compress, ".xz"),
+    "bzip2": (bz2.compress, ".bz2"),
+}
 LISTS = b'{"utt": "a", "hyps": [{"text": "blue"}]}\n'
 
 
@@ -111,19 +138,33 @@ LISTS = b'{"utt": "a", "hyps": [{"text": "blue"}]}\n'
 def test_compression_is_named_where_the_name_does_not_say_it(tmp_path, name):
     compress, suffix = COMPRESSORS[name]
     wrong = ".gz" if suffix != ".gz" else ".xz"
-    for file, remedy in (("f", f"call it f{suffix}"), ("f.jsonl", f"call it f.jsonl{suffix}"), (f"f{wrong}", f"call it f{wrong}{suffix}")):
+    for file, remedy in (
+        ("f", f"call it f{suffix}"),
+        ("f.jsonl", f"call it f.jsonl{suffix}"),
+        (f"f{wrong}", f"call it f{wrong}{suffix}"),
+    ):
         (tmp_path / file).write_bytes(compress(LISTS))
         for spec in (None, "jsonl", "mlm", "srilm", "kaldi-nbest") if file == "f" else (None,):
             with pytest.raises(UserError) as caught:
-                read_lists(tmp_path / file if spec != "kaldi-nbest" else f"ark:{tmp_path}/{file}", spec)
-            assert f"{file}: is compressed with {name}, which its name does not say; {remedy}, or decompress it" in str(caught.value)
+                read_lists(
+                    tmp_path / file if spec != "kaldi-nbest" else f"ark:{tmp_path}/{file}", spec
+                )
+            assert (
+                f"{file}: is compressed with {name}, which its name does not say; {remedy}, or"
+                " decompress it" in str(caught.value)
+            )
 
 
-@pytest.mark.parametrize(("magic", "name"), [(b"(\xb5/\xfd\x04", "Zstandard"), (b"PK\3\4\x14", "zip"), (b"\x04\x22\x4d\x18", "LZ4")])
+@pytest.mark.parametrize(
+    ("magic", "name"),
+    [(b"(\xb5/\xfd\x04", "Zstandard"), (b"PK\3\4\x14", "zip"), (b"\x04\x22\x4d\x18", "LZ4")],
+)
 def test_compression_that_cannot_be_read_is_named(tmp_path, magic, name):
     for file in ("f", "f.jsonl", "f.jsonl.zst"):
         (tmp_path / file).write_bytes(magic + bytes(range(256)))
-        with pytest.raises(UserError, match=f"{file}: is compressed with {name}, .*; decompress it"):
+        with pytest.raises(
+            UserError, match=f"{file}: is compressed with {name}, .*; decompress it"
+        ):
             read_lists(tmp_path / file)
 
 
@@ -131,11 +172,15 @@ def test_bzip2_is_read_and_written(tmp_path):
     (tmp_path / "a.jsonl.bz2").write_bytes(bz2.compress(LISTS))
     lists = read_lists(tmp_path / "a.jsonl.bz2")
     write_lists(lists, tmp_path / "b.jsonl.bz2", "jsonl")
-    assert (tmp_path / "b.jsonl.bz2").read_bytes()[:3] == b"BZh" and read_lists(tmp_path / "b.jsonl.bz2") == lists
+    assert (tmp_path / "b.jsonl.bz2").read_bytes()[:3] == b"BZh" and read_lists(
+        tmp_path / "b.jsonl.bz2"
+    ) == lists
     (tmp_path / "c.jsonl.bz2").write_bytes(bz2.compress(LISTS * 999)[:-30])
     (tmp_path / "d.jsonl.bz2").write_bytes(LISTS)
     for file in ("c", "d"):
-        with pytest.raises(UserError, match=rf"{file}\.jsonl\.bz2:?.*: damaged archive .*; fetch or write it again"):
+        with pytest.raises(
+            UserError, match=rf"{file}\.jsonl\.bz2:?.*: damaged archive .*; fetch or write it again"
+        ):
             read_lists(tmp_path / f"{file}.jsonl.bz2")
 
 
@@ -146,14 +191,23 @@ def test_bzip2_is_read_and_written(tmp_path):
         ("\n\n", "is empty"),
         ("\\data\\\nngram 1=2\n", "is an ARPA language model, which goes to --lm"),
         ("\nmade by x\n\\data\\\nngram 1=2\n", "is an ARPA language model, which goes to --lm"),
-        (b"mmap lm http://kheafield.com/code format version 5\n\0", "is KenLM's binary of a language model, which goes to --lm"),
+        (
+            b"mmap lm http://kheafield.com/code format version 5\n\0",
+            "is KenLM's binary of a language model, which goes to --lm",
+        ),
         (b"lmtools-corpus-1\n{}\n", "is a binarised corpus, which goes to lmtools train"),
         (b"\x20\1\0\0\0\0\0\0" + b'{"a":{"dtype":"F32"', "is weights of a neural network"),
-        ('# lmtools-scores {"model": "x"}\na#1\t-1\t2\n', "is a file of scores, which goes to --scores"),
+        (
+            '# lmtools-scores {"model": "x"}\na#1\t-1\t2\n',
+            "is a file of scores, which goes to --scores",
+        ),
         ({}, "is an empty directory"),
         ({"config.yaml": "", "model.safetensors": ""}, "is a model directory, which goes to --lm"),
         ({"config.yaml": "", "lm.arpa": ""}, "is a model directory, which goes to --lm"),
-        ({"nbest.jsonl": "", "text": ""}, "is a directory with the lists nbest.jsonl in it, which have to be named"),
+        (
+            {"nbest.jsonl": "", "text": ""},
+            "is a directory with the lists nbest.jsonl in it, which have to be named",
+        ),
     ],
 )
 def test_what_is_no_list_is_called_what_it_is(tmp_path, content, cause):
@@ -168,7 +222,9 @@ def test_what_is_no_list_is_called_what_it_is(tmp_path, content, cause):
         with pytest.raises(UserError) as caught:
             form.detect(path, formats)
         assert f"f: {cause}" in str(caught.value)
-        assert f"; give a file or directory in one of the formats {next(iter(formats))}" in str(caught.value)
+        assert f"; give a file or directory in one of the formats {next(iter(formats))}" in str(
+            caught.value
+        )
     if "empty" in cause:  # as a text it may be
         assert form.detect(path, FORMATS, "kaldi-text") == "kaldi-text"
     else:

@@ -6,7 +6,10 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.paths import best
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
 
-LISTS = [NBest("s_a", (Hypothesis("x y"), Hypothesis("x")), "x y"), NBest("s_b", (Hypothesis(""),), "z")]
+LISTS = [
+    NBest("s_a", (Hypothesis("x y"), Hypothesis("x")), "x y"),
+    NBest("s_b", (Hypothesis(""),), "z"),
+]
 ONE_BEST = [NBest("s_a", (Hypothesis("x y"),)), NBest("s_b", (Hypothesis(""),))]
 
 
@@ -26,18 +29,30 @@ def toys(name: str) -> list[NBest]:
 def test_every_format_writes_and_reads_one_best(tmp_path, name):
     FORMATS[name].write(iter(toys(name)), tmp_path / "f")
     found = list(FORMATS[name].read(tmp_path / "f"))
-    assert [(n.utt, [h.text for h in n.hyps]) for n in found] == [(n.utt, [h.text for h in n.hyps]) for n in toys(name)]
+    assert [(n.utt, [h.text for h in n.hyps]) for n in found] == [
+        (n.utt, [h.text for h in n.hyps]) for n in toys(name)
+    ]
     pairs = zip(toys(name), found, strict=True)
-    assert all(old.hyps[0].scores.items() <= new.hyps[0].scores.items() for old, new in pairs)  # SRILM has more columns, of zeros
+    # SRILM has more columns, of zeros
+    assert all(old.hyps[0].scores.items() <= new.hyps[0].scores.items() for old, new in pairs)
     assert FORMATS[name].about
 
 
 @pytest.mark.parametrize("name", LATTICES)
 def test_every_lattice_format_writes_and_reads_a_chain(tmp_path, name):
-    """A chain, in words and scores as a confusion network has them; PLF and networks number their lines."""
+    """A chain, in words and scores as a confusion network has them; PLF and networks number their
+    lines.
+    """
     (tmp_path / "words.txt").write_text("<eps> 0\nx 1\ny 2\n")
     chains = [
-        Lattice.of(utt, 3, 0, [Arc(0, 1, "x", {"am": -0.5}), Arc(1, 2, "y", {"am": -0.25})], [Final(2, {"am": 0.0})], [0, 0.5, 1.25])
+        Lattice.of(
+            utt,
+            3,
+            0,
+            [Arc(0, 1, "x", {"am": -0.5}), Arc(1, 2, "y", {"am": -0.25})],
+            [Final(2, {"am": 0.0})],
+            [0, 0.5, 1.25],
+        )
         for utt in ("1", "2")
     ]
     path = tmp_path / {"kaldi": "f.ark"}.get(name, "f")
@@ -46,7 +61,8 @@ def test_every_lattice_format_writes_and_reads_a_chain(tmp_path, name):
     assert [lattice.utt for lattice in found] == ["1", "2"]
     for lattice in found:
         path = best(lattice, dict.fromkeys(lattice.scores, 1.0))
-        assert path.words == ("x", "y") and path.score == pytest.approx(-0.75, abs=2e-4)  # pocketsphinx's are whole numbers
+        # pocketsphinx's are whole numbers
+        assert path.words == ("x", "y") and path.score == pytest.approx(-0.75, abs=2e-4)
     assert LATTICES[name].about
 
 
@@ -70,7 +86,11 @@ def test_detect(tmp_path, file, content, expected):
         assert detect(path) == expected == detect(path, default="kaldi-text")
     else:
         assert detect(path, default="kaldi-text") == "kaldi-text"
-        cause = "could be anything; name its format" if content else "is empty; give a file or directory in one of the formats"
+        cause = (
+            "could be anything; name its format"
+            if content
+            else "is empty; give a file or directory in one of the formats"
+        )
         with pytest.raises(UserError, match=f"{cause}:? jsonl, kaldi-nbest, espnet2"):
             detect(path)
 
@@ -92,15 +112,24 @@ def test_formats_of_one_text_refuse_longer_lists(tmp_path, name):
 
 def test_attach_joins_by_id():
     attached = lists.attach(LISTS, {"s_b": "two", "s_a": "one"}, "n", "r")
-    assert [(nbest.utt, nbest.ref, nbest.hyps) for nbest in attached] == [("s_a", "one", LISTS[0].hyps), ("s_b", "two", LISTS[1].hyps)]
+    assert [(nbest.utt, nbest.ref, nbest.hyps) for nbest in attached] == [
+        ("s_a", "one", LISTS[0].hyps),
+        ("s_b", "two", LISTS[1].hyps),
+    ]
 
 
 @pytest.mark.parametrize(
     ("refs", "message"),
     [
         ({"s_a": "x"}, "r: 1 of 2 utterances in n have no reference \\(first 's_b'\\); make"),
-        ({"s_a": "", "s_b": "", "c": ""}, "r: 1 of 3 references have no list \\(first 'c'\\); make"),
-        ({"s_A": "x", "s_B": "x"}, "r: 2 of 2 utterances in n .*first 's_a'.*, 2 of 2 references .*first 's_A'"),
+        (
+            {"s_a": "", "s_b": "", "c": ""},
+            "r: 1 of 3 references have no list \\(first 'c'\\); make",
+        ),
+        (
+            {"s_A": "x", "s_B": "x"},
+            "r: 2 of 2 utterances in n .*first 's_a'.*, 2 of 2 references .*first 's_A'",
+        ),
     ],
 )
 def test_attach_refuses_ids_that_differ(refs, message):
@@ -109,28 +138,46 @@ def test_attach_refuses_ids_that_differ(refs, message):
 
 
 def test_attach_lines_joins_by_order():
-    assert [(nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, {"r": ["one", ""]}, "n")] == [("s_a", "one"), ("s_b", "")]
+    assert [
+        (nbest.utt, nbest.ref) for nbest in lists.attach_lines(LISTS, {"r": ["one", ""]}, "n")
+    ] == [("s_a", "one"), ("s_b", "")]
     with pytest.raises(UserError, match="r: 1 lines for 2 lists in n; give one line a list"):
         lists.attach_lines(LISTS, {"r": ["one"]}, "n")
 
 
 def test_rewritten_leaves_references_and_all_else():
-    (first, _) = lists.rewritten([NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]], str.upper)
+    first, _ = lists.rewritten(
+        [NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]],
+        str.upper,
+    )
     assert first == NBest("u", (Hypothesis("STRASSE B", {"am": -1.0}, {"x": "Y"}),), "Ref")
 
 
 def test_rewritten_refs_leaves_hypotheses_and_lists_without_references():
     bare, given = NBest("u", (Hypothesis("a"),)), NBest("v", (Hypothesis("a"),), "b")
-    assert lists.rewritten_refs([bare, given], str.upper) == [bare, NBest("v", (Hypothesis("a"),), "B")]
+    assert lists.rewritten_refs([bare, given], str.upper) == [
+        bare,
+        NBest("v", (Hypothesis("a"),), "B"),
+    ]
 
 
 def test_capitalised():
-    texts = {"the dog": "The dog", '"éa B': '"Éa B', "23. june": "23. june", "A b": "A b", "?": "?", "": ""}
+    texts = {
+        "the dog": "The dog",
+        '"éa B': '"Éa B',
+        "23. june": "23. june",
+        "A b": "A b",
+        "?": "?",
+        "": "",
+    }
     assert {text: lists.capitalised(text) for text in texts} == texts
 
 
 def test_cut_and_dedup():
-    hyps = tuple(Hypothesis(text, {"am": -float(rank)}) for rank, text in enumerate(["a b", "c", "a  b ", "", " ", "c"]))
+    hyps = tuple(
+        Hypothesis(text, {"am": -float(rank)})
+        for rank, text in enumerate(["a b", "c", "a  b ", "", " ", "c"])
+    )
     kept = lists.dedup([NBest("u", hyps, "r")])
     assert kept == [NBest("u", (hyps[0], hyps[1], hyps[3]), "r")]
     assert lists.cut(kept, 2) == [NBest("u", hyps[:2], "r")]

@@ -1,4 +1,6 @@
-"""Whatever a reader gets, it returns or raises UserError with one line that names the path (tests/fuzz.py goes on for longer)."""
+"""Whatever a reader gets, it returns or raises UserError with one line that names the path
+(tests/fuzz.py goes on for longer).
+"""
 
 import pytest
 from fuzz import laid, targets, turns
@@ -11,10 +13,29 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.formats.pairs import PAIRS
 
 TARGETS = targets()
-PIECES = ['{"utt":', '"hyps":', "[", "]", "{", "}", '"', "\n", " ", "\t", "\u2028", "\ufeff", "\x00", "a#1", "(a)", "|||", "F0=", "1e400"]
-content = st.binary(max_size=60) | st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=30).map(
-    lambda parts: "".join(parts).encode("utf-8", "replace")
-)
+PIECES = [
+    '{"utt":',
+    '"hyps":',
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "\n",
+    " ",
+    "\t",
+    "\u2028",
+    "\ufeff",
+    "\x00",
+    "a#1",
+    "(a)",
+    "|||",
+    "F0=",
+    "1e400",
+]
+content = st.binary(max_size=60) | st.lists(
+    st.sampled_from(PIECES) | st.text(max_size=3), max_size=30
+).map(lambda parts: "".join(parts).encode("utf-8", "replace"))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -24,13 +45,17 @@ def test_damaged_files(name, monkeypatch):
 
 
 def test_damage_is_found_out(monkeypatch):
-    """A reader that lets something else escape, and one whose message does not say where, are both reported."""
+    """A reader that lets something else escape, and one whose message does not say where, are both
+    reported.
+    """
     for error in (ValueError("oops"), UserError("no path; no use")):
 
         def read(path, error=error):
             raise error
 
-        monkeypatch.setattr(type(TARGETS["jsonl"]), "read", lambda self, path, spec, read=read: read(path))
+        monkeypatch.setattr(
+            type(TARGETS["jsonl"]), "read", lambda self, path, spec, read=read: read(path)
+        )
         found = list(turns(TARGETS["jsonl"], seed=1, numbers=range(3)))
         assert len(found) == 3
         assert all(str(error) in failure for failure in found)

@@ -9,7 +9,11 @@ from lmtools.errors import UserError
 from lmtools.formats import icefall
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=6)
 texts = st.lists(words, max_size=4).map(lambda row: " ".join(" ".join(row).split()))
 stamps = st.fixed_dictionaries({}, optional={"timestamp_hyp": st.just("[0.1, 0.2]")})
@@ -19,7 +23,9 @@ stamps = st.fixed_dictionaries({}, optional={"timestamp_hyp": st.just("[0.1, 0.2
 def nbest_lists(draw):
     lists = []
     for utt in draw(st.lists(ids, unique=True, max_size=3)):
-        hyps = draw(st.lists(st.builds(Hypothesis, texts, st.just({}), stamps), max_size=3).map(tuple))
+        hyps = draw(
+            st.lists(st.builds(Hypothesis, texts, st.just({}), stamps), max_size=3).map(tuple)
+        )
         lists.append(NBest(utt, hyps, draw((st.none() | texts) if hyps else texts)))
     return lists
 
@@ -35,15 +41,18 @@ def test_round_trip(tmp_path_factory, nbests):
 def test_a_file_with_lists_time_stamps_and_bare_text(tmp_path):
     path = tmp_path / "recogs-test.txt"
     path.write_text(
-        "zed1-0:\tref=['BLUE', \"FINCH'S\"]\nzed1-0:\thyp=['BLUE', 'FINS']\n"
-        "zed1-0:\ttimestamp_ref=[[0.1, 0.2]]\nzed1-0:\ttimestamp_hyp=[0.1]\n"
-        "zed1-0:\tref=['BLUE', \"FINCH'S\"]\nzed1-0:\thyp=[]\n\na:b-1:\tref=\na:b-1:\thyp=blue  finch\n"
+        "zed1-0:\tref=['BLUE', \"FINCH'S\"]\nzed1-0:\thyp=['BLUE',"
+        " 'FINS']\nzed1-0:\ttimestamp_ref=[[0.1,"
+        " 0.2]]\nzed1-0:\ttimestamp_hyp=[0.1]\nzed1-0:\tref=['BLUE',"
+        ' "FINCH\'S"]\nzed1-0:\thyp=[]\n\na:b-1:\tref=\na:b-1:\thyp=blue  finch\n'
     )
     lists = list(icefall.read(path))
     hyps = (Hypothesis("BLUE FINS", {}, {"timestamp_hyp": "[0.1]"}), Hypothesis(""))
     first = NBest("zed1-0", hyps, "BLUE FINCH'S", {"timestamp_ref": "[[0.1, 0.2]]"})
     assert lists == [first, NBest("a:b-1", (Hypothesis("blue finch"),), "")]
-    assert icefall.recognises(path, "zed1-0:\tref=['BLUE']") and not icefall.recognises(path, "zed1 ref=['BLUE']")
+    assert icefall.recognises(path, "zed1-0:\tref=['BLUE']") and not icefall.recognises(
+        path, "zed1 ref=['BLUE']"
+    )
     icefall.write(lists, path)
     assert list(icefall.read(path)) == lists
     assert path.read_text().splitlines()[:3] == [
@@ -86,4 +95,9 @@ def test_refuses(tmp_path, line, cause):
     with pytest.raises(UserError) as caught:
         list(icefall.read(path))
     message = str(caught.value)
-    assert message.startswith(f"{path}:{2 + line.count(chr(10))}: ") and cause in message and "; " in message and "\n" not in message
+    assert (
+        message.startswith(f"{path}:{2 + line.count(chr(10))}: ")
+        and cause in message
+        and "; " in message
+        and "\n" not in message
+    )

@@ -10,7 +10,11 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -20,7 +24,9 @@ def nbest_lists(draw):
     names = draw(st.sets(ids.filter(lambda name: "=" not in name), max_size=3))
     hyps = st.builds(Hypothesis, texts, st.fixed_dictionaries(dict.fromkeys(names, floats)))
     utts = draw(st.lists(ids, unique=True, max_size=4))
-    return [NBest(utt, tuple(draw(st.lists(hyps, max_size=4))), draw(st.none() | texts)) for utt in utts]
+    return [
+        NBest(utt, tuple(draw(st.lists(hyps, max_size=4))), draw(st.none() | texts)) for utt in utts
+    ]
 
 
 @settings(max_examples=100, deadline=None)
@@ -33,13 +39,20 @@ def test_round_trip(tmp_path_factory, nbests, name):
 
 def test_reads_the_documented_line(tmp_path):
     path = tmp_path / "n.jsonl"
-    path.write_text('\ufeff{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am": -12}}]}\r\n\n')
-    assert list(jsonl.read(path)) == [NBest("a1", (Hypothesis("blue fins", {"am": -12.0}),), "blue finch")]
+    path.write_text(
+        '\ufeff{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores": {"am":'
+        " -12}}]}\r\n\n"
+    )
+    assert list(jsonl.read(path)) == [
+        NBest("a1", (Hypothesis("blue fins", {"am": -12.0}),), "blue finch")
+    ]
 
 
 def test_absent_and_null_reference_are_unknown_but_an_empty_one_is_not(tmp_path):
     path = tmp_path / "n.jsonl"
-    path.write_text('{"utt":"a","hyps":[]}\n{"utt":"b","ref":null,"hyps":[]}\n{"utt":"c","ref":"","hyps":[]}\n')
+    path.write_text(
+        '{"utt":"a","hyps":[]}\n{"utt":"b","ref":null,"hyps":[]}\n{"utt":"c","ref":"","hyps":[]}\n'
+    )
     assert [nbest.ref for nbest in list(jsonl.read(path))] == [None, None, ""]
 
 
@@ -76,7 +89,9 @@ BAD = {
     '{"utt": "b", "hyps": [{"text": "\\ud800"}]}': "surrogate",
     '{"utt": "a", "hyps": []}': "second time",
     '{"utt": "b", "hyps": [{"text": "x"}]}': "hypothesis 1 has scores (none), earlier ones am",
-    '{"utt": "b", "hyps": [{"text": "x", "scores": {"am": 1}}, {"text": "x", "scores": {"lm": 1}}]}': "hypothesis 2",
+    '{"utt": "b", "hyps": [{"text": "x", "scores": {"am": 1}}, {"text": "x", "scores": {"lm": 1}}]}': (  # noqa: E501
+        "hypothesis 2"
+    ),
 }
 
 
@@ -94,7 +109,9 @@ def test_refuses_with_file_line_and_cause(tmp_path, line):
 
 def test_refuses_a_damaged_archive(tmp_path):
     path = tmp_path / "n.jsonl.gz"
-    whole = gzip.compress(b"\n".join(json.dumps({"utt": str(i), "hyps": []}).encode() for i in range(5000)))
+    whole = gzip.compress(
+        b"\n".join(json.dumps({"utt": str(i), "hyps": []}).encode() for i in range(5000))
+    )
     for content in (whole[:-20], whole[:60] + b"\xff" * 40 + whole[100:], b"no gzip"):
         path.write_bytes(content)
         with pytest.raises(UserError, match="damaged archive"):

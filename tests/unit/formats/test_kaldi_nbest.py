@@ -13,7 +13,11 @@ from lmtools.formats import kaldi_nbest
 from lmtools.formats.archives import Writer, packed_float, packed_ints
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff"), min_size=1, max_size=5)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=5,
+)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 texts = st.lists(ids, max_size=3).map(" ".join)
 names = st.sampled_from(["am", "graph", "lm", "nn", TOTAL, "ö.1"])
@@ -23,7 +27,11 @@ names = st.sampled_from(["am", "graph", "lm", "nn", TOTAL, "ö.1"])
 def nbest_lists(draw, scored=True):
     scores = st.fixed_dictionaries(dict.fromkeys(draw(st.sets(names)) if scored else [], floats))
     ints = st.lists(st.integers(0, 10**9), max_size=3).map(lambda row: " ".join(map(str, row)))
-    extra = st.fixed_dictionaries({"ali": ints}, optional={"words": ints}) if scored and draw(st.booleans()) else st.just({})
+    extra = (
+        st.fixed_dictionaries({"ali": ints}, optional={"words": ints})
+        if scored and draw(st.booleans())
+        else st.just({})
+    )
     hyps = st.lists(st.builds(Hypothesis, texts, scores, extra), min_size=1, max_size=3).map(tuple)
     return [NBest(utt, draw(hyps)) for utt in draw(st.lists(ids, unique=True, max_size=3))]
 
@@ -37,7 +45,10 @@ def test_directories_come_back(tmp_path_factory, nbests):
 
 
 @settings(max_examples=25, deadline=None)
-@given(nbest_lists(scored=False), st.sampled_from(["ark:{}/a", "ark,t:{}/a", "{}/words_text", "{}/words_text.gz"]))
+@given(
+    nbest_lists(scored=False),
+    st.sampled_from(["ark:{}/a", "ark,t:{}/a", "{}/words_text", "{}/words_text.gz"]),
+)
 def test_archives_of_texts_come_back(tmp_path_factory, nbests, spec):
     path = spec.format(tmp_path_factory.mktemp("k"))
     kaldi_nbest.write(nbests, path)
@@ -52,8 +63,10 @@ FILES = {
     "ali": "zed1-1 3 3 4\nzed1-2 3 4\nzed-2-1 \n",
 }
 LISTS = [
-    NBest("zed1", (Hypothesis("blue finch sings", {"am": 3120.5, "graph": -14.25, "lm": -6.0}, {"ali": "3 3 4"}),
-                   Hypothesis("blue fins", {"am": 3118.0, "graph": -14.5, "lm": -8.0}, {"ali": "3 4"}))),
+    NBest("zed1", (Hypothesis("blue finch sings", {"am": 3120.5, "graph": -14.25, "lm": -6.0},
+    {"ali": "3 3 4"}),
+                   Hypothesis("blue fins", {"am": 3118.0, "graph": -14.5, "lm": -8.0},
+                   {"ali": "3 4"}))),
     NBest("zed-2", (Hypothesis("", {"am": 7.0, "graph": 0.0, "lm": -1.0}, {"ali": ""}),)),
 ]  # fmt: skip
 
@@ -71,7 +84,11 @@ def test_joins_by_key_and_takes_the_lm_from_a_difference(tmp_path, place):
     assert list(kaldi_nbest.read(laid(tmp_path, FILES, place))) == LISTS
     assert kaldi_nbest.recognises(tmp_path, "")
     (tmp_path / place / "lmwt.lmonly").write_text("zed1-1 6.5\nzed1-2 8\nzed-2-1 1\n")
-    assert [hyp.scores["lm"] for nbest in kaldi_nbest.read(tmp_path) for hyp in nbest.hyps] == [-6.5, -8.0, -1.0]
+    assert [hyp.scores["lm"] for nbest in kaldi_nbest.read(tmp_path) for hyp in nbest.hyps] == [
+        -6.5,
+        -8.0,
+        -1.0,
+    ]
 
 
 def test_binary_scp_and_compressed_archives_are_the_same(tmp_path, monkeypatch):
@@ -80,7 +97,11 @@ def test_binary_scp_and_compressed_archives_are_the_same(tmp_path, monkeypatch):
         rows = [line.split() for line in FILES[name].splitlines()]
         with Writer(f"ark,scp:archives.1/{name}.ark,archives.1/{name}.scp") as out:
             for key, *values in rows:
-                packed = packed_ints(map(int, values), out.text) if name == "ali" else packed_float(float(*values), out.text)
+                packed = (
+                    packed_ints(map(int, values), out.text)
+                    if name == "ali"
+                    else packed_float(float(*values), out.text)
+                )
                 out.write(key, packed)
         (tmp_path / "archives.1" / name).unlink()
     (tmp_path / "archives.1" / "ali.ark").unlink()
@@ -95,7 +116,7 @@ def test_jobs_come_in_numeric_order_and_numbers_are_kept(tmp_path):
     for job, rows in ((10, "c-1 x\n"), (2, "b-10 z\nb-2 y\n"), (1, "a-0 x\n")):
         laid(tmp_path, {"words_text": rows}, f"archives.{job}")
     found = list(kaldi_nbest.read(tmp_path))
-    assert [(nbest.utt, [(hyp.text, hyp.extra.get("n")) for hyp in nbest.hyps]) for nbest in found] == [
+    assert [(nbest.utt, [(hyp.text, hyp.extra.get("n")) for hyp in nbest.hyps]) for nbest in found] == [  # noqa: E501
         ("a", [("x", "0")]), ("b", [("y", "2"), ("z", "10")]), ("c", [("x", None)]),
     ]  # fmt: skip
     kaldi_nbest.write(found, tmp_path / "out")
@@ -111,12 +132,22 @@ def test_word_ids(tmp_path):
         list(kaldi_nbest.read(tmp_path))
     (tmp_path / "words.txt").write_text("<eps> 0\nblue 1\nfinch 3\n")
     found = list(kaldi_nbest.read(tmp_path))
-    assert found == [NBest("a", (Hypothesis("finch blue", {"am": -1.0}, {"words": "3 0 1"}), Hypothesis("", {"am": -2.0}, {"words": ""})))]
+    assert found == [
+        NBest(
+            "a",
+            (
+                Hypothesis("finch blue", {"am": -1.0}, {"words": "3 0 1"}),
+                Hypothesis("", {"am": -2.0}, {"words": ""}),
+            ),
+        )
+    ]
     fresh = [NBest("a", (Hypothesis("blue finch"),))]
     kaldi_nbest.write(fresh, tmp_path / "out", words=tmp_path / "words.txt")
     assert (tmp_path / "out/words").read_text() == "a-1 1 3\n"
     with pytest.raises(UserError, match="the word 'fink' is not in"):
-        kaldi_nbest.write([NBest("a", (Hypothesis("fink"),))], tmp_path / "out2", words=tmp_path / "words.txt")
+        kaldi_nbest.write(
+            [NBest("a", (Hypothesis("fink"),))], tmp_path / "out2", words=tmp_path / "words.txt"
+        )
     assert sorted(child.name for child in tmp_path.iterdir()) == ["archives.1", "out", "words.txt"]
     (tmp_path / "words.txt").write_text("<eps> 0\nblue 1\n")
     with pytest.raises(UserError, match=r"has the word 3, which .*words.txt lacks"):
@@ -127,12 +158,21 @@ def test_what_a_rescored_list_leaves_on_disk(tmp_path):
     scores = {"am": -2.0, "graph": -1.0, "lm": -4.0, "tta": -3.5, TOTAL: -9.0}
     kaldi_nbest.write([NBest("a", (Hypothesis("x", scores),))], tmp_path / "d")
     found = {child.name: child.read_text() for child in (tmp_path / "d").iterdir()}
-    assert found == {"words_text": "a-1 x\n", "acwt": "a-1 2.0\n", "lmwt.nolm": "a-1 1.0\n", "lmwt.lmonly": "a-1 4.0\n",
-                     "lmwt.withlm": "a-1 5.0\n", "lmwt.tta": "a-1 3.5\n", "lmwt.total": "a-1 9.0\n"}  # fmt: skip
+    assert found == {
+        "words_text": "a-1 x\n",
+        "acwt": "a-1 2.0\n",
+        "lmwt.nolm": "a-1 1.0\n",
+        "lmwt.lmonly": "a-1 4.0\n",
+        "lmwt.withlm": "a-1 5.0\n",
+        "lmwt.tta": "a-1 3.5\n",
+        "lmwt.total": "a-1 9.0\n",
+    }
 
 
 def test_a_pipe(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a-1 x y\na-2 \nb-1 é\n".encode())))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO("a-1 x y\na-2 \nb-1 é\n".encode()))
+    )
     lists = kaldi_nbest.read("ark:-")
     assert next(lists) == NBest("a", (Hypothesis("x y"), Hypothesis("")))
     kaldi_nbest.write(lists, "ark,t:-")
@@ -145,13 +185,15 @@ def test_a_pipe(monkeypatch, capsys):
         ({"words_text": "zed1-1 x\nzed1 blue\n"}, "words_text:2: key 'zed1' does not end in -n"),
         ({"words_text": "zed1-x blue\n"}, "words_text:1: key 'zed1-x' does not end in -n"),
         ({"acwt": "zed1-1 -3120.5\nzed1-2 -3118\n"}, "the file of 'am' lacks the key 'zed-2-1'"),
-        ({"acwt": FILES["acwt"] + "zed9-1 1\n"}, "the file of 'am' has, but not the texts, the key 'zed9-1'"),
+        ({"acwt": FILES["acwt"] + "zed9-1 1\n"},
+        "the file of 'am' has, but not the texts, the key 'zed9-1'"),
         ({"acwt": FILES["acwt"] + "zed1-1 1\n"}, "acwt:4: key 'zed1-1' occurs a second time"),
         ({"acwt": "zed1-1 x\n"}, "acwt:1: the value of 'zed1-1' is 'x'"),
         ({"lmwt.nolm": "zed1-1 1\n"}, "lmwt.nolm lacks the key 'zed-2-1' of lmwt.withlm"),
         ({"ali": "zed1-1 1.5\n"}, "ali:1: '1.5' is not an integer"),
         ({"words_text": FILES["words_text"] + "zed1-01 x\n", "acwt": FILES["acwt"] + "zed1-01 1\n",
-          "lmwt.nolm": FILES["lmwt.nolm"] + "zed1-01 1\n", "lmwt.withlm": FILES["lmwt.withlm"] + "zed1-01 1\n"}, "number 1 occurs twice"),
+          "lmwt.nolm": FILES["lmwt.nolm"] + "zed1-01 1\n",
+          "lmwt.withlm": FILES["lmwt.withlm"] + "zed1-01 1\n"}, "number 1 occurs twice"),
         ({"words_text": None}, "no words_text and no words"),
     ],
 )  # fmt: skip
@@ -159,13 +201,19 @@ def test_refuses(tmp_path, files, cause):
     laid(tmp_path, {name: text for name, text in {**FILES, **files}.items() if text is not None})
     with pytest.raises(UserError) as caught:
         list(kaldi_nbest.read(tmp_path))
-    assert cause in str(caught.value) and str(caught.value).startswith(str(tmp_path)) and "; " in str(caught.value)
+    assert (
+        cause in str(caught.value)
+        and str(caught.value).startswith(str(tmp_path))
+        and "; " in str(caught.value)
+    )
 
 
 def test_refuses_an_utterance_in_two_places(tmp_path):
     for job in (1, 2):
         laid(tmp_path, {"words_text": "a-1 x\n"}, f"archives.{job}")
-    with pytest.raises(UserError, match=r"archives.2/words_text: utterance 'a' occurs a second time"):
+    with pytest.raises(
+        UserError, match=r"archives.2/words_text: utterance 'a' occurs a second time"
+    ):
         list(kaldi_nbest.read(tmp_path))
     (tmp_path / "words_text").write_text("a-1 x\nb-1 x\na-2 x\n")
     with pytest.raises(UserError, match=r"words_text:3: utterance 'a' occurs a second time"):
@@ -182,7 +230,9 @@ def test_refuses_components_that_cannot_be_files(tmp_path, name):
 def test_refuses_to_lose_scores_or_foreign_directories(tmp_path):
     with pytest.raises(UserError, match="scores am, and this format holds none"):
         kaldi_nbest.write([NBest("a", (Hypothesis("x", {"am": 1.0}),))], tmp_path / "words_text")
-    kaldi_nbest.write([NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.0}),))], tmp_path / "words_text")
+    kaldi_nbest.write(
+        [NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.0}),))], tmp_path / "words_text"
+    )
     (tmp_path / "words_text").unlink()
     (tmp_path / "mine").write_text("")
     with pytest.raises(UserError, match="holds no words_text"):

@@ -5,7 +5,11 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
@@ -16,7 +20,9 @@ def test_round_trip_keeps_words_and_order(tmp_path_factory, wanted):
     kaldi_text.write(wanted, path)
     found = kaldi_text.read(path)
     assert list(found) == list(wanted)
-    assert {utt: text.split() for utt, text in found.items()} == {utt: text.split() for utt, text in wanted.items()}
+    assert {utt: text.split() for utt, text in found.items()} == {
+        utt: text.split() for utt, text in wanted.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -15,21 +15,37 @@ LINES = "0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7\n0 |||  ||| F0= -2 F1= 
     [
         ("0 ||| blue ||| F0= -2.1 ||| -0.7\n", {}),
         ("0 ||| blue ||| 0-0 1-1 ||| F0= -2.1 ||| -0.7\n", {"alignment": "0-0 1-1"}),
-        ("0 ||| blue ||| WordScores= -0.1 -0.2 ||| F0= -2.1 ||| -0.7\n", {"WordScores": "-0.1 -0.2"}),
-        ("0 ||| blue ||| 0-0 ||| WordScores= -0.1 ||| F0= -2.1 ||| -0.7\n", {"alignment": "0-0", "WordScores": "-0.1"}),
+        (
+            "0 ||| blue ||| WordScores= -0.1 -0.2 ||| F0= -2.1 ||| -0.7\n",
+            {"WordScores": "-0.1 -0.2"},
+        ),
+        (
+            "0 ||| blue ||| 0-0 ||| WordScores= -0.1 ||| F0= -2.1 ||| -0.7\n",
+            {"alignment": "0-0", "WordScores": "-0.1"},
+        ),
     ],
 )
 def test_what_may_stand_between_text_and_features(tmp_path, line, extra):
     path = tmp_path / "n"
     path.write_text(line)
     assert detect(path) == "marian"
-    assert list(marian.read(path)) == [NBest("0", (Hypothesis("blue", {"F0": -2.1, "am": -0.7}, extra),))]
+    assert list(marian.read(path)) == [
+        NBest("0", (Hypothesis("blue", {"F0": -2.1, "am": -0.7}, extra),))
+    ]
     marian.write(marian.read(path), tmp_path / "again")
     assert (tmp_path / "again").read_text() == line
 
 
 def test_reads_lists_and_both_ways_to_write_features(tmp_path):
-    want = [NBest("0", (Hypothesis("blue finch", {"F0": -2.1, "F1": -0.4, "am": -0.7}), Hypothesis("", {"F0": -2, "F1": 0, "am": -1})))]
+    want = [
+        NBest(
+            "0",
+            (
+                Hypothesis("blue finch", {"F0": -2.1, "F1": -0.4, "am": -0.7}),
+                Hypothesis("", {"F0": -2, "F1": 0, "am": -1}),
+            ),
+        )
+    ]
     for name, content in (("a", LINES), ("b", LINES.replace("= ", "="))):
         (tmp_path / name).write_text(content)
         assert list(marian.read(tmp_path / name)) == want

@@ -8,7 +8,11 @@ from lmtools.errors import UserError
 from lmtools.formats import mlm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -17,7 +21,10 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 def nbest_lists(draw):
     scores = st.fixed_dictionaries({"am": floats} if draw(st.booleans()) else {})
     hyps = st.lists(st.builds(Hypothesis, texts, scores), max_size=12).map(tuple)
-    return [NBest(utt, draw(hyps), draw(st.none() | texts)) for utt in draw(st.lists(ids, unique=True, max_size=3))]
+    return [
+        NBest(utt, draw(hyps), draw(st.none() | texts))
+        for utt in draw(st.lists(ids, unique=True, max_size=3))
+    ]
 
 
 @settings(max_examples=35, deadline=None)
@@ -39,12 +46,20 @@ def test_numbers_order_the_hypotheses(tmp_path):
     path = tmp_path / "am.json"
     path.write_text(json.dumps(TREE, indent=2))
     lists = list(mlm.read(path))
-    hyps = (Hypothesis("x", {"am": -7.4}), Hypothesis(" y", {"am": -8.5}, {"len": "1"}), Hypothesis("z", {"am": -9.0}))
+    hyps = (
+        Hypothesis("x", {"am": -7.4}),
+        Hypothesis(" y", {"am": -8.5}, {"len": "1"}),
+        Hypothesis("z", {"am": -9.0}),
+    )
     assert lists == [NBest("zed1", hyps, "r"), NBest("zed2", (), "", {"speaker": '"s"'})]
     assert mlm.recognises(path, "{")
     mlm.write(lists, path)
     tree = json.loads(path.read_text())
-    assert tree["zed2"] == TREE["zed2"] and tree["zed1"]["hyp_3"] == TREE["zed1"]["hyp_10"] and len(tree["zed1"]) == 4
+    assert (
+        tree["zed2"] == TREE["zed2"]
+        and tree["zed1"]["hyp_3"] == TREE["zed1"]["hyp_10"]
+        and len(tree["zed1"]) == 4
+    )
 
 
 def test_an_lm_file_and_a_total(tmp_path):
@@ -74,7 +89,10 @@ def test_an_lm_file_and_a_total(tmp_path):
         ('{"a": {"hyp_1": {"text": "x", "score": "3"}}}', "score 'score' is"),
         ('{"a": {"hyp_1": {"text": "x", "score": 1e999}}}', "finite"),
         ('{"a": {"hyp_1": {"text": "x"}, "hyp_01": {"text": "x"}}}', "occurs twice"),
-        ('{"a": {"hyp_1": {"text": "x"}}, "b": {"hyp_1": {"text": "x", "score": 1}}}', "hypothesis 1 has scores am"),
+        (
+            '{"a": {"hyp_1": {"text": "x"}}, "b": {"hyp_1": {"text": "x", "score": 1}}}',
+            "hypothesis 1 has scores am",
+        ),
         ('{"a": {"ref": 3}}', "'ref' is 3"),
     ],
 )
@@ -84,4 +102,9 @@ def test_refuses(tmp_path, content, cause):
     with pytest.raises(UserError) as caught:
         list(mlm.read(path))
     message = str(caught.value)
-    assert message.startswith(str(path)) and cause in message and "; " in message and "\n" not in message
+    assert (
+        message.startswith(str(path))
+        and cause in message
+        and "; " in message
+        and "\n" not in message
+    )

@@ -10,9 +10,32 @@ from lmtools.formats import detect, form, marian, moses
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/moses.nbest.xz"
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: " ".join(text.replace("|||", "").split()))
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff|"), min_size=1, max_size=6)
-names = st.sampled_from(["LM0", "TM0_0", "TM0_1", "TM0_2", "TM0", "x_1", "x_0", "x_0_0", "x_0_1", "am", TOTAL, "é:", "system:a", "5"])
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(
+    lambda text: " ".join(text.replace("|||", "").split())
+)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff|"),
+    min_size=1,
+    max_size=6,
+)
+names = st.sampled_from(
+    [
+        "LM0",
+        "TM0_0",
+        "TM0_1",
+        "TM0_2",
+        "TM0",
+        "x_1",
+        "x_0",
+        "x_0_0",
+        "x_0_1",
+        "am",
+        TOTAL,
+        "é:",
+        "system:a",
+        "5",
+    ]
+)
 floats = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -20,19 +43,29 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 def lists(draw):
     columns = draw(st.sets(names, max_size=5))
     hyps = st.builds(Hypothesis, texts, st.fixed_dictionaries(dict.fromkeys(columns, floats)))
-    return [NBest(utt, tuple(draw(st.lists(hyps, min_size=1, max_size=3)))) for utt in draw(st.lists(ids, unique=True, max_size=3))]
+    return [
+        NBest(utt, tuple(draw(st.lists(hyps, min_size=1, max_size=3))))
+        for utt in draw(st.lists(ids, unique=True, max_size=3))
+    ]
 
 
 def bare(nbests):
     """The lists without extras, a total that stands alone called `am`."""
 
     def scores(hyp):
-        return {"am": hyp.scores[TOTAL]} | {n: v for n, v in hyp.scores.items() if n != TOTAL} if only_total(hyp) else dict(hyp.scores)
+        return (
+            {"am": hyp.scores[TOTAL]} | {n: v for n, v in hyp.scores.items() if n != TOTAL}
+            if only_total(hyp)
+            else dict(hyp.scores)
+        )
 
     def only_total(hyp):
         return TOTAL in hyp.scores and "am" not in hyp.scores
 
-    return [NBest(nbest.utt, tuple(Hypothesis(hyp.text, scores(hyp)) for hyp in nbest.hyps)) for nbest in nbests]
+    return [
+        NBest(nbest.utt, tuple(Hypothesis(hyp.text, scores(hyp)) for hyp in nbest.hyps))
+        for nbest in nbests
+    ]
 
 
 @pytest.mark.parametrize("module", [moses, marian])
@@ -48,7 +81,10 @@ def test_round_trip(tmp_path_factory, module, nbests):
     assert again.read_bytes() == path.read_bytes()
 
 
-NEW = "0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 WordPenalty0= -3 ||| -14.6 ||| 0-0 1-1 ||| x\n"
+NEW = (
+    "0 ||| blue finch . ||| LM0= -41.3 TM0= -6.7 -1.2 WordPenalty0= -3 ||| -14.6 ||| 0-0 1-1"
+    " ||| x\n"
+)
 OLD = "0||| blue  finch .  ||| d: 0 -7.5 lm: -41.3 -40.4 w: -3 tm0: 1 2 ||| -14.6\n"
 
 
@@ -60,8 +96,19 @@ def test_reads_new_and_old_features(tmp_path):
     assert list(moses.read(path)) == [NBest("0", (hyp,))]
     assert detect(path) == "moses"
     path.write_text(OLD)
-    scores = {"d0": 0, "d1": -7.5, "lm0": -41.3, "lm1": -40.4, "w": -3, "tm0_0": 1, "tm0_1": 2, "am": -14.6}
-    assert list(moses.read(path)) == [NBest("0", (Hypothesis("blue finch .", scores, {"layout": "d:2 lm:2 w:1 tm0:2"}),))]
+    scores = {
+        "d0": 0,
+        "d1": -7.5,
+        "lm0": -41.3,
+        "lm1": -40.4,
+        "w": -3,
+        "tm0_0": 1,
+        "tm0_1": 2,
+        "am": -14.6,
+    }
+    assert list(moses.read(path)) == [
+        NBest("0", (Hypothesis("blue finch .", scores, {"layout": "d:2 lm:2 w:1 tm0:2"}),))
+    ]
     assert detect(path) == "moses"
 
 
@@ -74,13 +121,24 @@ def test_writes_what_it_read(tmp_path, line):
 
 
 def test_a_rescored_total_takes_the_place_of_the_old_which_stays_as_a_feature(tmp_path):
-    moses.write([NBest("0", (Hypothesis("x", {"LM0": -1.5, "am": -2.5, TOTAL: -9}),))], tmp_path / "n")
+    moses.write(
+        [NBest("0", (Hypothesis("x", {"LM0": -1.5, "am": -2.5, TOTAL: -9}),))], tmp_path / "n"
+    )
     assert (tmp_path / "n").read_text() == "0 ||| x ||| LM0= -1.5 am= -2.5 ||| -9\n"
-    assert dict(next(moses.read(tmp_path / "n")).hyps[0].scores) == {"LM0": -1.5, "am": -2.5, TOTAL: -9}
+    assert dict(next(moses.read(tmp_path / "n")).hyps[0].scores) == {
+        "LM0": -1.5,
+        "am": -2.5,
+        TOTAL: -9,
+    }
 
 
 def test_left_out_sentences_are_empty_lists(tmp_path):
-    lists = [NBest("3", (Hypothesis("a"),)), NBest("4", ()), NBest("5", ()), NBest("6", (Hypothesis(""),))]
+    lists = [
+        NBest("3", (Hypothesis("a"),)),
+        NBest("4", ()),
+        NBest("5", ()),
+        NBest("6", (Hypothesis(""),)),
+    ]
     moses.write(lists, tmp_path / "n")
     assert list(moses.read(tmp_path / "n")) == lists
     assert list(moses.read(tmp_path / "n", gaps="skip")) == [lists[0], lists[3]]
@@ -116,9 +174,15 @@ def test_joins_and_restores_subword_marks(tmp_path):
         ("1 ||| blue ||| LM0= 1 LM0= 2 ||| 1", "n:2: two feature values would be called 'LM0'"),
         ("1 ||| blue ||| LM0= 1 LM0= 2 ||| 1", "rename"),
         ("1 ||| blue ||| = 1 ||| 1", "n:2: score name ''"),
-        ("1 ||| blue ||| TM0= 1 ||| 1", "n:2: hypothesis 1 has scores TM0, am, earlier ones LM0, am"),
+        (
+            "1 ||| blue ||| TM0= 1 ||| 1",
+            "n:2: hypothesis 1 has scores TM0, am, earlier ones LM0, am",
+        ),
         ("99999999 ||| blue ||| LM0= 1 ||| 1", "n:2: sentence 99999999 follows 0"),
-        ("1 ||| x ||| LM0= 1 ||| 1\n0 ||| x ||| LM0= 1 ||| 1", "n:3: utterance '0' occurs a second time"),
+        (
+            "1 ||| x ||| LM0= 1 ||| 1\n0 ||| x ||| LM0= 1 ||| 1",
+            "n:3: utterance '0' occurs a second time",
+        ),
     ],
 )
 def test_refuses(tmp_path, line, cause):

@@ -1,4 +1,6 @@
-"""Formats of sentence pairs: what each holds is given back, and what is wrong is named by its line."""
+"""Formats of sentence pairs: what each holds is given back, and what is wrong is named by its
+line.
+"""
 
 import csv
 import gzip
@@ -12,11 +14,17 @@ from lmtools.errors import UserError
 from lmtools.formats.pairs import PAIRS, detect, read, write
 from lmtools.types import SentencePair
 
-STSB = 'main-news\tMSRpar\t2012train\t0001\t3.800\tHe said "no\tShe said "no"\nforums\tanswers\t2015\t0002\t0\tA b\tC\thttp://x\t"y"\n'
+STSB = (
+    'main-news\tMSRpar\t2012train\t0001\t3.800\tHe said "no\tShe said'
+    ' "no"\nforums\tanswers\t2015\t0002\t0\tA b\tC\thttp://x\t"y"\n'
+)
 GLUE = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
 SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
-RELEASE = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tentailment_AB\tSemEval_set"
-ONE_FILE = f"{RELEASE}\n1\ta b\tc\tNEUTRAL\t4.5\tx\tTRAIN\n2\td\te\tNEUTRAL\t1\tx\tTEST\n3\tf\tg\tENTAILMENT\t2\tx\tTRAIN\n"
+RELEASE = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tentailment_AB\tSemEval_set"  # noqa: E501
+ONE_FILE = (
+    f"{RELEASE}\n1\ta"
+    " b\tc\tNEUTRAL\t4.5\tx\tTRAIN\n2\td\te\tNEUTRAL\t1\tx\tTEST\n3\tf\tg\tENTAILMENT\t2\tx\tTRAIN\n"  # noqa: E501
+)
 AB, DE, FG = SentencePair("a b", "c", 4.5), SentencePair("d", "e", 1.0), SentencePair("f", "g", 2.0)
 QUOTED = [SentencePair('He said "no', 'She said "no"', 3.8), SentencePair("A b", "C", 0.0)]
 
@@ -36,7 +44,8 @@ QUOTED = [SentencePair('He said "no', 'She said "no"', 3.8), SentencePair("A b",
         ("a b\tc\nd\te\n", None, "tsv", [SentencePair("a b", "c"), SentencePair("d", "e")]),
         ("4.5\ta b\tc\n1e0\td\te\n", "tsv:columns=score+left+right", None, [AB, DE]),
         ("x\tc\ty\ta b\n", "tsv:columns=-+right+-+left", None, [SentencePair("a b", "c")]),
-        (" a\u2028b \tc\r\t-1.5\n", None, "tsv", [SentencePair(" a\u2028b ", "c\r", -1.5)]),  # only LF ends a line
+        # only LF ends a line
+        (" a\u2028b \tc\r\t-1.5\n", None, "tsv", [SentencePair(" a\u2028b ", "c\r", -1.5)]),
     ],
 )
 @pytest.mark.parametrize("opened", [open, gzip.open, lzma.open])
@@ -49,7 +58,9 @@ def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
         if recognised:
             assert detect(path) == recognised
         else:
-            with pytest.raises(UserError, match="could be anything; name its format: stsb, glue, sick, tsv"):
+            with pytest.raises(
+                UserError, match="could be anything; name its format: stsb, glue, sick, tsv"
+            ):
                 detect(path)
 
 
@@ -57,7 +68,11 @@ def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
     ("text", "spec", "message"),
     [
         (STSB + "a\tb\tc\td\t5\te\n", "stsb", ":3: 6 fields; expected genre, file"),
-        (STSB.replace("3.800", "high"), "stsb", ":1: the similarity is 'high'; expected a finite number"),
+        (
+            STSB.replace("3.800", "high"),
+            "stsb",
+            ":1: the similarity is 'high'; expected a finite number",
+        ),
         (STSB.replace("\t0\t", "\tnan\t"), "stsb", ":2: the similarity is 'nan'"),
         (STSB.replace("\t0\t", "\t1e999\t"), "stsb", ":2: the similarity is '1e999'"),
         (STSB.replace("\t0\t", "\t\t"), "stsb", ":2: the similarity is ''"),
@@ -70,16 +85,28 @@ def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
         (STSB, "glue", ":1: the header names 0 columns 'sentence1'; add"),
         (f"{GLUE}\tsentence2\n", "glue", ":1: the header names 2 columns 'sentence2'; add"),
         (f"{GLUE}\tscore\tscore\n", "glue", ":1: the header names 2 columns 'score'; add"),
-        (f"{GLUE}\tscore\n0\tg\tf\ty\t1\tn\tn\ta\tb\n", "glue", ":2: 9 fields below a header of 10; give"),
+        (
+            f"{GLUE}\tscore\n0\tg\tf\ty\t1\tn\tn\ta\tb\n",
+            "glue",
+            ":2: 9 fields below a header of 10; give",
+        ),
         (f"{SICK}\n1\ta\tb\t1\tX\tc\n", "sick", ":2: 6 fields below a header of 5; give"),
         (ONE_FILE, "sick:set=dev", ": set=dev; expected train, trial, test"),
         (ONE_FILE, "sick:set=trial", ": set=trial: holds no sentence pair; give"),
-        (f"{SICK}\n1\ta\tb\t1\tX\n", "sick:set=test", ":1: set=test, but there is no column SemEval_set; drop"),
+        (
+            f"{SICK}\n1\ta\tb\t1\tX\n",
+            "sick:set=test",
+            ":1: set=test, but there is no column SemEval_set; drop",
+        ),
         ("a\tb\t1\nc\td\n", "tsv", ":2: has no similarity, unlike those before; give"),
         ("a\tb\nc\td\t1\n", "tsv", ":2: has a similarity, unlike those before; give"),
         ("a\tb\nc\n", "tsv", ":2: 1 fields; expected left, right, score, with tabs"),
         ("a\tb\t1\tc\n", "tsv", ":1: 4 fields; expected left, right, score, with tabs"),
-        ("1\ta\n", "tsv:columns=score+left+right", ":1: 2 fields; expected score, left, right, with tabs"),
+        (
+            "1\ta\n",
+            "tsv:columns=score+left+right",
+            ":1: 2 fields; expected score, left, right, with tabs",
+        ),
         ("a\tb\n", "tsv:columns=left+score", ": columns=left+score; give left, right"),
         ("a\tb\n", "tsv:columns=left+right+right", ": columns=left+right+right; give left, right"),
         ("a\tb\n", "tsv:columns=left+right+words", ": columns=left+right+words; give left, right"),
@@ -99,8 +126,12 @@ def test_text_of_another_encoding_is_refused(tmp_path):
         read(tmp_path / "pairs")
 
 
-words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1, max_size=8)
-sentences = words.filter(lambda text: text.strip() and not text.endswith("\r") and not text.startswith("\ufeff"))
+words = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1, max_size=8
+)
+sentences = words.filter(
+    lambda text: text.strip() and not text.endswith("\r") and not text.startswith("\ufeff")
+)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ORDERS = ["tsv:columns=score+left+right", "tsv:columns=-+right+score+-+left"]
 LABELLED = [(spec, finite) for spec in [*PAIRS, *ORDERS]]
@@ -112,7 +143,9 @@ def test_round_trip(tmp_path_factory, spec, similarity):
     """Every format gives back what it took, and is recognised where it has the order by default."""
 
     @settings(max_examples=15, deadline=None)
-    @given(st.lists(st.builds(SentencePair, sentences, sentences, similarity), min_size=1, max_size=4))
+    @given(
+        st.lists(st.builds(SentencePair, sentences, sentences, similarity), min_size=1, max_size=4)
+    )
     def check(pairs):
         path = tmp_path_factory.mktemp("p") / "pairs.gz"
         write(pairs, path, spec)
@@ -126,10 +159,17 @@ def test_round_trip(tmp_path_factory, spec, similarity):
 @pytest.mark.parametrize("name", ["glue", "sick"])
 def test_a_csv_reader_finds_the_same(tmp_path, name):
     write([AB, DE, FG], tmp_path / "p", name)
-    columns = {"glue": ("sentence1", "sentence2", "score"), "sick": ("sentence_A", "sentence_B", "relatedness_score")}[name]
+    columns = {
+        "glue": ("sentence1", "sentence2", "score"),
+        "sick": ("sentence_A", "sentence_B", "relatedness_score"),
+    }[name]
     with open(tmp_path / "p", newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    assert [tuple(row[column] for column in columns) for row in rows] == [("a b", "c", "4.5"), ("d", "e", "1.0"), ("f", "g", "2.0")]
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("a b", "c", "4.5"),
+        ("d", "e", "1.0"),
+        ("f", "g", "2.0"),
+    ]
 
 
 def test_what_is_written_by_default(tmp_path):
@@ -146,11 +186,19 @@ def test_what_is_written_by_default(tmp_path):
         ([SentencePair("x", "y\nz", 1)], "glue", r": pair 1: 'y\nz' holds a tab"),
         ([SentencePair("x", "y\r", 1)], "stsb", r": pair 1: 'y\r' holds a tab"),
         ([SentencePair("\ufeffx", "y", 1)], "tsv", r": pair 1: '\ufeffx' holds a tab"),
-        ([SentencePair("x", "\ud83d", 1)], "tsv", r": pair 1: '\ud83d' holds half a surrogate pair"),
+        (
+            [SentencePair("x", "\ud83d", 1)],
+            "tsv",
+            r": pair 1: '\ud83d' holds half a surrogate pair",
+        ),
         ([SentencePair("x", " ", 1)], "sick", ": pair 1: the second sentence is empty"),
         ([SentencePair("x", "y", float("nan"))], "tsv", ": pair 1: the similarity is 'nan'"),
         ([SentencePair("x", "y")], "stsb", ": pair 1: has no similarity, and stsb"),
-        ([SentencePair("x", "y")], "tsv:columns=score+left+right", ": columns=score+left+right, but the pairs have no similarities"),
+        (
+            [SentencePair("x", "y")],
+            "tsv:columns=score+left+right",
+            ": columns=score+left+right, but the pairs have no similarities",
+        ),
         ([AB], "tsv:columns=left+right", ": columns=left+right, but the pairs have similarities"),
     ],
 )

@@ -5,7 +5,9 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.formats import plain
 
-sentences = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=12)
+sentences = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\n\r\ufeff"), max_size=12
+)
 
 
 @settings(max_examples=60, deadline=None)

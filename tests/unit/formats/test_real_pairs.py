@@ -1,4 +1,6 @@
-"""STS Benchmark and SICK as they are published: all of their pairs, against Python's own reader of tables."""
+"""STS Benchmark and SICK as they are published: all of their pairs, against Python's own reader of
+tables.
+"""
 
 import csv
 import lzma
@@ -30,8 +32,12 @@ def test_all_pairs(tmp_path, name):
     with lzma.open(path, "rt", encoding="utf-8", newline="") as stream:
         rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))[form == "sick" :]
     assert len(pairs) == len(rows) == count
-    assert [(pair.left, pair.right) for pair in pairs] == [tuple(row[column] for column in columns[:2]) for row in rows]
-    assert math.fsum(pair.similarity for pair in pairs) == pytest.approx(math.fsum(float(row[columns[2]]) for row in rows), abs=0)
+    assert [(pair.left, pair.right) for pair in pairs] == [
+        tuple(row[column] for column in columns[:2]) for row in rows
+    ]
+    assert math.fsum(pair.similarity for pair in pairs) == pytest.approx(
+        math.fsum(float(row[columns[2]]) for row in rows), abs=0
+    )
     assert all(0 <= pair.similarity <= 5 for pair in pairs)
     write(pairs, tmp_path / "p")
     assert read(tmp_path / "p") == pairs and detect(tmp_path / "p") == "tsv"

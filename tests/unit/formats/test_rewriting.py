@@ -1,4 +1,6 @@
-"""`lmtools convert --drop-words` and `--normaliser`: texts of lists and arcs of lattices change, and nothing about the old words stays."""
+"""`lmtools convert --drop-words` and `--normaliser`: texts of lists and arcs of lattices change,
+and nothing about the old words stays.
+"""
 
 import json
 
@@ -12,13 +14,25 @@ LISTS = [
     NBest(
         "u1",
         (
-            Hypothesis("[noise] The KING, SIL came", {"am": -1.0}, {"times": "1 0.0 0.1\n1 0.1 0.2\n1 0.3 0.1\n1 0.4 0.5\n1 0.9 0.1"}),
-            Hypothesis("The King came SIL", {"am": -2.0}, {"token": "▁The ▁King ▁ca me SIL", "n": "4"}),
+            Hypothesis(
+                "[noise] The KING, SIL came",
+                {"am": -1.0},
+                {"times": "1 0.0 0.1\n1 0.1 0.2\n1 0.3 0.1\n1 0.4 0.5\n1 0.9 0.1"},
+            ),
+            Hypothesis(
+                "The King came SIL", {"am": -2.0}, {"token": "▁The ▁King ▁ca me SIL", "n": "4"}
+            ),
         ),
         "the king <unk> came [noise]",
         {"timestamp_ref": "[0.1]", "version": "2"},
     ),
-    NBest("u2", (Hypothesis("SIL", {"am": -3.0}, {"times": "1 0.0 0.1"}), Hypothesis("yes  sir", {"am": -4.0}, {"token": "▁yes ▁sir"}))),
+    NBest(
+        "u2",
+        (
+            Hypothesis("SIL", {"am": -3.0}, {"times": "1 0.0 0.1"}),
+            Hypothesis("yes  sir", {"am": -4.0}, {"token": "▁yes ▁sir"}),
+        ),
+    ),
 ]
 
 
@@ -40,35 +54,67 @@ def texts(path="o.jsonl"):
 
 
 def test_words_are_dropped_on_both_sides(here, capsys):
-    assert convert(capsys, "--drop-words", "noise") == (0, "o.jsonl: 2 utterances, 4 hypotheses, 6 words dropped\n")
-    assert texts() == [(["The KING, came", "The King came"], "the king came"), (["", "yes  sir"], None)]
+    assert convert(capsys, "--drop-words", "noise") == (
+        0,
+        "o.jsonl: 2 utterances, 4 hypotheses, 6 words dropped\n",
+    )
+    assert texts() == [
+        (["The KING, came", "The King came"], "the king came"),
+        (["", "yes  sir"], None),
+    ]
     first, second = jsonl.read("o.jsonl")
     assert [hyp.scores["am"] for hyp in first.hyps] == [-1.0, -2.0]
-    assert first.hyps[0].extra == {"times": "1 0.1 0.2\n1 0.3 0.1\n1 0.9 0.1"}  # those of the words that stay
+    # those of the words that stay
+    assert first.hyps[0].extra == {"times": "1 0.1 0.2\n1 0.3 0.1\n1 0.9 0.1"}
     assert first.hyps[1].extra == {"n": "4"} and first.extra == {"version": "2"}
     assert second.hyps == (Hypothesis("", {"am": -3.0}), LISTS[1].hyps[1])
 
 
 def test_the_normaliser_of_training_for_both_sides(here, capsys):
     assert convert(capsys, "--normaliser", "librispeech", "--drop-words", "noise")[0] == 0
-    assert texts() == [(["the king came", "the king came"], "the king came"), (["", "yes sir"], None)]
-    assert next(jsonl.read("o.jsonl")).hyps[0].extra == {"times": "1 0.1 0.2\n1 0.3 0.1\n1 0.9 0.1"}  # as many words: times stay
-    assert convert(capsys, "--normaliser", "librispeech", "--drop-words", "noise", "--dedup")[0] == 0
+    assert texts() == [
+        (["the king came", "the king came"], "the king came"),
+        (["", "yes sir"], None),
+    ]
+    # as many words: times stay
+    assert next(jsonl.read("o.jsonl")).hyps[0].extra == {"times": "1 0.1 0.2\n1 0.3 0.1\n1 0.9 0.1"}
+    assert (
+        convert(capsys, "--normaliser", "librispeech", "--drop-words", "noise", "--dedup")[0] == 0
+    )
     assert texts()[0] == (["the king came"], "the king came")
-    assert convert(capsys, "--normaliser", "none", "--case", "upper", "--normaliser-ref", "none")[0] == 0
-    assert texts()[0] == (["[NOISE] THE KING, SIL CAME", "THE KING CAME SIL"], "the king <unk> came [noise]")
+    assert (
+        convert(capsys, "--normaliser", "none", "--case", "upper", "--normaliser-ref", "none")[0]
+        == 0
+    )
+    assert texts()[0] == (
+        ["[NOISE] THE KING, SIL CAME", "THE KING CAME SIL"],
+        "the king <unk> came [noise]",
+    )
     assert convert(capsys, "--punctuation", "strip", "--normaliser-ref", "librispeech")[0] == 0
-    assert texts()[0] == (["noise The KING SIL came", "The King came SIL"], "the king unk came noise")
+    assert texts()[0] == (
+        ["noise The KING SIL came", "The King came SIL"],
+        "the king unk came noise",
+    )
 
 
 def test_case_alone_is_of_hypotheses(here, capsys):
     assert convert(capsys, "--case", "upper")[0] == 0
-    assert texts()[0] == (["[NOISE] THE KING, SIL CAME", "THE KING CAME SIL"], "the king <unk> came [noise]")
+    assert texts()[0] == (
+        ["[NOISE] THE KING, SIL CAME", "THE KING CAME SIL"],
+        "the king <unk> came [noise]",
+    )
 
 
 def test_written_times_are_those_of_the_words_left(here, capsys):
-    (here / "a.ctm").write_text("u1 1 0.00 0.10 SIL 0.9\nu1 1 0.10 0.25 Yes 0.8\nu1 1 0.50 0.10 SIL\n")
-    assert main(["convert", "a.ctm", "b.ctm", "--to", "ctm", "--drop-words", "noise", "--case", "lower"]) == 0
+    (here / "a.ctm").write_text(
+        "u1 1 0.00 0.10 SIL 0.9\nu1 1 0.10 0.25 Yes 0.8\nu1 1 0.50 0.10 SIL\n"
+    )
+    assert (
+        main(
+            ["convert", "a.ctm", "b.ctm", "--to", "ctm", "--drop-words", "noise", "--case", "lower"]
+        )
+        == 0
+    )
     assert (here / "b.ctm").read_text() == "u1 1 0.10 0.25 yes 0.8\n"
 
 
@@ -77,15 +123,23 @@ def test_written_times_are_those_of_the_words_left(here, capsys):
     [
         (["--drop-words", "two"], "two:2: 2 words on a line; write one a line"),
         (["--drop-words", "none"], "none:1: no words; write those to drop, one a line"),
-        (["--normaliser", "cased", "--case", "sentence"], "--case sentence: is no option of the normaliser; leave"),
-        (["--normaliser-ref", "cased"], "--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too"),
+        (
+            ["--normaliser", "cased", "--case", "sentence"],
+            "--case sentence: is no option of the normaliser; leave",
+        ),
+        (
+            ["--normaliser-ref", "cased"],
+            "--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too",
+        ),
     ],
 )
 def test_mistakes(here, capsys, arguments, cause):
     (here / "two").write_text("SIL\na b\n")
     (here / "none").write_text("\n")
     status, said = convert(capsys, *arguments)
-    assert status == 1 and said.count("\n") == 1 and cause in said and not (here / "o.jsonl").exists()
+    assert (
+        status == 1 and said.count("\n") == 1 and cause in said and not (here / "o.jsonl").exists()
+    )
 
 
 def lattice(*words):
@@ -95,22 +149,41 @@ def lattice(*words):
 
 def test_lattices(here, capsys):
     lattices.write([lattice("The", "[noise]", "KING,", None, "--")], "l.slf", "slf")
-    assert main(["convert", "l.slf", "o.slf", "--drop-words", "noise", "--normaliser", "librispeech"]) == 0
+    assert (
+        main(["convert", "l.slf", "o.slf", "--drop-words", "noise", "--normaliser", "librispeech"])
+        == 0
+    )
     assert capsys.readouterr().err == "o.slf: 1 lattices, 5 arcs, 1 of them without their words\n"
     (made,) = lattices.read("o.slf")
-    assert made.words == ("the", None, "king", None, None) and made.scores["am"].tolist() == [-1, -2, -3, -4, -5]
+    assert made.words == ("the", None, "king", None, None) and made.scores["am"].tolist() == [
+        -1,
+        -2,
+        -3,
+        -4,
+        -5,
+    ]
     lattices.write([lattice("twenty-one")], "l.slf", "slf")
     assert main(["convert", "l.slf", "p.slf", "--punctuation", "strip"]) == 1
     said = capsys.readouterr().err
-    assert "lattice 'u1': 'twenty-one' becomes 'twenty one'; an arc holds one word; take lists" in said and not (here / "p.slf").exists()
-    assert main(["convert", "l.slf", "p.slf", "--normaliser", "none", "--normaliser-ref", "cased"]) == 1
+    assert (
+        "lattice 'u1': 'twenty-one' becomes 'twenty one'; an arc holds one word; take lists" in said
+        and not (here / "p.slf").exists()
+    )
+    assert (
+        main(["convert", "l.slf", "p.slf", "--normaliser", "none", "--normaliser-ref", "cased"])
+        == 1
+    )
 
 
 def test_what_a_format_keeps_of_tokens_goes_with_them(here):
     """fairseq's token scores, ESPnet's pieces: written again, they are not those of other words."""
     (here / "f").write_text("S-0\ta\nH-0\t-0.5\tSIL yes\nD-0\t-0.5\tSIL yes\nP-0\t-0.5 -0.5 -0.5\n")
-    assert main(["convert", "f", "g", "--from", "fairseq", "--to", "fairseq", "--drop-words", "noise"]) == 0
+    assert (
+        main(["convert", "f", "g", "--from", "fairseq", "--to", "fairseq", "--drop-words", "noise"])
+        == 0
+    )
     assert "P-0" not in (here / "g").read_text() and "SIL" not in (here / "g").read_text()
     old, new = (read(name, "fairseq")[0].hyps[0] for name in ("f", "g"))
     assert new.text == "yes" and new.scores["am"] == pytest.approx(old.scores["am"])
-    assert json.loads((here / "n.jsonl").read_text().splitlines()[0])["hyps"][1]["extra"]["token"]  # the source stays as it is
+    # the source stays as it is
+    assert json.loads((here / "n.jsonl").read_text().splitlines()[0])["hyps"][1]["extra"]["token"]

@@ -9,21 +9,37 @@ from lmtools.errors import UserError
 from lmtools.formats import scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6) | st.just("a#2")
-values = st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 10**9 - 1)), min_size=1, max_size=4)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+) | st.just("a#2")
+values = st.lists(
+    st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 10**9 - 1)),
+    min_size=1,
+    max_size=4,
+)
 signatures = st.dictionaries(
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=4), st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=4),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=4),
 )
 
 
 def table(lists, signature=None):
     log_prob = {utt: np.array([value for value, _ in rows]) for utt, rows in lists.items()}
-    return ScoreTable(log_prob, {utt: np.array([tokens for _, tokens in rows]) for utt, rows in lists.items()}, signature or {})
+    return ScoreTable(
+        log_prob,
+        {utt: np.array([tokens for _, tokens in rows]) for utt, rows in lists.items()},
+        signature or {},
+    )
 
 
 def nbests(**lengths):
     """Lists of so many hypotheses, h0, h1 ..."""
-    return [NBest(utt, tuple(Hypothesis(f"h{rank}") for rank in range(length))) for utt, length in lengths.items()]
+    return [
+        NBest(utt, tuple(Hypothesis(f"h{rank}") for rank in range(length)))
+        for utt, length in lengths.items()
+    ]
 
 
 @settings(max_examples=80, deadline=None)
@@ -50,7 +66,11 @@ def test_file_is_as_documented(tmp_path):
     path = tmp_path / "a.scores"
     texts = NBest("u#1", (Hypothesis(" one  two "), Hypothesis("")))
     scores.write(table({"u#1": [(-7.25, 4), (-1e-9, 0)]}, {"version": "1"}), [texts], path)
-    lines = [('# lmtools-scores {"version": "1"}', ""), ("u#1#1\t-7.25\t4", "one two"), ("u#1#2\t-1e-09\t0", "")]
+    lines = [
+        ('# lmtools-scores {"version": "1"}', ""),
+        ("u#1#1\t-7.25\t4", "one two"),
+        ("u#1#2\t-1e-09\t0", ""),
+    ]
     assert path.read_text() == "".join(f"{line}\t{digest(line, text)}\n" for line, text in lines)
 
 
@@ -78,7 +98,11 @@ CHECKED = HEADER.rstrip() + f"\t{digest(HEADER.rstrip())}\n"
         (HEADER + "a\t-1\t2\n", 2, "expected `utt#rank"),
         (HEADER + "a#1\t-1\t-2\n", 2, "expected `utt#rank"),
         (HEADER + "\n", 2, "expected `utt#rank"),
-        (HEADER + "a#1\t-1.0\t2\t0123456789ab\n", 2, "the row has a check, and the header has none"),
+        (
+            HEADER + "a#1\t-1.0\t2\t0123456789ab\n",
+            2,
+            "the row has a check, and the header has none",
+        ),
         ("# lmtools-scores {}\t0123456789ab\n", 1, "the header is damaged"),
         (CHECKED + "a#1\t-1.0\t2\n", 2, "the row has no check, and the header has one"),
         (CHECKED + "a#1\t-1.00\t2\t0123456789ab\n", 2, "the row is damaged"),
@@ -114,7 +138,9 @@ def test_columns_join_by_utterance_not_by_order():
 )
 def test_check_names_the_first_problem(lists, message):
     with pytest.raises(UserError, match=f"^{message}; "):
-        scores.check(table({"a": [(-1.0, 1), (-2.0, 1)], "b": [(-3.0, 1)]}), nbests(**lists), "f", "n")
+        scores.check(
+            table({"a": [(-1.0, 1), (-2.0, 1)], "b": [(-3.0, 1)]}), nbests(**lists), "f", "n"
+        )
 
 
 TEXTS = {"a": ["one two", "one", "two"], "b": ["three"], "c": ["x", "x"]}
@@ -124,44 +150,73 @@ LISTS = [NBest(utt, tuple(map(Hypothesis, texts))) for utt, texts in TEXTS.items
 @pytest.fixture
 def written(tmp_path):
     """A file of scores of LISTS."""
-    rows = {"a": [(-1.5, 3), (-2.25, 2), (-3.0, 2)], "b": [(-0.1 - 0.2, 2)], "c": [(-1.0, 2), (-1.0, 2)]}
+    rows = {
+        "a": [(-1.5, 3), (-2.25, 2), (-3.0, 2)],
+        "b": [(-0.1 - 0.2, 2)],
+        "c": [(-1.0, 2), (-1.0, 2)],
+    }
     scores.write(table(rows, {"lm": "tta", "model": "0a"}), LISTS, tmp_path / "a.scores")
     return tmp_path / "a.scores"
 
 
 def texts(*changed):
     """LISTS with other texts for some utterances."""
-    return [NBest(utt, tuple(map(Hypothesis, rows))) for utt, rows in {**TEXTS, **dict(changed)}.items()]
+    return [
+        NBest(utt, tuple(map(Hypothesis, rows))) for utt, rows in {**TEXTS, **dict(changed)}.items()
+    ]
 
 
 @pytest.mark.parametrize(
     ("lists", "row", "count", "cause"),
     [
-        (texts(("a", ["two", "one", "one two"])), "a#1", 2, "the lists hold the same hypotheses in another order"),
-        (texts(("a", ["one  two", "one", "three"])), "a#3", 1, "the row is damaged, or this one text was changed"),
-        (texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS)), "a#1", 6, "they were made of other lists"),
+        (
+            texts(("a", ["two", "one", "one two"])),
+            "a#1",
+            2,
+            "the lists hold the same hypotheses in another order",
+        ),
+        (
+            texts(("a", ["one  two", "one", "three"])),
+            "a#3",
+            1,
+            "the row is damaged, or this one text was changed",
+        ),
+        (
+            texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS)),
+            "a#1",
+            6,
+            "they were made of other lists",
+        ),
     ],
 )
 def test_rows_vouch_for_their_texts(written, lists, row, count, cause):
     with pytest.raises(UserError) as refused:
         scores.columns(scores.read(written), lists, written, "n.jsonl")
-    assert str(refused.value) == (
-        f"{written}: the score of {row} is not of that hypothesis in n.jsonl ({count} of 6 rows): "
+    assert (
+        str(refused.value)
+        == f"{written}: the score of {row} is not of that hypothesis in n.jsonl ({count} of 6"
+        " rows): "
         f"{cause}{', or the file is damaged' * (count == 6)}; score these very lists again"
     )
 
 
 def test_other_spaces_and_another_order_of_lists_are_the_same(written):
-    scores.check(scores.read(written), texts(("a", [" one   two", "one ", "two"]))[::-1], written, "n")
+    scores.check(
+        scores.read(written), texts(("a", [" one   two", "one ", "two"]))[::-1], written, "n"
+    )
 
 
 def test_a_change_of_any_byte_is_found(written):
-    """Whichever bit of a byte turns, the table is refused by itself or beside its lists; only white space at the end means nothing."""
+    """Whichever bit of a byte turns, the table is refused by itself or beside its lists; only white
+    space at the end means nothing.
+    """
     whole = written.read_bytes()
     wanted = scores.read(written)
     for place in range(len(whole)):
         for bit in range(8):
-            written.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :])
+            written.write_bytes(
+                whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
+            )
             with pytest.raises(UserError, match=r"a\.scores"):
                 scores.check(scores.read(written), LISTS, written, "n")
     for place in range(len(whole) - 1):
@@ -173,7 +228,9 @@ def test_a_change_of_any_byte_is_found(written):
 
 
 def test_rows_without_checks_are_read_and_fit_any_text(written):
-    written.write_text("".join(line.rpartition("\t")[0] + "\n" for line in written.read_text().splitlines()))
+    written.write_text(
+        "".join(line.rpartition("\t")[0] + "\n" for line in written.read_text().splitlines())
+    )
     found = scores.read(written)
     assert found.checks is None and found.signature == {"lm": "tta", "model": "0a"}
     scores.check(found, texts(("a", ["x", "y", "z"])), written, "n")

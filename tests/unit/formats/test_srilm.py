@@ -11,9 +11,16 @@ from lmtools.files import OPENERS
 from lmtools.formats import FORMATS, detect, form, jsonl, srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-BYTELOG = 1024 * math.log(1.0001)  # the manual's definition; SRILM's own constant differs by 1e-9 of it
-texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(lambda text: " ".join(text.split()))
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff/"), min_size=1, max_size=6)
+# the manual's definition; SRILM's own constant differs by 1e-9 of it
+BYTELOG = 1024 * math.log(1.0001)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12).map(
+    lambda text: " ".join(text.split())
+)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff/"),
+    min_size=1,
+    max_size=6,
+)
 floats = st.floats(-1e300, 1e300)
 DETAILED = """\
 NBestList2.0
@@ -38,7 +45,9 @@ def test_round_trip_without_header(tmp_path_factory, nbests):
     if not nbests:
         return
     found = {nbest.utt: nbest for nbest in srilm.read(path)}
-    assert {utt: [hyp.text for hyp in nbest.hyps] for utt, nbest in found.items()} == {n.utt: [hyp.text for hyp in n.hyps] for n in nbests}
+    assert {utt: [hyp.text for hyp in nbest.hyps] for utt, nbest in found.items()} == {
+        n.utt: [hyp.text for hyp in n.hyps] for n in nbests
+    }
     for nbest in nbests:
         for hyp, want in zip(found[nbest.utt].hyps, nbest.hyps, strict=True):
             assert dict(hyp.scores) == pytest.approx(dict(want.scores), rel=1e-14)
@@ -55,15 +64,21 @@ def file(tmp_path, content, name="zed1"):
 
 
 def test_reads_base_ten_scores(tmp_path):
-    path = file(tmp_path, "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n", "zed1.gz")
+    path = file(
+        tmp_path, "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n", "zed1.gz"
+    )
     assert detect(path) == "srilm"
     (nbest,) = srilm.read(path)
     assert nbest.utt == "zed1"
     assert [hyp.text for hyp in nbest.hyps] == ["blue finch", "blue finch", ""]
     assert [dict(hyp.extra) for hyp in nbest.hyps] == [{}, {"nwords": "3"}, {}]
-    assert dict(nbest.hyps[0].scores) == pytest.approx({"am": -311.2 * math.log(10), "lm": -14.9 * math.log(10)})
+    assert dict(nbest.hyps[0].scores) == pytest.approx(
+        {"am": -311.2 * math.log(10), "lm": -14.9 * math.log(10)}
+    )
     srilm.write([nbest], tmp_path / "again" / "zed1")
-    assert (tmp_path / "again" / "zed1").read_text() == "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
+    assert (
+        tmp_path / "again" / "zed1"
+    ).read_text() == "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
 
 
 def test_reads_bytelogs(tmp_path):
@@ -81,7 +96,9 @@ def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
     assert detect(path) == "srilm"
     (nbest,) = srilm.read(path)
     assert [hyp.text for hyp in nbest.hyps] == ["blue finch", ""]
-    assert dict(nbest.hyps[0].scores) == pytest.approx({"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7)
+    assert dict(nbest.hyps[0].scores) == pytest.approx(
+        {"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7
+    )
     srilm.write([nbest], tmp_path / "again" / "zed1")
     assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
 
@@ -95,23 +112,40 @@ def test_word_scores_survive_jsonl(tmp_path):
 
 @pytest.mark.parametrize(
     ("version", "line"),
-    [("0", "-1000 -200 2 blue finch"), ("1", "(-9) blue finch"), ("2", f"(-9){DETAILED.splitlines()[1].removeprefix('(-71234)')}")],
+    [
+        ("0", "-1000 -200 2 blue finch"),
+        ("1", "(-9) blue finch"),
+        ("2", f"(-9){DETAILED.splitlines()[1].removeprefix('(-71234)')}"),
+    ],
 )
 def test_writes_each_version(tmp_path, version, line):
     (nbest,) = srilm.read(file(tmp_path, DETAILED))
-    scores = {"am": -1000 * math.log(10), "lm": -200 * math.log(10)} if version == "0" else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
+    scores = (
+        {"am": -1000 * math.log(10), "lm": -200 * math.log(10)}
+        if version == "0"
+        else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
+    )
     hyp = Hypothesis(nbest.hyps[0].text, scores, nbest.hyps[0].extra)
-    form.named(f"srilm:version={version}", FORMATS).write([NBest("zed1", (hyp,))], tmp_path / "again" / "zed1")
+    form.named(f"srilm:version={version}", FORMATS).write(
+        [NBest("zed1", (hyp,))], tmp_path / "again" / "zed1"
+    )
     assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line
 
 
 def test_directories(tmp_path):
-    lists = [NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.b", "b", "c.gz")]
+    lists = [
+        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.b", "b", "c.gz")
+    ]
     srilm.write(lists, tmp_path / "d")
-    assert sorted(child.name for child in (tmp_path / "d").iterdir()) == ["a.b.gz", "b.gz", "c.gz.gz"]
+    assert sorted(child.name for child in (tmp_path / "d").iterdir()) == [
+        "a.b.gz",
+        "b.gz",
+        "c.gz.gz",
+    ]
     assert detect(tmp_path / "d") == "srilm"
     assert list(srilm.read(tmp_path / "d")) == lists
-    srilm.write(lists[:1], tmp_path / "one")  # whose name does not say the utterance: a directory as well
+    # whose name does not say the utterance: a directory as well
+    srilm.write(lists[:1], tmp_path / "one")
     assert list(srilm.read(tmp_path / "one")) == lists[:1]
     (tmp_path / "d" / "b").write_text("-1 0 1 x\n")
     with pytest.raises(UserError, match=r"d/b.gz: utterance 'b' is also in b; remove"):
@@ -126,7 +160,10 @@ def test_directories(tmp_path):
         ("-1 -1e400 1 a\n", "zed1:1: the lm score is '-1e400'"),
         ("-1 1e308 1 a\n", "zed1:1: the lm score is '1e308', too large"),
         ("-1 -2 a b\n", "zed1:1: number of words is 'a'"),
-        ("-1 -2 1 a\n(-7) a\n", "zed1:2: a line without `(score)` after lines that have it, or the other way round"),
+        (
+            "-1 -2 1 a\n(-7) a\n",
+            "zed1:2: a line without `(score)` after lines that have it, or the other way round",
+        ),
         ("NBestList1.0\n-7 a\n", "zed1:2: starts with '-7'; expected `(score) w1 w2 ...`"),
         ("NBestList1.0\n(x) a\n", "zed1:2: the score is 'x'"),
         ("NBestList1.0\n(-7) a\nNBestList1.0\n", "zed1:3: a second header"),
@@ -145,7 +182,12 @@ def test_refuses(tmp_path, content, cause):
     ("utts", "scores", "options", "cause"),
     [
         (["a", "b"], {"d0": -1.0}, {}, "utterance 'a': has the scores d0"),
-        (["a", "b"], {"am": -1.0, "lm": -1.0}, {"version": "1"}, "utterance 'a': has the scores am, lm"),
+        (
+            ["a", "b"],
+            {"am": -1.0, "lm": -1.0},
+            {"version": "1"},
+            "utterance 'a': has the scores am, lm",
+        ),
         (["a", "b"], {"am": -1.0}, {"version": "2"}, "has no times for its words"),
         (["a", "b"], {"am": -1.0}, {"version": "3"}, "version=3"),
         (["a/b", "b"], {"am": -1.0}, {}, "utterance id 'a/b' cannot name a file; rename it"),
@@ -157,7 +199,9 @@ def test_refuses(tmp_path, content, cause):
 )
 def test_refuses_to_write(tmp_path, utts, scores, options, cause):
     with pytest.raises(UserError, match=cause):
-        srilm.write([NBest(utt, (Hypothesis("x", scores),)) for utt in utts], tmp_path / "d", **options)
+        srilm.write(
+            [NBest(utt, (Hypothesis("x", scores),)) for utt in utts], tmp_path / "d", **options
+        )
     assert not (tmp_path / "d").exists()
 
 
@@ -166,14 +210,21 @@ def test_several_lists_do_not_go_to_standard_output():
         srilm.write([NBest("a", ()), NBest("b", ())], "-")
 
 
-PAUSED = "-311.2 -14.9 2 -pau- blue -pau- finch [laughter]\n-320 -20 3 blue fins [laughter]\n-4 -5 0 -pau-\n"
+PAUSED = (
+    "-311.2 -14.9 2 -pau- blue -pau- finch [laughter]\n-320 -20 3 blue fins [laughter]\n-4 -5 0"
+    " -pau-\n"
+)
 
 
-@pytest.mark.parametrize("name", ["zed1", "zed1.score", "zed1.gz", "zed1.score.gz", "zed1.score.bz2"])
+@pytest.mark.parametrize(
+    "name", ["zed1", "zed1.score", "zed1.gz", "zed1.score.gz", "zed1.score.bz2"]
+)
 def test_pauses_and_names_of_rescored_lists(tmp_path, name):
     (tmp_path / "d").mkdir()
     content = PAUSED.encode()
-    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get((tmp_path / name).suffix, bytes)(content)
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get((tmp_path / name).suffix, bytes)(
+        content
+    )
     (tmp_path / "d" / name).write_bytes(packed)
     assert detect(tmp_path / "d") == detect(tmp_path / "d" / name) == "srilm"
     (nbest,) = srilm.read(tmp_path / "d")
@@ -199,19 +250,37 @@ def test_pauses_of_bytelogs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["-311.2 -14.9 2 -pau- blue finch", "-311.2 0 0 blue finch", "-3 -1 1 ++breath++ blue %hes%", "-3 -1 0 -pau-"]
+    "line",
+    [
+        "-311.2 -14.9 2 -pau- blue finch",
+        "-311.2 0 0 blue finch",
+        "-3 -1 1 ++breath++ blue %hes%",
+        "-3 -1 0 -pau-",
+    ],
 )
 def test_recognises_lists_whose_pauses_and_noises_are_not_counted(tmp_path, line):
     assert detect(file(tmp_path, line + "\n")) == "srilm"
 
 
-@pytest.mark.parametrize("line", ["-311.2 -14.9 3 blue finch", "-311.2 -14.9 1 blue finch", "0 0 0 blue", "1 2 0 blue", "0 1 2 0.5"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-311.2 -14.9 3 blue finch",
+        "-311.2 -14.9 1 blue finch",
+        "0 0 0 blue",
+        "1 2 0 blue",
+        "0 1 2 0.5",
+    ],
+)
 def test_does_not_recognise_what_is_counted_otherwise(tmp_path, line):
     assert detect(file(tmp_path, line + "\n"), "kaldi-text") == "kaldi-text"
 
 
 def test_ids_that_end_as_rescored_lists_do(tmp_path):
-    lists = [NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.score", "b", "c.score.gz")]
+    lists = [
+        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),))
+        for utt in ("a.score", "b", "c.score.gz")
+    ]
     srilm.write(lists, tmp_path / "d")
     assert list(srilm.read(tmp_path / "d")) == lists
     srilm.write(lists, tmp_path / "d")  # in place of its own

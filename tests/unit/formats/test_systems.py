@@ -6,14 +6,23 @@ from lmtools.errors import UserError
 from lmtools.formats import systems
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=12).map(lambda text: " ".join(text.split()))
+texts = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=12
+).map(lambda text: " ".join(text.split()))
 names = st.sampled_from(["a", "b.c", "é", "x-1"])
-ids = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"), min_size=1, max_size=6)
+ids = st.text(
+    st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=6,
+)
 
 
 def pooled(utt, outputs):
     """The list of one utterance; outputs: text by system."""
-    hyps = [Hypothesis(text, {f"system:{n}": float(n == name) for n in outputs}, {"system": name}) for name, text in outputs.items()]
+    hyps = [
+        Hypothesis(text, {f"system:{n}": float(n == name) for n in outputs}, {"system": name})
+        for name, text in outputs.items()
+    ]
     return NBest(utt, tuple(hyps))
 
 
@@ -43,17 +52,26 @@ def laid(tmp_path, **files):
 
 def test_pools_files_by_line(tmp_path):
     path = laid(tmp_path, b="blue finch\n\n", a="blue finch\nsings\n")
-    want = [pooled("1", {"b": "blue finch", "a": "blue finch"}), pooled("2", {"b": "", "a": "sings"})]
+    want = [
+        pooled("1", {"b": "blue finch", "a": "blue finch"}),
+        pooled("2", {"b": "", "a": "sings"}),
+    ]
     assert list(systems.read(path)) == want
     assert not systems.recognises(tmp_path, "")
     out = ",".join(str(tmp_path / name) for name in ("x", "y"))
     systems.write(want, out)
-    assert [(tmp_path / name).read_text() for name in ("x", "y")] == ["blue finch\n\n", "blue finch\nsings\n"]
+    assert [(tmp_path / name).read_text() for name in ("x", "y")] == [
+        "blue finch\n\n",
+        "blue finch\nsings\n",
+    ]
 
 
 def test_pools_files_by_id(tmp_path):
     path = laid(tmp_path, a="zed1 blue\nzed2\n", b="zed2 y\nzed1 x\n")
-    assert list(systems.read(path, ids="kaldi")) == [pooled("zed1", {"a": "blue", "b": "x"}), pooled("zed2", {"a": "", "b": "y"})]
+    assert list(systems.read(path, ids="kaldi")) == [
+        pooled("zed1", {"a": "blue", "b": "x"}),
+        pooled("zed2", {"a": "", "b": "y"}),
+    ]
 
 
 def test_equal_file_names_are_told_apart_by_their_directories(tmp_path):
@@ -69,8 +87,16 @@ def test_equal_file_names_are_told_apart_by_their_directories(tmp_path):
     [
         ({"a": "x\ny\n", "b": "x\n"}, "lines", r"b.txt:2: the file ends where .*a.txt goes on"),
         ({"a": "x\n", "b": "x\ny\n"}, "lines", r"a.txt:2: the file ends where .*b.txt goes on"),
-        ({"a": "u x\n", "b": "u x\nv y\n"}, "kaldi", r"a.txt: no utterance 'v', which other systems have"),
-        ({"a": "u x\nv y\n", "b": "u x\n"}, "kaldi", r"b.txt: no utterance 'v', which other systems have"),
+        (
+            {"a": "u x\n", "b": "u x\nv y\n"},
+            "kaldi",
+            r"a.txt: no utterance 'v', which other systems have",
+        ),
+        (
+            {"a": "u x\nv y\n", "b": "u x\n"},
+            "kaldi",
+            r"b.txt: no utterance 'v', which other systems have",
+        ),
         ({"a b": "x\n"}, "lines", r"a b.txt: score name 'a b'"),
         ({"a": "x\n"}, "names", "ids=names"),
     ],
@@ -94,10 +120,22 @@ GOOD = pooled("1", {"a": "x", "b": "y"})
     [
         ([NBest("1", (Hypothesis("x"),))], "d", "lacks hypotheses with the extra `system`"),
         ([NBest("1", ())], "d", "lacks hypotheses"),
-        ([GOOD, NBest("2", GOOD.hyps[:1])], "d", "utterance '2': has not one hypothesis of each system"),
-        ([NBest("zed", GOOD.hyps)], "d", "utterance 'zed': is not called by its line number, 1; write with ids=kaldi"),
+        (
+            [GOOD, NBest("2", GOOD.hyps[:1])],
+            "d",
+            "utterance '2': has not one hypothesis of each system",
+        ),
+        (
+            [NBest("zed", GOOD.hyps)],
+            "d",
+            "utterance 'zed': is not called by its line number, 1; write with ids=kaldi",
+        ),
         ([GOOD], "d,e,f", "3 files for 2 systems"),
-        ([NBest("1", (Hypothesis("x", {"am": -1.0}, {"system": "a"}),))], "d", "utterance '1': has the scores am"),
+        (
+            [NBest("1", (Hypothesis("x", {"am": -1.0}, {"system": "a"}),))],
+            "d",
+            "utterance '1': has the scores am",
+        ),
         ([NBest("1", (Hypothesis("x", {}, {"system": "../a"}),))], "d", "cannot name a file"),
     ],
 )
@@ -108,5 +146,7 @@ def test_refuses_to_write(tmp_path, nbests, path, cause):
 
 
 def test_a_rescored_total_needs_no_place(tmp_path):
-    systems.write([NBest("1", (Hypothesis("x", {"am": -1.0, TOTAL: -2.0}, {"system": "a"}),))], tmp_path / "d")
+    systems.write(
+        [NBest("1", (Hypothesis("x", {"am": -1.0, TOTAL: -2.0}, {"system": "a"}),))], tmp_path / "d"
+    )
     assert (tmp_path / "d" / "a.txt").read_text() == "x\n"

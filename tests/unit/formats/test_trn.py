@@ -18,7 +18,18 @@ def test_writes_what_it_reads(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["blue finch", "blue (a b)", "{ um / uh } (a)", "(um) blue (a)", "@ (a)", "bl* (a)", "x;y (a)", "a\\b (a)", "x ()"]
+    "line",
+    [
+        "blue finch",
+        "blue (a b)",
+        "{ um / uh } (a)",
+        "(um) blue (a)",
+        "@ (a)",
+        "bl* (a)",
+        "x;y (a)",
+        "a\\b (a)",
+        "x ()",
+    ],
 )
 def test_refuses_markup_and_lines_without_id(tmp_path, line):
     path = tmp_path / "h.trn"
@@ -33,7 +44,9 @@ def test_refuses_repeated_ids(tmp_path):
         trn.read(tmp_path / "h.trn")
 
 
-@pytest.mark.parametrize(("utt", "text"), [("a(b", "x"), ("a)", "x"), ("a", "{ x }"), ("a b", "x"), ("a", "x @")])
+@pytest.mark.parametrize(
+    ("utt", "text"), [("a(b", "x"), ("a)", "x"), ("a", "{ x }"), ("a b", "x"), ("a", "x @")]
+)
 def test_refuses_to_write_what_sclite_would_misread(tmp_path, utt, text):
     with pytest.raises(UserError):
         trn.write({utt: text}, tmp_path / "h.trn")

@@ -17,7 +17,14 @@ END = Final(2)
 
 def chain(*more, finals=(END,), start=0, states=3, times=None):
     """A lattice of the sentence "a b" and more arcs."""
-    return Lattice.of("u", states, start, [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 2, "b", {"am": -1.0}), *more], finals, times)
+    return Lattice.of(
+        "u",
+        states,
+        start,
+        [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 2, "b", {"am": -1.0}), *more],
+        finals,
+        times,
+    )
 
 
 CASES = {
@@ -48,7 +55,12 @@ def test_each_kind_is_found_and_repaired(kind):
     repaired, done = repair(lattice)
     assert done or kind == "time running backwards"
     assert {problem.kind for problem in problems(repaired)} <= {"time running backwards"}
-    assert best(repaired, dict.fromkeys(repaired.scores, 1.0)).words in {("a", "b"), (), ("b",), ("c_d", "b")}
+    assert best(repaired, dict.fromkeys(repaired.scores, 1.0)).words in {
+        ("a", "b"),
+        (),
+        ("b",),
+        ("c_d", "b"),
+    }
 
 
 def test_nothing_is_wrong_with_a_good_lattice():
@@ -85,10 +97,15 @@ def broken(rng):
         return {"am": rng.choice([-1.0, 0.0, -2.5, -1.0, 0.0, np.nan, np.inf, -np.inf])}
 
     words = [*WORDS, None, "", " ", "x y"]
-    rows = [Arc(rng.randint(-1, 6), rng.randint(-1, 6), rng.choice(words), score()) for _ in range(rng.randint(0, 20))]
+    rows = [
+        Arc(rng.randint(-1, 6), rng.randint(-1, 6), rng.choice(words), score())
+        for _ in range(rng.randint(0, 20))
+    ]
     finals = [Final(rng.randint(-1, 6), score()) for _ in range(rng.randint(0, 4))]
     times = [rng.random() for _ in range(states)] if rng.random() < 0.5 else None
-    return replace(Lattice.of("u", states, rng.randint(-1, 6), rows, finals, times), header={"kept": "yes"})
+    return replace(
+        Lattice.of("u", states, rng.randint(-1, 6), rows, finals, times), header={"kept": "yes"}
+    )
 
 
 def test_what_was_done_is_said():
@@ -96,7 +113,8 @@ def test_what_was_done_is_said():
     lattice = Lattice.of("u", 3, 0, arcs, [Final(1), Final(1)])
     repaired, done = repair(lattice)
     assert done == [
-        "took white space out of 1 word", "dropped 1 arc with impossible scores", "dropped 1 final state given twice",
+        "took white space out of 1 word", "dropped 1 arc with impossible scores",
+        "dropped 1 final state given twice",
         "cut 1 arc that closed cycles", "dropped 1 state and 1 arc that are on no path",
     ]  # fmt: skip
     assert (repaired.states, repaired.words) == (2, (None,))
@@ -108,7 +126,9 @@ def test_cycles_are_cut_as_seen_from_the_start():
 
 
 def test_repair_cuts_cycles_but_no_way_to_a_state():
-    ring = Lattice.of("u", 4, 0, [Arc(0, 1, "a"), Arc(1, 2, "b"), Arc(2, 1, "c"), Arc(2, 3, "d")], [Final(3)])
+    ring = Lattice.of(
+        "u", 4, 0, [Arc(0, 1, "a"), Arc(1, 2, "b"), Arc(2, 1, "c"), Arc(2, 3, "d")], [Final(3)]
+    )
     repaired, done = repair(ring)
     assert repaired.words == ("a", "b", "d")
     assert done == ["cut 1 arc that closed cycles"]

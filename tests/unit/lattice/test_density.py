@@ -9,7 +9,8 @@ from lmtools.lattice.density import paths, statistics, together
 from lmtools.types import Arc, Final, Lattice
 
 SMALL = Lattice.of(
-    "u", 4, 0, [Arc(0, 1, "a"), Arc(0, 1, "b"), Arc(0, 1, None), Arc(1, 2, "a"), Arc(0, 3, "c")], [Final(1), Final(2)], [0.0, 0.5, 2.0, 9.0]
+    "u", 4, 0, [Arc(0, 1, "a"), Arc(0, 1, "b"), Arc(0, 1, None), Arc(1, 2, "a"), Arc(0, 3, "c")],
+    [Final(1), Final(2)], [0.0, 0.5, 2.0, 9.0]
 )  # fmt: skip
 
 
@@ -21,14 +22,25 @@ def test_number_of_paths(seed):
 
 def test_by_hand():
     found = statistics(SMALL, ref=["x", "y"])
-    assert (found.states, found.connected, found.arcs, found.word_arcs, found.finals) == (4, 3, 5, 4, 2)
+    assert (found.states, found.connected, found.arcs, found.word_arcs, found.finals) == (
+        4,
+        3,
+        5,
+        4,
+        2,
+    )
     assert found.vocabulary == {"a", "b", "c"}
     assert (found.arcs_a_second, found.arcs_a_word) == (2.5, 2.0)
     assert found.paths == math.log10(6)
 
 
 def test_words_of_the_best_path_stand_in_for_the_reference():
-    lattice = SMALL.take(range(5), range(2), scores={"am": -1.0 * (SMALL.source == 1)}, final_scores={"am": -1.0 * (SMALL.finals == 1)})
+    lattice = SMALL.take(
+        range(5),
+        range(2),
+        scores={"am": -1.0 * (SMALL.source == 1)},
+        final_scores={"am": -1.0 * (SMALL.finals == 1)},
+    )
     assert statistics(lattice, {"am": 1.0, "words": 0.75}).words == 2
     assert statistics(lattice, {"am": 1.0, "words": 0.75}, ref=[]).arcs_a_word is None
 

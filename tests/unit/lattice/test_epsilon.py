@@ -25,7 +25,9 @@ def sums_of_best(lattice, weights):
 
 def same(left, right):
     """Whether named sums agree but for rounding."""
-    return left.keys() == right.keys() and all(left[name] == right[name] or abs(left[name] - right[name]) < 1e-6 for name in left)
+    return left.keys() == right.keys() and all(
+        left[name] == right[name] or abs(left[name] - right[name]) < 1e-6 for name in left
+    )
 
 
 @pytest.mark.parametrize("weights", [WEIGHTS, {"am": 1.0, "lm": 0.0}])
@@ -59,18 +61,34 @@ def test_only_epsilon_ways_merge():
 def paths(lattice):
     """All paths as words, sums and extras, in no order."""
     return sorted(
-        (words, list(named_sums(lattice, arcs, final).values()), [[c[arc] for c in lattice.extra.values()] for arc in arcs])
+        (
+            words,
+            list(named_sums(lattice, arcs, final).values()),
+            [[c[arc] for c in lattice.extra.values()] for arc in arcs],
+        )
         for words, arcs, final in all_paths(lattice)
     )
 
 
 def test_epsilons_by_hand():
     arcs = [
-        Arc(0, 1, None, {"am": -1.0, "lm": -5.0}), Arc(0, 1, None, {"am": -2.0, "lm": -1.0}), Arc(1, 2, "a", {"am": -4.0}, {"id": "a"}),
+        Arc(0, 1, None, {"am": -1.0, "lm": -5.0}), Arc(0, 1, None, {"am": -2.0, "lm": -1.0}),
+        Arc(1, 2, "a", {"am": -4.0}, {"id": "a"}),
         Arc(2, 3, None, {"lm": -0.5}),
     ]  # fmt: skip
-    lattice = Lattice.of("u", 4, 0, arcs, [Final(3, {"am": -8.0}, {"id": "end"})], [0.0, 1.0, 2.0, 3.0], {"key": "value"})
-    arc, final = Arc(0, 1, "a", {"am": -6.0, "lm": -1.0}, {"id": "a"}), Final(1, {"am": -8.0, "lm": -0.5}, {"id": "end"})
+    lattice = Lattice.of(
+        "u",
+        4,
+        0,
+        arcs,
+        [Final(3, {"am": -8.0}, {"id": "end"})],
+        [0.0, 1.0, 2.0, 3.0],
+        {"key": "value"},
+    )
+    arc, final = (
+        Arc(0, 1, "a", {"am": -6.0, "lm": -1.0}, {"id": "a"}),
+        Final(1, {"am": -8.0, "lm": -0.5}, {"id": "end"}),
+    )
     expected = Lattice.of("u", 2, 0, [arc], [final], [0.0, 2.0], {"key": "value"})
     assert remove_epsilon(lattice, {"am": 1.0, "lm": 1.0}) == expected
     assert remove_epsilon(lattice, {"am": 1.0}).scores["lm"].tolist() == [-5.0]
@@ -96,8 +114,12 @@ def test_determinised_has_one_arc_a_word():
 
 
 def test_determinising_shares_what_follows():
-    """Words in any of three pronunciations each: states stay one a place, although there are 3^40 paths."""
-    rows = [Arc(s, s + 1, word, {"am": -float(k)}) for s in range(40) for word in "ab" for k in range(3)]
+    """Words in any of three pronunciations each: states stay one a place, although there are 3^40
+    paths.
+    """
+    rows = [
+        Arc(s, s + 1, word, {"am": -float(k)}) for s in range(40) for word in "ab" for k in range(3)
+    ]
     result = determinise(Lattice.of("u", 41, 0, rows, [Final(40)], np.arange(41.0)), {"am": 1.0})
     assert (result.states, len(result.words)) == (41, 80)
     assert result.times.tolist() == list(range(41))
@@ -110,13 +132,21 @@ def test_rounding_does_not_keep_states_apart():
         for word, cost in (("a", 0.3), ("b", 1.7 + s / 7)):
             ways = [(s, s + 2, cost), (s, s + 3, cost + 0.1), (s + 1, s + 3, cost)]
             rows += [Arc(source, target, word, {"am": -cost}) for source, target, cost in ways]
-    assert determinise(Lattice.of("u", 42, 0, rows, [Final(40), Final(41)]), {"am": 1.0}).states == 21
+    assert (
+        determinise(Lattice.of("u", 42, 0, rows, [Final(40), Final(41)]), {"am": 1.0}).states == 21
+    )
 
 
 def test_too_many_states_are_refused():
-    """Where two ways differ by the score of each of 12 words that they share, no two prefixes are the same."""
-    rows = [arc for s in range(12) for word, score in (("a", -1.0), ("b", -2.0 ** -(s + 1)))
-            for arc in (Arc(2 * s, 2 * s + 2, word, {"am": score}), Arc(2 * s + 1, 2 * s + 3, word))]  # fmt: skip
+    """Where two ways differ by the score of each of 12 words that they share, no two prefixes are
+    the same.
+    """
+    rows = [
+        arc
+        for s in range(12)
+        for word, score in (("a", -1.0), ("b", -(2.0 ** -(s + 1))))
+        for arc in (Arc(2 * s, 2 * s + 2, word, {"am": score}), Arc(2 * s + 1, 2 * s + 3, word))
+    ]
     rows = [*rows, Arc(26, 0, "x"), Arc(26, 1, "x"), Arc(24, 27, "y"), Arc(25, 27, "z")]
     lattice = Lattice.of("u7", 28, 26, rows, [Final(27)])
     with pytest.raises(UserError, match=r"^u7: more than 500 states .*; prune it"):

@@ -18,7 +18,9 @@ def edits(ref, hyp):
         last, row = row, [(i, i)]
         for j, other in enumerate(hyp, 1):
             paired = last[j - 1] if word == other else (last[j - 1][0] + 1, last[j - 1][1] + 1)
-            row.append(min(paired, (last[j][0] + 1, last[j][1] + 1), (row[j - 1][0] + 1, row[j - 1][1])))
+            row.append(
+                min(paired, (last[j][0] + 1, last[j][1] + 1), (row[j - 1][0] + 1, row[j - 1][1]))
+            )
     return row[-1]
 
 

@@ -15,7 +15,12 @@ WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
 
 @pytest.mark.parametrize("seed", range(200))
 def test_all_sentences_come_in_order_with_their_best_path(seed):
-    lattice = random_lattice(seed, words="ab", epsilons=0.4 if seed % 4 == 0 else 0.2, impossible=0.1 if seed % 3 == 0 else 0)
+    lattice = random_lattice(
+        seed,
+        words="ab",
+        epsilons=0.4 if seed % 4 == 0 else 0.2,
+        impossible=0.1 if seed % 3 == 0 else 0,
+    )
     expected = sentences(lattice, WEIGHTS)
     if not expected:
         with pytest.raises(UserError, match="no possible path"):
@@ -27,7 +32,9 @@ def test_all_sentences_come_in_order_with_their_best_path(seed):
     for path in paths:
         assert (path.words, path.arcs, path.final) in real
         assert path.score == pytest.approx(expected[path.words], abs=1e-9)
-        assert path.score == pytest.approx(path_score(lattice, WEIGHTS, path.arcs, path.final), abs=1e-9)
+        assert path.score == pytest.approx(
+            path_score(lattice, WEIGHTS, path.arcs, path.final), abs=1e-9
+        )
     scores = [path.score for path in paths]
     assert scores == sorted(scores, reverse=True)
     assert len({path.words for path in paths}) == len(paths)
@@ -60,7 +67,11 @@ def test_a_lattice_of_an_empty_line():
 
 def test_many_ways_to_the_same_words_are_one_sentence():
     """2^60 paths, one sentence: only a search over sets of states ends."""
-    rows = [arc for s in range(60) for arc in (Arc(s, s + 1, "a", {"am": -1.0}), Arc(s, s + 1, "a", {"am": -1.0}))]
+    rows = [
+        arc
+        for s in range(60)
+        for arc in (Arc(s, s + 1, "a", {"am": -1.0}), Arc(s, s + 1, "a", {"am": -1.0}))
+    ]
     paths = nbest(Lattice.of("u", 61, 0, rows, [Final(60)]), {"am": 1.0}, 10)
     assert [(path.words, path.score) for path in paths] == [(("a",) * 60, -60.0)]
 
@@ -70,8 +81,12 @@ def test_shorter_lists_begin_longer_ones():
     for seed in range(20):
         rng = random.Random(seed)
         steps = [(s, min(s + rng.choice((1, 1, 2)), 30)) for s in range(30) for _ in range(6)]
-        rows = [Arc(*step, rng.choice([*"abc", None]), {"am": -rng.randrange(9) / 10}) for step in steps]
-        lattice = Lattice.of("u", 31, 0, [*rows, *(Arc(s, s + 1, "z", {"am": -9.0}) for s in range(30))], [Final(30)])
+        rows = [
+            Arc(*step, rng.choice([*"abc", None]), {"am": -rng.randrange(9) / 10}) for step in steps
+        ]
+        lattice = Lattice.of(
+            "u", 31, 0, [*rows, *(Arc(s, s + 1, "z", {"am": -9.0}) for s in range(30))], [Final(30)]
+        )
         longest = nbest(lattice, {"am": 1.0}, 200)
         assert len({path.words for path in longest}) == 200
         for n in (1, 3, 20):
@@ -79,10 +94,19 @@ def test_shorter_lists_begin_longer_ones():
 
 
 def test_arcs_left_out_at_first_come_back():
-    """The best way to say "x y" is an arc worse than 40 others; what is left without it can say it too, but worse."""
-    pairs = [Arc(0, 1, "a", {"am": 0.0}), Arc(0, 1, "x", {"am": -1.0}), Arc(1, 2, "b", {"am": 0.0}), Arc(1, 2, "y", {"am": -1.0})]
+    """The best way to say "x y" is an arc worse than 40 others; what is left without it can say it
+    too, but worse.
+    """
+    pairs = [
+        Arc(0, 1, "a", {"am": 0.0}),
+        Arc(0, 1, "x", {"am": -1.0}),
+        Arc(1, 2, "b", {"am": 0.0}),
+        Arc(1, 2, "y", {"am": -1.0}),
+    ]
     detour = [Arc(0, 3, "x", {"am": -1.8}), Arc(3, 2, "y", {"am": 0.0})]
-    lattice = Lattice.of("u", 4, 0, [*pairs, *detour, *[Arc(0, 1, "a", {"am": -1.5})] * 40], [Final(2)])
+    lattice = Lattice.of(
+        "u", 4, 0, [*pairs, *detour, *[Arc(0, 1, "a", {"am": -1.5})] * 40], [Final(2)]
+    )
     assert [path.score for path in nbest(lattice, {"am": 1.0}, 4)] == [0.0, -1.0, -1.0, -1.8]
 
 
@@ -96,7 +120,12 @@ def test_many_epsilons():
 
 
 def test_huge_scores_that_cancel():
-    arcs = [Arc(0, 1, "a", {"am": 1e12}), Arc(1, 2, "b", {"am": 0.1}), Arc(1, 2, "c", {"am": 0.3}), Arc(2, 3, "d", {"am": -1e12})]
+    arcs = [
+        Arc(0, 1, "a", {"am": 1e12}),
+        Arc(1, 2, "b", {"am": 0.1}),
+        Arc(1, 2, "c", {"am": 0.3}),
+        Arc(2, 3, "d", {"am": -1e12}),
+    ]
     paths = nbest(Lattice.of("u", 4, 0, arcs, [Final(3)]), {"am": 1.0}, 5)
     assert {path.words for path in paths} == {("a", "b", "d"), ("a", "c", "d")}
     assert [path.score for path in paths] == pytest.approx([0.2, 0.2], abs=0.11)

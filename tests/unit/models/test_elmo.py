@@ -15,7 +15,9 @@ from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, MASK, PAD
 
 VOCABULARY, DIM = 30, 12
-SMALL = ElmoConfig(piece_dim=5, filters=((1, 4), (2, 3), (5, 6)), dim=DIM, units=20, layers=3, dropout=0.0)
+SMALL = ElmoConfig(
+    piece_dim=5, filters=((1, 4), (2, 3), (5, 6)), dim=DIM, units=20, layers=3, dropout=0.0
+)
 LENGTHS = torch.tensor([4, 7, 1, 6, 7])
 
 
@@ -42,7 +44,9 @@ def words(count: int, seed=1, longest=9) -> torch.Tensor:
 
 @pytest.fixture
 def batch():
-    """Five sentences of different words, (inputs, lengths, spellings); padding points at some word."""
+    """Five sentences of different words, (inputs, lengths, spellings); padding points at some
+    word.
+    """
     generator = torch.Generator().manual_seed(2)
     return torch.randint(0, 40, (5, 7), generator=generator), LENGTHS, words(40)
 
@@ -55,7 +59,9 @@ def plain_vector(speller: Speller, word: list[int]) -> torch.Tensor:
         zeros = [torch.zeros(speller.pieces.embedding_dim)] * max(0, width - len(word))
         rows = [*speller.pieces.weight[word], *zeros]
         windows = [torch.cat(rows[i : i + width]) for i in range(len(rows) - width + 1)]
-        found.append(torch.stack([convolution.filters(window) for window in windows]).amax(0).relu())
+        found.append(
+            torch.stack([convolution.filters(window) for window in windows]).amax(0).relu()
+        )
     x = torch.cat(found)
     for layer in speller.highways:
         a, b = layer.both.weight.chunk(2)
@@ -66,8 +72,14 @@ def plain_vector(speller: Speller, word: list[int]) -> torch.Tensor:
 
 
 def plain_lstm(layer: TwoWayLstm, direction: int, inputs: torch.Tensor) -> torch.Tensor:
-    """The outputs (T, D) of one direction of a layer for inputs (T, D) in reading order, step by step, with both clips."""
-    weights = layer.inputs[direction].T, layer.recurrent[direction].T, layer.bias.view(2, -1)[direction]
+    """The outputs (T, D) of one direction of a layer for inputs (T, D) in reading order, step by
+    step, with both clips.
+    """
+    weights = (
+        layer.inputs[direction].T,
+        layer.recurrent[direction].T,
+        layer.bias.view(2, -1)[direction],
+    )
     h, c, outputs = torch.zeros(layer.inputs.shape[1]), torch.zeros(layer.projection.shape[1]), []
     for x in inputs:
         i, f, g, o = (weights[0] @ x + weights[1] @ h + weights[2]).chunk(4)
@@ -81,7 +93,9 @@ def plain_lstm(layer: TwoWayLstm, direction: int, inputs: torch.Tensor) -> torch
 
 def test_words_have_the_vectors_of_a_plain_computation():
     speller, spelled = model().speller, words(25)
-    expected = torch.stack([plain_vector(speller, [i for i in word if i != PAD]) for word in spelled.tolist()])
+    expected = torch.stack(
+        [plain_vector(speller, [i for i in word if i != PAD]) for word in spelled.tolist()]
+    )
     torch.testing.assert_close(speller(spelled), expected, rtol=0, atol=1e-5)
 
 
@@ -99,7 +113,9 @@ def test_padding_after_a_word_changes_no_bit():
 def test_a_word_alone_has_the_vector_that_it_has_among_longer_ones():
     speller, spelled = model().speller, words(25)
     together = speller(spelled)
-    alone = torch.cat([speller(torch.tensor([[i for i in word if i != PAD]])) for word in spelled.tolist()])
+    alone = torch.cat(
+        [speller(torch.tensor([[i for i in word if i != PAD]])) for word in spelled.tolist()]
+    )
     torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
 
 
@@ -129,17 +145,28 @@ def test_both_directions_are_plain_lstms(clips):
     for row, length in enumerate(LENGTHS.tolist()):
         left = plain_lstm(layer, 0, x[row, :length])
         right = plain_lstm(layer, 1, x[row, :length].flip(0)).flip(0)
-        torch.testing.assert_close(states[row, :, :length], torch.stack([left, right]), rtol=0, atol=1e-5)
+        torch.testing.assert_close(
+            states[row, :, :length], torch.stack([left, right]), rtol=0, atol=1e-5
+        )
         assert not states[row, :, length:].any()
 
 
 def test_it_is_torchs_lstm_with_projection():
     torch.manual_seed(4)
-    layer, theirs = TwoWayLstm(DIM, 20, 0.0, 0.0), nn.LSTM(DIM, 20, proj_size=DIM, bidirectional=True)
+    layer, theirs = (
+        TwoWayLstm(DIM, 20, 0.0, 0.0),
+        nn.LSTM(DIM, 20, proj_size=DIM, bidirectional=True),
+    )
     state = {}
     for direction, suffix in enumerate(("", "_reverse")):
-        state[f"weight_ih_l0{suffix}"], state[f"weight_hh_l0{suffix}"] = layer.inputs[direction].T, layer.recurrent[direction].T
-        state[f"bias_ih_l0{suffix}"], state[f"weight_hr_l0{suffix}"] = layer.bias.view(2, -1)[direction], layer.projection[direction].T
+        state[f"weight_ih_l0{suffix}"], state[f"weight_hh_l0{suffix}"] = (
+            layer.inputs[direction].T,
+            layer.recurrent[direction].T,
+        )
+        state[f"bias_ih_l0{suffix}"], state[f"weight_hr_l0{suffix}"] = (
+            layer.bias.view(2, -1)[direction],
+            layer.projection[direction].T,
+        )
         state[f"bias_hh_l0{suffix}"] = torch.zeros(80)
     theirs.load_state_dict(state)
     x, packing = torch.randn(5, 7, DIM), Packing.of(LENGTHS, 7)
@@ -164,7 +191,9 @@ def test_a_sentence_has_the_states_that_it_has_alone(batch):
     module, (inputs, lengths, spelled) = model(), batch
     together = module.hidden(*batch).unflatten(1, (2, -1))
     for row, length in enumerate(lengths.tolist()):
-        alone = module.hidden(inputs[row : row + 1, :length], lengths[row : row + 1], spelled).unflatten(1, (2, -1))
+        alone = module.hidden(
+            inputs[row : row + 1, :length], lengths[row : row + 1], spelled
+        ).unflatten(1, (2, -1))
         torch.testing.assert_close(together[row, :, :length], alone[0], rtol=0, atol=1e-6)
 
 
@@ -174,7 +203,10 @@ def test_padding_has_no_part_in_the_states(batch):
     wider = torch.cat([other, other], dim=1)
     before = module.hidden(inputs, lengths, spelled)
     assert torch.equal(before, module.hidden(other, lengths, spelled))
-    assert torch.equal(before.unflatten(1, (2, -1)), module.hidden(wider, lengths, spelled).unflatten(1, (2, -1))[:, :, :7])
+    assert torch.equal(
+        before.unflatten(1, (2, -1)),
+        module.hidden(wider, lengths, spelled).unflatten(1, (2, -1))[:, :, :7],
+    )
 
 
 def test_no_direction_sees_what_it_has_not_read(batch):
@@ -188,7 +220,9 @@ def test_no_direction_sees_what_it_has_not_read(batch):
         for row, length in enumerate(lengths.tolist()):
             read = torch.arange(length) >= position, torch.arange(length) <= position
             for direction in (0, 1):
-                assert same[row, direction, :length].tolist() == [position >= length or not there for there in read[direction].tolist()]
+                assert same[row, direction, :length].tolist() == [
+                    position >= length or not there for there in read[direction].tolist()
+                ]
 
 
 def test_layers_end_with_the_states_that_predict(batch):
@@ -198,14 +232,22 @@ def test_layers_end_with_the_states_that_predict(batch):
     assert torch.equal(layers[-1], torch.cat([last[:, 0], last[:, 1]], dim=-1))
     here = torch.arange(7) < lengths[:, None]
     vectors = module.speller(spelled)[inputs[here]]
-    torch.testing.assert_close(layers[0][here], torch.cat([vectors, vectors], dim=-1), rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        layers[0][here], torch.cat([vectors, vectors], dim=-1), rtol=0, atol=1e-6
+    )
     first, second = (layer[3, :6, :DIM] for layer in layers[1:3])
-    torch.testing.assert_close(first, plain_lstm(module.lstms[0], 0, layers[0][3, :6, :DIM]), rtol=0, atol=1e-5)
-    torch.testing.assert_close(second, first + plain_lstm(module.lstms[1], 0, first), rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        first, plain_lstm(module.lstms[0], 0, layers[0][3, :6, :DIM]), rtol=0, atol=1e-5
+    )
+    torch.testing.assert_close(
+        second, first + plain_lstm(module.lstms[1], 0, first), rtol=0, atol=1e-5
+    )
 
 
 def test_the_published_sizes_have_the_parameters_of_the_formula():
-    """Convolutions, two highway layers of two matrices, the projection, 2 x 2 LSTMs: ELMo's 93.6 million with its 262 characters."""
+    """Convolutions, two highway layers of two matrices, the projection, 2 x 2 LSTMs: ELMo's 93.6
+    million with its 262 characters.
+    """
     with torch.device("meta"):
         module = Elmo(ElmoConfig(), 262)
     filters = {1: 32, 2: 32, 3: 64, 4: 128, 5: 256, 6: 512, 7: 1024}
@@ -214,12 +256,18 @@ def test_the_published_sizes_have_the_parameters_of_the_formula():
     lstm = 4 * 4096 * (512 + 512 + 1) + 4096 * 512
     expected = 262 * 16 + convolutions + highway + (2048 * 512 + 512) + 2 * 2 * lstm
     assert sum(parameter.numel() for parameter in module.parameters()) == expected == 93_600_864
-    assert module.width == 512 and module.shared is None and tuple(module.lookup.weight.shape) == (262, 16)
+    assert (
+        module.width == 512
+        and module.shared is None
+        and tuple(module.lookup.weight.shape) == (262, 16)
+    )
     assert module.describe() == "2,048 filters over 1 to 7 pieces of a word"
 
 
 def test_it_learns_in_bfloat16_as_in_float32(batch):
-    """The gradients of every weight, and of all pieces that words hold, agree up to bfloat16's precision."""
+    """The gradients of every weight, and of all pieces that words hold, agree up to bfloat16's
+    precision.
+    """
     module, gradients = model(), []
     for kind in (torch.float32, torch.bfloat16):
         module.zero_grad()
@@ -246,7 +294,11 @@ def test_the_embedding_can_have_a_sparse_gradient(batch):
 @pytest.mark.parametrize("name", ["elmo", "esulmo"])
 def test_the_published_configurations_have_the_published_sizes(name):
     settings = from_yaml(Settings, Path(__file__).parents[3] / "conf" / f"{name}.yaml")
-    assert settings.architecture == ElmoConfig() and settings.objective == "two-way" and settings.output_layer.samples == 8192
+    assert (
+        settings.architecture == ElmoConfig()
+        and settings.objective == "two-way"
+        and settings.output_layer.samples == 8192
+    )
     assert settings.sparse
 
 

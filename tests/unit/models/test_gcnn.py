@@ -1,4 +1,6 @@
-"""Gated convolutions: what they compute, what they see, and that they come back from their directory."""
+"""Gated convolutions: what they compute, what they see, and that they come back from their
+directory.
+"""
 
 import copy
 import dataclasses
@@ -32,7 +34,9 @@ from lmtools.train import train
 VOCABULARY = 23
 CONF = Path(__file__).parents[3] / "conf"
 DEEP = ("[3, 8]", "[1, 4; 5, 4; 1, 8] x 2", "[2, 6; 4, 12]")
-FORMS = {gate: {"gate": gate} for gate in GATES} | {"plain": {"weight_norm": False, "residual_scale": 1.0}}
+FORMS = {gate: {"gate": gate} for gate in GATES} | {
+    "plain": {"weight_norm": False, "residual_scale": 1.0}
+}
 
 
 def model(dtype=torch.float32, **changes) -> Gcnn:
@@ -47,11 +51,15 @@ def model(dtype=torch.float32, **changes) -> Gcnn:
 
 def reference(x, weight, bias):
     """The convolution by torch's own."""
-    return F.conv1d(F.pad(x.transpose(1, 2), (len(weight) - 1, 0)), weight.permute(2, 1, 0), bias).transpose(1, 2)
+    return F.conv1d(
+        F.pad(x.transpose(1, 2), (len(weight) - 1, 0)), weight.permute(2, 1, 0), bias
+    ).transpose(1, 2)
 
 
 def test_weight_norm_is_torchs():
-    """Values and gradients, against the parametrisation of a Conv1d; at the start the filter is the direction itself."""
+    """Values and gradients, against the parametrisation of a Conv1d; at the start the filter is the
+    direction itself.
+    """
     torch.manual_seed(1)
     ours = Convolution(5, 6, 3, variance=1.0).double()
     torch.testing.assert_close(ours.normal(), ours.direction)
@@ -59,7 +67,10 @@ def test_weight_norm_is_torchs():
         ours.gain.normal_()
         ours.bias.normal_()
     theirs = weight_norm(nn.Conv1d(5, 6, 3).double(), dim=0)
-    gain, direction = (theirs.parametrizations.weight.original0, theirs.parametrizations.weight.original1)
+    gain, direction = (
+        theirs.parametrizations.weight.original0,
+        theirs.parametrizations.weight.original1,
+    )
     with torch.no_grad():
         gain.copy_(ours.gain[:, None, None])
         direction.copy_(ours.direction.permute(2, 1, 0))
@@ -79,15 +90,22 @@ def test_gates_are_their_formulas(gate):
     a, b = torch.randn(2, 3, 4).double()
     sigmoid = 1 / (1 + (-b).exp())
     expected = {
-        "glu": a * sigmoid, "gtu": (a.exp() - (-a).exp()) / (a.exp() + (-a).exp()) * sigmoid, "bilinear": a * b,
-        "relu": torch.where(a > 0, a, 0), "tanh": (a.exp() - (-a).exp()) / (a.exp() + (-a).exp()), "linear": a,
+        "glu": a * sigmoid, "gtu": (a.exp() - (-a).exp()) / (a.exp() + (-a).exp()) * sigmoid,
+        "bilinear": a * b,
+        "relu": torch.where(a > 0, a, 0), "tanh": (a.exp() - (-a).exp()) / (a.exp() + (-a).exp()),
+        "linear": a,
     }  # fmt: skip
-    torch.testing.assert_close(GATES[gate].function(torch.cat([a, b], -1) if GATES[gate].branches == 2 else a), expected[gate])
+    torch.testing.assert_close(
+        GATES[gate].function(torch.cat([a, b], -1) if GATES[gate].branches == 2 else a),
+        expected[gate],
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_states_are_those_of_the_equations(form):
-    """A second computation: residual blocks of torch's own convolutions, with filters normalised by their formula."""
+    """A second computation: residual blocks of torch's own convolutions, with filters normalised by
+    their formula.
+    """
     module = model(torch.float64, **FORMS[form])
     gate = GATES[module.config.gate].function
     tokens = torch.randint(5, VOCABULARY, (3, 11))
@@ -105,7 +123,9 @@ def test_states_are_those_of_the_equations(form):
             inner = gate(convolve(layer, inner))
         around = convolve(block.projection, state) if inner.shape != state.shape else state
         state = (around + inner) * (1.0 if form == "plain" else math.sqrt(0.5))
-    torch.testing.assert_close(module.hidden(tokens, torch.full((3,), 11)), state, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        module.hidden(tokens, torch.full((3,), 11)), state, rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -120,12 +140,16 @@ def test_no_state_sees_the_future_or_padding(form, monkeypatch):
     torch.testing.assert_close(padded, before, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("blocks", [("[1, 4]",), ("[4, 6] x 3",), ("[3, 4; 2, 4] x 2", "[1, 8; 5, 6]"), DEEP])
+@pytest.mark.parametrize(
+    "blocks", [("[1, 4]",), ("[4, 6] x 3",), ("[3, 4; 2, 4] x 2", "[1, 8; 5, 6]"), DEEP]
+)
 def test_a_state_sees_its_receptive_field(blocks):
     """Exactly that many tokens have a gradient."""
     module = model(torch.float64, blocks=blocks, gate="bilinear")
     field, length = module.config.receptive_field, 40
-    inputs = module.embedding.weight[torch.randint(VOCABULARY, (1, length))].detach().requires_grad_()
+    inputs = (
+        module.embedding.weight[torch.randint(VOCABULARY, (1, length))].detach().requires_grad_()
+    )
     state = inputs
     for block in module.blocks:
         state = block(state)
@@ -137,7 +161,9 @@ def test_a_state_sees_its_receptive_field(blocks):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(form):
-    """A random tree grown in random portions, parents and children in one call too, against `hidden` of every prefix."""
+    """A random tree grown in random portions, parents and children in one call too, against
+    `hidden` of every prefix.
+    """
     module, rng = model(**FORMS[form]), np.random.default_rng(1)
     with torch.no_grad():
         for parameter in module.parameters():
@@ -145,23 +171,37 @@ def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(form):
     memory, prefixes, states = module.memory(), [], []
     with torch.inference_mode():
         while len(prefixes) < 300:  # more than a memory holds at first
-            parents = rng.integers(max(0, len(prefixes) - 30), len(prefixes), rng.integers(1, 20)) if prefixes else np.array([-1])
+            parents = (
+                rng.integers(max(0, len(prefixes) - 30), len(prefixes), rng.integers(1, 20))
+                if prefixes
+                else np.array([-1])
+            )
             tokens = rng.integers(5, VOCABULARY, len(parents)) if prefixes else np.array([BOS])
             chain = len(prefixes) + np.arange(len(parents))
-            parents = np.where((rng.random(len(parents)) < 0.3) & (chain > len(prefixes)), chain - 1, parents)  # made in the same call
+            # made in the same call
+            parents = np.where(
+                (rng.random(len(parents)) < 0.3) & (chain > len(prefixes)), chain - 1, parents
+            )
             for parent, token in zip(parents.tolist(), tokens.tolist(), strict=True):
                 prefixes.append([*(prefixes[parent] if parent >= 0 else []), token])
             states.append(memory.grow(parents, tokens))
-        expected = [module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1] for prefix in prefixes]
+        expected = [
+            module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1]
+            for prefix in prefixes
+        ]
     assert max(map(len, prefixes)) > module.config.receptive_field
     torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=1e-5, atol=1e-5)
 
 
 WRONG = {
-    "blocks: ['4, 900']": "write .kernel, outputs; kernel, outputs .... x times", "blocks: ['[4]']": r"cannot read '\[4\]'",
-    "blocks: ['[4, 900] x 0']": "cannot read", "blocks: ['[0, 900]']": "cannot read", "blocks: ['[4, 900;]']": "cannot read",
-    "blocks: ['[4, 900] times 2']": "cannot read", "blocks: [[4, 900]]": "setting 'blocks' is", "blocks: []": "needs an embedding",
-    "gate: GLU": "arch.gate: 'GLU' is unknown; known: glu, gtu", "dropout: 1.0": "arch.dropout: 1.0", "dim: 0": "needs an embedding",
+    "blocks: ['4, 900']": "write .kernel, outputs; kernel, outputs .... x times",
+    "blocks: ['[4]']": r"cannot read '\[4\]'",
+    "blocks: ['[4, 900] x 0']": "cannot read", "blocks: ['[0, 900]']": "cannot read",
+    "blocks: ['[4, 900;]']": "cannot read",
+    "blocks: ['[4, 900] times 2']": "cannot read", "blocks: [[4, 900]]": "setting 'blocks' is",
+    "blocks: []": "needs an embedding",
+    "gate: GLU": "arch.gate: 'GLU' is unknown; known: glu, gtu",
+    "dropout: 1.0": "arch.dropout: 1.0", "dim: 0": "needs an embedding",
 }  # fmt: skip
 
 
@@ -179,9 +219,13 @@ def test_the_notation_of_blocks():
 
 @pytest.mark.parametrize("gate", GATES)
 def test_initial_weights_keep_the_variance(gate):
-    """Kaiming's: of inputs of variance 1, dropped out or not, a gate's convolutions make outputs of a mean square of 1, about."""
+    """Kaiming's: of inputs of variance 1, dropped out or not, a gate's convolutions make outputs of
+    a mean square of 1, about.
+    """
     torch.manual_seed(0)
-    block = Gcnn(GcnnConfig(dim=64, blocks=("[4, 256; 4, 300]",), gate=gate, dropout=0.5), 9).blocks[0]
+    block = Gcnn(
+        GcnnConfig(dim=64, blocks=("[4, 256; 4, 300]",), gate=gate, dropout=0.5), 9
+    ).blocks[0]
     layer, kept = block.layers[0], 0.5 * GATES[gate].gain
     assert layer.direction.std().item() == pytest.approx(math.sqrt(kept / (4 * 64)), rel=0.02)
     assert block.projection.direction.std().item() == pytest.approx(math.sqrt(0.5 / 64), rel=0.02)
@@ -189,7 +233,8 @@ def test_initial_weights_keep_the_variance(gate):
     dropped = torch.randn(8, 64, 64) * (torch.rand(8, 64, 64) < 0.5) * 2
     with torch.no_grad():
         power = GATES[gate].function(layer(dropped))[:, 3:].square().mean().item()
-    low, high = {"tanh": (0.35, 0.45), "gtu": (0.2, 0.25), "glu": (1.2, 1.6)}.get(gate, (0.9, 1.1))  # far from 0 sigmoid is more, tanh less
+    # far from 0 sigmoid is more, tanh less
+    low, high = {"tanh": (0.35, 0.45), "gtu": (0.2, 0.25), "glu": (1.2, 1.6)}.get(gate, (0.9, 1.1))
     assert low < power < high
 
 
@@ -202,7 +247,10 @@ def test_a_folded_filter_is_never_stale(monkeypatch):
     def check(some):
         with torch.inference_mode():
             kept = some.hidden(tokens, lengths)
-        torch.testing.assert_close(kept, some.hidden(tokens, lengths).detach(), rtol=1e-5, atol=1e-5)  # with gradients nothing is kept
+        # with gradients nothing is kept
+        torch.testing.assert_close(
+            kept, some.hidden(tokens, lengths).detach(), rtol=1e-5, atol=1e-5
+        )
         return kept
 
     before = check(module)
@@ -218,7 +266,9 @@ def test_a_folded_filter_is_never_stale(monkeypatch):
     assert not torch.allclose(changed, before) and torch.equal(check(module), before)
     module.load_state_dict(twin.state_dict())
     assert torch.allclose(check(module), changed)
-    module.load_state_dict({name: tensor.clone() / 1.1 for name, tensor in twin.state_dict().items()}, assign=True)
+    module.load_state_dict(
+        {name: tensor.clone() / 1.1 for name, tensor in twin.state_dict().items()}, assign=True
+    )
     torch.testing.assert_close(check(module), before, rtol=1e-4, atol=1e-4)
     doubled = module.double()
     assert check(doubled).dtype == torch.float64
@@ -242,7 +292,14 @@ def test_a_folded_filter_is_never_stale(monkeypatch):
 def toy(**changes) -> Settings:
     """Settings of a small model that trains in a second."""
     arch = {"dim": 12, "blocks": ["[3, 16]", "[1, 8; 3, 8; 1, 16]"], "dropout": 0.1}
-    changes = {"model": "gcnn", "arch": arch, "criterion": "adaptive", "output": {"cutoffs": [6, 12]}, "epochs": 5, **changes}
+    changes = {
+        "model": "gcnn",
+        "arch": arch,
+        "criterion": "adaptive",
+        "output": {"cutoffs": [6, 12]},
+        "epochs": 5,
+        **changes,
+    }
     return dataclasses.replace(settings("lstm"), **changes)
 
 
@@ -256,7 +313,9 @@ def folder(tiny, tmp_path_factory):
 
 def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny, folder, tmp_path):
     scorer = load_scorer(str(folder), "cpu")
-    assert scorer.lm.trunk.config == toy().architecture and scorer.lm.trunk.config.receptive_field == 5
+    assert (
+        scorer.lm.trunk.config == toy().architecture and scorer.lm.trunk.config.receptive_field == 5
+    )
     again, subword = load_model(folder)
     prepare(tmp_path / "copy", again.settings, subword)
     save_weights(tmp_path / "copy", again)
@@ -290,7 +349,9 @@ def test_espnet_searches_with_it(tiny, folder, tmp_path):
         ys = torch.cat([ys, torch.randint(2, len(tokens) - 1, (2, 1))], dim=1)
     text = " ".join(tokens[i] for i in ys[0, 1:-1].tolist())
     ours = load_scorer(str(folder), "cpu")
-    assert scores[0, -1].item() == pytest.approx(ours.log_probs(ours.prepare([text]))[0][-1], abs=1e-4)
+    assert scores[0, -1].item() == pytest.approx(
+        ours.log_probs(ours.prepare([text]))[0][-1], abs=1e-4
+    )
 
 
 GBW, WIKITEXT = 793_471 + 2, 267_735 + 3  # ids: words, and the specials that the list does not have
@@ -302,18 +363,22 @@ TABLE = {  # (lookup, ids, cut-offs, [(layers of a block), times]) of Table 1
     ]),
     "gcnn-9": (128, GBW, (4_000, 40_000, 200_000), [([(4, 807)], 1), ([(4, 807), (4, 807)], 4)]),
     "gcnn-8b": (128, GBW, (4_000, 40_000, 200_000), [
-        ([(1, 512)], 1), ([(1, 128), (5, 128), (1, 512)], 3), ([(1, 256), (5, 256), (1, 512)], 3), ([(1, 1024), (1, 1024), (1, 2048)], 1),
+        ([(1, 512)], 1), ([(1, 128), (5, 128), (1, 512)], 3), ([(1, 256), (5, 256), (1, 512)], 3),
+        ([(1, 1024), (1, 1024), (1, 2048)], 1),
     ]),
     "gcnn-8": (280, WIKITEXT, (2_000, 10_000, 50_000), [([(4, 900)], 8)]),
     "gcnn-14": (280, WIKITEXT, (10_000, 20_000, 200_000), [
-        ([(6, 850)], 3), ([(1, 850)], 1), ([(5, 850)], 4), ([(1, 850)], 1), ([(4, 850)], 3), ([(4, 1024)], 1), ([(4, 2048)], 1),
+        ([(6, 850)], 3), ([(1, 850)], 1), ([(5, 850)], 4), ([(1, 850)], 1), ([(4, 850)], 3),
+        ([(4, 1024)], 1), ([(4, 2048)], 1),
     ]),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_the_papers_models_have_their_parameters(name):
-    """The trunk, the lookup and the adaptive softmax by the formula, and as the YAML states them; nothing is allocated."""
+    """The trunk, the lookup and the adaptive softmax by the formula, and as the YAML states them;
+    nothing is allocated.
+    """
     dim, ids, cutoffs, blocks = TABLE[name]
     width, trunk, field = dim, 0, 1
     for layers, times in blocks:
@@ -331,18 +396,34 @@ def test_the_papers_models_have_their_parameters(name):
     with torch.device("meta"):
         module = Gcnn(some.architecture, ids)
         output = Adaptive(module.width, ids, some.output_layer.cutoffs, some.output_layer.divide)
-    counts = [sum(p.numel() for p in part.parameters()) for part in (module.blocks, module.embedding, output)]
+    counts = [
+        sum(p.numel() for p in part.parameters())
+        for part in (module.blocks, module.embedding, output)
+    ]
     assert counts == [trunk, ids * dim, softmax]
     assert sum(counts[:2]) == sum(p.numel() for p in module.parameters())
     stated = (CONF / f"{name}.yaml").read_text().replace("\n# ", " ")
-    assert all(f"{count:,} of the {part}" in stated for count, part in zip(counts, ("trunk", "lookup", "adaptive softmax"), strict=True))
-    assert f"Receptive field: {field} tokens" in stated and module.config.receptive_field == field and f"{ids:,} ids" in stated
+    assert all(
+        f"{count:,} of the {part}" in stated
+        for count, part in zip(counts, ("trunk", "lookup", "adaptive softmax"), strict=True)
+    )
+    assert (
+        f"Receptive field: {field} tokens" in stated
+        and module.config.receptive_field == field
+        and f"{ids:,} ids" in stated
+    )
 
 
 def test_the_papers_models_learn_as_stated():
     for name in TABLE:
         some = from_yaml(Settings, CONF / f"{name}.yaml")
-        assert (some.optim.name, some.optim.momentum, some.optim.lr, some.optim.clip, some.optim.weight_decay) == ("nag", 0.99, 1, 0.1, 0)
+        assert (
+            some.optim.name,
+            some.optim.momentum,
+            some.optim.lr,
+            some.optim.clip,
+            some.optim.weight_decay,
+        ) == ("nag", 0.99, 1, 0.1, 0)
         assert build(GcnnConfig, some.arch).gate == "glu" and some.architecture.weight_norm
 
 
@@ -354,7 +435,9 @@ def test_sparse_gradients_of_the_lookup():
         torch.manual_seed(5)
         for parameter in lm.trunk.parameters():
             parameter.data.normal_(0, 0.3)
-        lm.trunk.eval().hidden(torch.arange(8)[None] + 5, torch.tensor([8])).square().sum().backward()
+        lm.trunk.eval().hidden(
+            torch.arange(8)[None] + 5, torch.tensor([8])
+        ).square().sum().backward()
         grads.append(lm.trunk.lookup.weight.grad)
     assert grads[1].is_sparse
     torch.testing.assert_close(grads[1].to_dense(), grads[0], rtol=1e-5, atol=1e-6)

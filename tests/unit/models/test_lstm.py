@@ -1,4 +1,6 @@
-"""An LSTM reads from left to right, any length, and trains, stops and goes on like the other models."""
+"""An LSTM reads from left to right, any length, and trains, stops and goes on like the other
+models.
+"""
 
 import numpy as np
 import pytest
@@ -20,8 +22,12 @@ SIZES = {
     "projected-tied": LstmConfig(layers=2, dim=6, units=9, projection=4, tied=True),
     "causal": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12),
     "causal-pre": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12, norm="pre"),
-    "causal-none": TransformerConfig(layers=3, dim=8, heads=2, ffn=16, positions=12, norm="pre", position="none"),
-    "causal-post-none": TransformerConfig(layers=2, dim=8, heads=2, ffn=16, positions=12, position="none"),
+    "causal-none": TransformerConfig(
+        layers=3, dim=8, heads=2, ffn=16, positions=12, norm="pre", position="none"
+    ),
+    "causal-post-none": TransformerConfig(
+        layers=2, dim=8, heads=2, ffn=16, positions=12, position="none"
+    ),
 }
 
 
@@ -35,7 +41,9 @@ def model(size: str):
 
 @pytest.mark.parametrize("size", ["tied", "untied", "projected"])
 def test_states_are_those_of_the_equations(size):
-    """An independent second computation in numpy: gates i, f, g, o from the input and the last output."""
+    """An independent second computation in numpy: gates i, f, g, o from the input and the last
+    output.
+    """
     module = model(size)
     tokens = torch.randint(5, VOCABULARY, (1, 7))
     inputs = module.embedding.weight.detach()[tokens[0]].double().numpy()
@@ -50,7 +58,9 @@ def test_states_are_those_of_the_equations(size):
             outputs.append(output)
         inputs = np.array(outputs)
     with torch.inference_mode():
-        np.testing.assert_allclose(module.hidden(tokens, torch.tensor([7]))[0].numpy(), inputs, atol=1e-5)
+        np.testing.assert_allclose(
+            module.hidden(tokens, torch.tensor([7]))[0].numpy(), inputs, atol=1e-5
+        )
 
 
 def test_no_state_sees_the_future_or_padding():
@@ -60,7 +70,9 @@ def test_no_state_sees_the_future_or_padding():
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(size):
-    """A random tree grown in random portions, parents and children in one call too, against `hidden` of every prefix."""
+    """A random tree grown in random portions, parents and children in one call too, against
+    `hidden` of every prefix.
+    """
     module, rng = model(size), np.random.default_rng(1)
     memory, prefixes, states = module.memory(), [], []
     with torch.inference_mode():
@@ -75,19 +87,33 @@ def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(size):
                 prefixes.append([*(prefixes[parent] if parent >= 0 else []), tokens[-1]])
             if parents:
                 states.append(memory.grow(np.array(parents), np.array(tokens)))
-        expected = [module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1] for prefix in prefixes]
+        expected = [
+            module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1]
+            for prefix in prefixes
+        ]
     assert max(map(len, prefixes)) > 5
     torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=0, atol=1e-5)
 
 
 def test_a_projection_is_what_layers_hand_on():
-    lm = LanguageModel(settings("lstm", arch={"layers": 2, "dim": 8, "units": 24, "projection": 10}), 50)
+    lm = LanguageModel(
+        settings("lstm", arch={"layers": 2, "dim": 8, "units": 24, "projection": 10}), 50
+    )
     shapes = [tuple(p.shape) for p in lm.trunk.layers.parameters() if p.dim() == 2]
-    assert shapes == [(96, 8), (96, 10), (10, 24), (96, 10), (96, 10), (10, 24)] and lm.output.weight.shape == (50, 10)
+    assert shapes == [
+        (96, 8),
+        (96, 10),
+        (10, 24),
+        (96, 10),
+        (96, 10),
+        (10, 24),
+    ] and lm.output.weight.shape == (50, 10)
 
 
 def test_any_length_is_one_pass(trained):
-    """A sentence longer than any Transformer's positions is read whole: its first word still counts at its end."""
+    """A sentence longer than any Transformer's positions is read whole: its first word still counts
+    at its end.
+    """
     options = Options(str(trained["lstm"]), cache="none")
     scorer = options.load()
     lines = ["king " + "the " * 400, "the king"]

@@ -27,7 +27,9 @@ SIZES = {
     "deep": TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12),
     "pre": TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12, norm="pre"),
 }
-ORDERLESS = TransformerConfig(layers=3, dim=16, heads=4, ffn=32, positions=12, norm="pre", position="none")
+ORDERLESS = TransformerConfig(
+    layers=3, dim=16, heads=4, ffn=32, positions=12, norm="pre", position="none"
+)
 PAPER = {"layers": 42, "dim": 512, "ffn": 2048, "heads": 8, "position": "none", "norm": "pre"}
 
 
@@ -43,7 +45,10 @@ def model(family: str, size: str, dtype=torch.float32):
 def hidden_of_every_layer(module, tokens, lengths):
     """The states after each block, by hooks."""
     states = []
-    hooks = [block.register_forward_hook(lambda *args: states.append(args[-1])) for block in module.blocks]
+    hooks = [
+        block.register_forward_hook(lambda *args: states.append(args[-1]))
+        for block in module.blocks
+    ]
     with torch.inference_mode():
         module.hidden(tokens, lengths)
     for hook in hooks:
@@ -52,7 +57,9 @@ def hidden_of_every_layer(module, tokens, lengths):
 
 
 def batch(seed: int):
-    """Padded sentences of 0 to 8 tokens with BOS and EOS, so the one-token and the empty sentence are among them."""
+    """Padded sentences of 0 to 8 tokens with BOS and EOS, so the one-token and the empty sentence
+    are among them.
+    """
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor([10, 3, 2, 7])
     tokens = torch.randint(5, VOCABULARY, (4, 10), generator=generator)
@@ -69,11 +76,17 @@ def test_tta_state_never_depends_on_its_own_token_nor_on_padding(size):
     for position in range(tokens.shape[1]):
         changed = tokens.clone()
         changed[:, position] = (changed[:, position] + 7) % VOCABULARY
-        for layer, (old, new) in enumerate(zip(before, hidden_of_every_layer(module, changed, lengths), strict=True)):
+        for layer, (old, new) in enumerate(
+            zip(before, hidden_of_every_layer(module, changed, lengths), strict=True)
+        ):
             inside = position < lengths
-            assert torch.equal(old[inside, position], new[inside, position]), f"layer {layer}: state {position} sees its own token"
+            assert torch.equal(old[inside, position], new[inside, position]), (
+                f"layer {layer}: state {position} sees its own token"
+            )
             for row in (~inside).nonzero()[:, 0]:
-                assert torch.equal(old[row, : lengths[row]], new[row, : lengths[row]]), f"layer {layer}: padding is seen"
+                assert torch.equal(old[row, : lengths[row]], new[row, : lengths[row]]), (
+                    f"layer {layer}: padding is seen"
+                )
 
 
 @pytest.mark.parametrize("size", ["deep", "pre"])
@@ -138,7 +151,9 @@ def test_masked_states_equal_one_plain_pass_a_token(size):
 
 
 def test_causal_masks_tell_order_without_positions():
-    """The same words in another order give another last state; with one layer, which sees a bag of words, they would not."""
+    """The same words in another order give another last state; with one layer, which sees a bag of
+    words, they would not.
+    """
     module = model("causal", "orderless")
     tokens = torch.tensor([[BOS, 7, 8, 9, 10], [BOS, 8, 7, 9, 10]])
     with torch.inference_mode():
@@ -150,30 +165,43 @@ def test_causal_masks_tell_order_without_positions():
 
 @pytest.mark.parametrize("family", ["masked", "tta"])
 def test_models_of_both_sides_need_positions(family):
-    with pytest.raises(UserError, match=f"arch.position: none, but a {family} model .*; set it to learned"):
+    with pytest.raises(
+        UserError, match=f"arch.position: none, but a {family} model .*; set it to learned"
+    ):
         MODELS[family](ORDERLESS, VOCABULARY)
 
 
-@pytest.mark.parametrize(("name", "value"), [("norm", "none"), ("norm", "Pre"), ("position", "sinusoidal")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("norm", "none"), ("norm", "Pre"), ("position", "sinusoidal")]
+)
 def test_unknown_forms_are_refused(name, value):
     with pytest.raises(UserError, match=f"arch.{name}: '{value}' is unknown; known: "):
         TransformerConfig(**{name: value})
 
 
 def test_a_pre_norm_layer_is_the_formula():
-    """x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x)), written out head by head."""
+    """x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x)), written out head by
+    head.
+    """
     block = model("causal", "pre", torch.float64).blocks[1]
     x = torch.randn(1, 5, 16, dtype=torch.float64)
 
     def norm(layer, y):
-        return (y - y.mean(-1, keepdim=True)) / y.var(-1, keepdim=True, correction=0).sqrt() * layer.weight + layer.bias
+        return (y - y.mean(-1, keepdim=True)) / y.var(
+            -1, keepdim=True, correction=0
+        ).sqrt() * layer.weight + layer.bias
 
     with torch.inference_mode():
         seen, context = norm(block.attention_norm, x)[0], []
         for head in torch.arange(16).split(4):
             q = seen @ block.query.weight[head].T + block.query.bias[head]
-            k, v = (seen @ block.key_value.weight[some].T + block.key_value.bias[some] for some in (head, head + 16))
-            weights = (q @ k.T / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf).softmax(-1)
+            k, v = (
+                seen @ block.key_value.weight[some].T + block.key_value.bias[some]
+                for some in (head, head + 16)
+            )
+            weights = (
+                (q @ k.T / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf).softmax(-1)
+            )
             context.append(weights @ v)
         y = x[0] + block.attention(torch.cat(context, -1))
         y = y + block.outer(F.gelu(block.inner(norm(block.norm, y))))
@@ -181,16 +209,24 @@ def test_a_pre_norm_layer_is_the_formula():
 
 
 LSTM = LstmConfig(layers=2, dim=8, units=12)
-TABLES = {f"{family}-{size}": (family, SIZES[size]) for family in ("causal", "masked", "tta") for size in SIZES}
+TABLES = {
+    f"{family}-{size}": (family, SIZES[size])
+    for family in ("causal", "masked", "tta")
+    for size in SIZES
+}
 TABLES |= {"causal-orderless": ("causal", ORDERLESS), "lstm": ("lstm", LSTM)}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_table_has_a_sparse_gradient_where_it_is_asked_for(name):
-    """The shared matrix too, where the output layer looks up its rows as the sampled criteria do; against the dense gradient."""
+    """The shared matrix too, where the output layer looks up its rows as the sampled criteria do;
+    against the dense gradient.
+    """
     family, config = TABLES[name]
     for tied in (True, False):
-        module = MODELS[family](type(config)(**{**vars(config), "tied": tied, "dropout": 0.1}), VOCABULARY).double()
+        module = MODELS[family](
+            type(config)(**{**vars(config), "tied": tied, "dropout": 0.1}), VOCABULARY
+        ).double()
         assert module.lookup.weight.shape == (VOCABULARY, config.dim)
         assert module.shared is (module.lookup.weight if tied else None)
         (tokens, lengths), picked, gradients = batch(4), torch.tensor([3, 9, 22, 9]), []
@@ -199,7 +235,11 @@ def test_the_table_has_a_sparse_gradient_where_it_is_asked_for(name):
             torch.manual_seed(5)  # of the dropout
             states = module.head(module.hidden(tokens, lengths).flatten(0, 1))
             assert states.shape == (40, module.width)
-            rows = F.embedding(picked, module.shared, sparse=sparse) if tied else torch.eye(module.width)[:2].double()
+            rows = (
+                F.embedding(picked, module.shared, sparse=sparse)
+                if tied
+                else torch.eye(module.width)[:2].double()
+            )
             (states @ rows.T).square().sum().backward()
             gradients.append(module.lookup.weight.grad)
             module.zero_grad()
@@ -214,16 +254,25 @@ def test_the_sampling_papers_transformer_has_its_parameters(tied):
     size, layers, dim, ffn = 200_000, 42, 512, 2048
     with torch.device("meta"):
         lm = LanguageModel(settings("causal", arch={**PAPER, "tied": tied}), size)
-    layer = (4 * dim * dim + 4 * dim) + (2 * dim * ffn + ffn + dim) + 2 * 2 * dim  # attention, feed-forward, two LayerNorms
-    expected = (1 if tied else 2) * size * dim + size + layers * layer + 2 * dim  # matrices, output bias, layers, last LayerNorm
+    # attention, feed-forward, two LayerNorms
+    layer = (4 * dim * dim + 4 * dim) + (2 * dim * ffn + ffn + dim) + 2 * 2 * dim
+    # matrices, output bias, layers, last LayerNorm
+    expected = (1 if tied else 2) * size * dim + size + layers * layer + 2 * dim
     assert sum(p.numel() for p in lm.parameters()) == expected
     assert round(expected / 1e6) == (235 if tied else 337)
 
 
 def test_forty_two_layers_train():
-    """Sentences a b a b a ...: what comes next is to be found two tokens back, so that attention has to learn, all the way down."""
+    """Sentences a b a b a ...: what comes next is to be found two tokens back, so that attention
+    has to learn, all the way down.
+    """
     torch.manual_seed(0)
-    module = MODELS["causal"](TransformerConfig(**{**PAPER, "dim": 16, "ffn": 32, "heads": 2, "tied": False, "dropout": 0.0}), 8)
+    module = MODELS["causal"](
+        TransformerConfig(
+            **{**PAPER, "dim": 16, "ffn": 32, "heads": 2, "tied": False, "dropout": 0.0}
+        ),
+        8,
+    )
     output = torch.nn.Linear(16, 8)
     optimiser, losses = torch.optim.Adam([*module.parameters(), *output.parameters()], lr=1e-2), []
     for _ in range(30):
@@ -239,7 +288,19 @@ def test_forty_two_layers_train():
 
 
 def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny, tmp_path):
-    some = settings("causal", epochs=5, arch={**PAPER, "layers": 3, "dim": 16, "ffn": 32, "heads": 2, "positions": 16, "tied": False})
+    some = settings(
+        "causal",
+        epochs=5,
+        arch={
+            **PAPER,
+            "layers": 3,
+            "dim": 16,
+            "ffn": 32,
+            "heads": 2,
+            "positions": 16,
+            "tied": False,
+        },
+    )
     train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
     scorer = load_scorer(str(tmp_path / "lm"), "cpu")
     assert scorer.lm.trunk.shared is None and scorer.lm.trunk.config == some.architecture
@@ -257,7 +318,10 @@ def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix
 @pytest.mark.parametrize("size", ["deep", "pre"])
 def test_families_have_equal_parameter_counts(size):
     families = ("causal", "masked", "tta")
-    counts = {family: sum(p.numel() for p in MODELS[family](SIZES[size], VOCABULARY).parameters()) for family in families}
+    counts = {
+        family: sum(p.numel() for p in MODELS[family](SIZES[size], VOCABULARY).parameters())
+        for family in families
+    }
     assert len(set(counts.values())) == 1, counts
 
 
@@ -265,9 +329,15 @@ def test_families_have_equal_parameter_counts(size):
 def test_flops_are_those_of_the_matrices(size):
     config = SIZES[size]
     module = MODELS["masked"](config, VOCABULARY)
-    weights = sum(p.numel() for name, p in module.named_parameters() if p.dim() == 2 and "embedding" not in name and "head" not in name)
+    weights = sum(
+        p.numel()
+        for name, p in module.named_parameters()
+        if p.dim() == 2 and "embedding" not in name and "head" not in name
+    )
     assert matrix_flops(config, positions=7, attended=0) == 2 * 7 * weights
-    extra = matrix_flops(config, 7, 0, vocabulary=VOCABULARY, predicted=2) - matrix_flops(config, 7, 0)
+    extra = matrix_flops(config, 7, 0, vocabulary=VOCABULARY, predicted=2) - matrix_flops(
+        config, 7, 0
+    )
     head = [p.numel() for name, p in module.named_parameters() if p.dim() == 2 and "head" in name]
     assert extra == 2 * 2 * (sum(head) + config.dim * VOCABULARY)
 

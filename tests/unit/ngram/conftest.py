@@ -10,10 +10,15 @@ from lmtools.text import Normaliser
 
 @pytest.fixture(scope="session")
 def lines():
-    """300 sentences of 0 to 12 words of a vocabulary of 60, frequent ones first; some words are not ASCII."""
+    """300 sentences of 0 to 12 words of a vocabulary of 60, frequent ones first; some words are not
+    ASCII.
+    """
     draw = random.Random(7)
     words = [f"wört{i}" if i % 9 == 4 else f"w{i}" for i in range(60)]
-    return [" ".join(words[int(60 * draw.random() ** 3)] for _ in range(draw.randrange(13))) for _ in range(300)]
+    return [
+        " ".join(words[int(60 * draw.random() ** 3)] for _ in range(draw.randrange(13)))
+        for _ in range(300)
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -32,24 +32,35 @@ def test_decimals_are_log10_rounded(values):
 
 def test_decimals_of_zero_and_one():
     letters, skip = arpa.decimals(np.array([0.0, 1.0, 1e-10]))
-    assert [bytes(row[start:]) for row, start in zip(letters, skip, strict=True)] == [b"-99.000000", b"0", b"-10.000000"]
+    assert [bytes(row[start:]) for row, start in zip(letters, skip, strict=True)] == [
+        b"-99.000000",
+        b"0",
+        b"-10.000000",
+    ]
 
 
 @pytest.mark.parametrize("order", [2, 3])
 def test_what_is_written_reads_back(tmp_path, lines, order, monkeypatch):
     monkeypatch.setattr(arpa, "CHUNK", 37)  # so that sections take several pieces
-    content, made, vocabulary = written([*map(str.split, lines), ["ein-" + "sehr" * 200 + "-langes-wört"]], order)
+    content, made, vocabulary = written(
+        [*map(str.split, lines), ["ein-" + "sehr" * 200 + "-langes-wört"]], order
+    )
     (tmp_path / "lm.arpa").write_bytes(content)
     read = arpa.read(tmp_path / "lm.arpa")
     assert [len(section) for section in read] == [len(gram) for gram in made.grams]
     names = [(word,) for word in vocabulary]
     for n, gram in enumerate(made.grams, 1):
         if n > 1:
-            names = [(vocabulary[first], *names[suffix]) for first, suffix in zip(gram.first, gram.suffix, strict=True)]
+            names = [
+                (vocabulary[first], *names[suffix])
+                for first, suffix in zip(gram.first, gram.suffix, strict=True)
+            ]
         for row, words in enumerate(names):
             prob, backoff = read[n - 1][words]
             assert prob == pytest.approx(math.log10(made.prob[n - 1][row]), abs=1e-6)
-            assert backoff == pytest.approx(math.log10(made.backoff[n - 1][row]) if n < order else 0, abs=1e-6)
+            assert backoff == pytest.approx(
+                math.log10(made.backoff[n - 1][row]) if n < order else 0, abs=1e-6
+            )
 
 
 def test_layout():

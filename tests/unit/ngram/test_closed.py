@@ -1,4 +1,6 @@
-"""Closed vocabularies: what a list lacks is one token of the model, trained like any other, in estimating and in every way of asking."""
+"""Closed vocabularies: what a list lacks is one token of the model, trained like any other, in
+estimating and in every way of asking.
+"""
 
 import itertools
 import json
@@ -29,9 +31,13 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def written(lines, home):
-    """A text as WikiText is written: some words are <unk> in it already, some others read like KenLM's symbols."""
+    """A text as WikiText is written: some words are <unk> in it already, some others read like
+    KenLM's symbols.
+    """
     text = home / "text"
-    some = [line.replace("w7", "<unk>").replace("w31", "<UNK>").replace("w40", "</s>") for line in lines]
+    some = [
+        line.replace("w7", "<unk>").replace("w31", "<UNK>").replace("w40", "</s>") for line in lines
+    ]
     text.write_text("\n".join([*some, "<unk> W0 = <unk>"]) + "\n", encoding="utf-8")
     return text
 
@@ -39,7 +45,14 @@ def written(lines, home):
 @pytest.fixture(scope="module")
 def words(written, home):
     """The list of the words that occur 12 times and more, and two that the text lacks."""
-    return train("word", [*written.read_text().splitlines(), *["unheard of"] * 12], None, LOWER, home / "words", min_count=12)
+    return train(
+        "word",
+        [*written.read_text().splitlines(), *["unheard of"] * 12],
+        None,
+        LOWER,
+        home / "words",
+        min_count=12,
+    )
 
 
 @pytest.fixture(scope="module", params=["own", "lmplz"])
@@ -55,7 +68,10 @@ def closed(request, written, words, home):
 def replaced(words, written, by):
     """The text with `by` in place of all that the list lacks, by a plain loop."""
     known = set(words.vocabulary[5:]) - RESERVED
-    lines = [[word if word in known else by for word in line.lower().split()] for line in written.read_text().splitlines()]
+    lines = [
+        [word if word in known else by for word in line.lower().split()]
+        for line in written.read_text().splitlines()
+    ]
     return [" ".join(line) for line in lines]
 
 
@@ -63,33 +79,54 @@ def test_config_says_so_and_open_models_have_none(closed, words, directory):
     made = Description.load(closed.path)
     assert made.unknown == UNKNOWN == closed.unknown and made.reserved == 0
     assert closed.subword.hash == words.hash
-    assert Description.load(directory).unknown is None and NgramModel.load(directory).unknown is None
+    assert (
+        Description.load(directory).unknown is None and NgramModel.load(directory).unknown is None
+    )
 
 
 @pytest.mark.parametrize("history", ["", "w0", "w0 w1", "w0 zzz", "zzz zzz", "unheard", "<unk> w0"])
 def test_probabilities_of_the_closed_vocabulary_sum_to_one(closed, words, history):
-    """Asked as any text is: each word of the list that the model knows, any word outside, and the end."""
+    """Asked as any text is: each word of the list that the model knows, any word outside, and the
+    end.
+    """
     known = [word for word in words.vocabulary[5:] if word in closed.kenlm]
     place = len(history.split())
     asked = [closed.conditional(f"{history} {word}")[0][place] for word in [*known, "never-seen"]]
     total = sum(map(math.exp, [*asked, closed.conditional(history)[0][-1]]))
-    lost = 0.0 if Description.load(closed.path).estimator == "lmtools" else 10 ** closed.kenlm.score(UNKNOWN * 2, bos=False, eos=False)
+    lost = (
+        0.0
+        if Description.load(closed.path).estimator == "lmtools"
+        else 10 ** closed.kenlm.score(UNKNOWN * 2, bos=False, eos=False)
+    )
     assert total == pytest.approx(1, abs=2e-5 + lost)
     assert lost < 0.01 and total < 1 + 2e-5
 
 
 def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, home):
-    """The same n-grams, discounts and back-offs; probabilities differ by what the open model's <unk> has of the uniform distribution."""
+    """The same n-grams, discounts and back-offs; probabilities differ by what the open model's
+    <unk> has of the uniform distribution.
+    """
     if Description.load(closed.path).estimator == "lmplz":
         pytest.skip("lmplz's model has no ARPA file; the next test compares it")
-    (home / "plain").write_text("\n".join(replaced(words, written, "rare")) + "\n", encoding="utf-8")
+    (home / "plain").write_text(
+        "\n".join(replaced(words, written, "rare")) + "\n", encoding="utf-8"
+    )
     other = build([home / "plain"], ORDER, home / "open", LOWER, kenlm="none")
     made = Description.load(closed.path)
-    assert (made.counts, made.discounts, made.fallback, made.tokens) == (other.counts, other.discounts, other.fallback, other.tokens)
+    assert (made.counts, made.discounts, made.fallback, made.tokens) == (
+        other.counts,
+        other.discounts,
+        other.fallback,
+        other.tokens,
+    )
     ours, theirs = arpa.read(closed.path / "lm.arpa"), arpa.read(home / "open/lm.arpa")
-    share = 10 ** theirs[0]["<unk>",][0] / (len(theirs[0]) - 2)  # what each of the others gets of it
+    # what each of the others gets of it
+    share = 10 ** theirs[0]["<unk>",][0] / (len(theirs[0]) - 2)
     for n, (section, same) in enumerate(zip(ours, theirs, strict=True)):
-        renamed = {tuple("rare" if word == UNKNOWN else word for word in gram): row for gram, row in section.items()}
+        renamed = {
+            tuple("rare" if word == UNKNOWN else word for word in gram): row
+            for gram, row in section.items()
+        }
         assert renamed.keys() == same.keys()
         for gram, (prob, backoff) in renamed.items():
             assert backoff == pytest.approx(same[gram][1], abs=2e-6)
@@ -107,7 +144,9 @@ def test_lmplz_gives_what_it_gives_for_an_ordinary_word(written, words, home):
     build([written], ORDER, home / "a", words, closed=True, **options)
     build([home / "plain"], ORDER, home / "b", LOWER, **options)
     closed, other = NgramModel.load(home / "a"), NgramModel.load(home / "b")
-    np.testing.assert_allclose(closed.score(written.read_text().splitlines())[0], other.score(plain)[0], atol=1e-4)
+    np.testing.assert_allclose(
+        closed.score(written.read_text().splitlines())[0], other.score(plain)[0], atol=1e-4
+    )
 
 
 def test_what_is_outside_counts_as_unknown(closed):
@@ -116,11 +155,14 @@ def test_what_is_outside_counts_as_unknown(closed):
     assert closed.conditional(text)[1].tolist() == [False, True, False, True, True, True, False]
     assert closed.score([text, ""])[2].tolist() == [4, 0]
     assert closed.score(["zzz"])[0] == closed.score(["<unk>"])[0] == closed.score(["Qqq"])[0]
-    assert closed.tokens(UNKNOWN) == [UNKNOWN]  # the normaliser makes it `unk`, which the list lacks
+    # the normaliser makes it `unk`, which the list lacks
+    assert closed.tokens(UNKNOWN) == [UNKNOWN]
 
 
 def test_unknown_words_cost_what_the_text_says(closed, directory):
-    """In this text every third word or so is outside: far likelier than an open model's <unk>, which no text has."""
+    """In this text every third word or so is outside: far likelier than an open model's <unk>,
+    which no text has.
+    """
     assert closed.conditional("zzz")[0][0] > math.log(0.05)
     assert NgramModel.load(directory).conditional("zzz")[0][0] < math.log(0.01)
 
@@ -139,9 +181,29 @@ def test_lattices_are_scored_alike(closed):
 def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
     """The whole way: list, model, perplexity; against the ARPA file's own rows."""
     (tmp_path / "test").write_text("w0 <unk> w1\n\n<unk> never = w2\n")
-    verb = ["ngram", "--text", str(written), "--order", "2", "--subword", str(home / "words"), "--out", str(tmp_path / "lm")]
+    verb = [
+        "ngram",
+        "--text",
+        str(written),
+        "--order",
+        "2",
+        "--subword",
+        str(home / "words"),
+        "--out",
+        str(tmp_path / "lm"),
+    ]
     assert main([*verb, "--unk", "--kenlm", "none"]) == 0
-    ppl = ["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "test"), "--out", str(tmp_path / "ppl.json"), "--cache", "none"]
+    ppl = [
+        "ppl",
+        "--lm",
+        str(tmp_path / "lm"),
+        "--text",
+        str(tmp_path / "test"),
+        "--out",
+        str(tmp_path / "ppl.json"),
+        "--cache",
+        "none",
+    ]
     assert main(ppl) == 0
     figures = json.loads((tmp_path / "ppl.json").read_text())
     sections = arpa.read(tmp_path / "lm/lm.arpa")
@@ -157,7 +219,14 @@ def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
 
 def test_a_text_without_unknown_words_leaves_room_for_them(tmp_path):
     (tmp_path / "text").write_text("a b a\nb a\n")
-    build([tmp_path / "text"], 2, tmp_path / "lm", train("word", ["a b"], None, Normaliser(), tmp_path / "w"), kenlm="none", closed=True)
+    build(
+        [tmp_path / "text"],
+        2,
+        tmp_path / "lm",
+        train("word", ["a b"], None, Normaliser(), tmp_path / "w"),
+        kenlm="none",
+        closed=True,
+    )
     model = NgramModel.load(tmp_path / "lm")
     values = [model.conditional(word)[0][0] for word in ("a", "b", "zzz", "")]
     assert sum(map(math.exp, values)) == pytest.approx(1, abs=1e-5) and values[2] > math.log(1e-3)

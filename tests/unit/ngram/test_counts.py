@@ -27,7 +27,9 @@ def test_every_ngram_with_its_occurrences_suffix_and_context(corpus):
     padded = [("<s>", *sentence, "</s>") for sentence in corpus]
     for n, gram in enumerate(grams[1:], 2):
         expected = {}
-        for words in (sentence[i : i + n] for sentence in padded for i in range(len(sentence) - n + 1)):
+        for words in (
+            sentence[i : i + n] for sentence in padded for i in range(len(sentence) - n + 1)
+        ):
             expected[words] = expected.get(words, 0) + 1
         names = [spelled(grams, vocabulary, n, row) for row in range(len(gram))]
         assert dict(zip(names, gram.occurrences.tolist(), strict=True)) == expected

@@ -29,7 +29,13 @@ def test_compressed_text_in_two_files_is_the_same_text(directory, lines, tmp_pat
     with lzma.open(tmp_path / "a.xz", "wt", encoding="utf-8") as first:
         first.write("\n".join(lines[:100]))
     (tmp_path / "b").write_text("\n".join(lines[100:]), encoding="utf-8")
-    build([tmp_path / "a.xz", tmp_path / "b"], 3, tmp_path / "lm", Normaliser(case="lower"), kenlm="none")
+    build(
+        [tmp_path / "a.xz", tmp_path / "b"],
+        3,
+        tmp_path / "lm",
+        Normaliser(case="lower"),
+        kenlm="none",
+    )
     assert (tmp_path / "lm/lm.arpa").read_bytes() == (directory / "lm.arpa").read_bytes()
     first, second = ((tmp_path / name).stat().st_size for name in ("a.xz", "b"))
     assert size([tmp_path / "a.xz", tmp_path / "b", "-"]) == first * COMPRESSION + second
@@ -48,12 +54,20 @@ def test_a_unigram_model_ignores_history(text, tmp_path):
     model = NgramModel.load(tmp_path / "lm")
     forward, backward = model.score(["w0 w1 w2 w2", "w2 w2 w1 w0"])[0]
     assert forward == pytest.approx(backward)
-    assert model.conditional("w0")[0][0] == pytest.approx(np.log(10) * arpa.read(tmp_path / "lm/lm.arpa")[0]["w0",][0])
+    assert model.conditional("w0")[0][0] == pytest.approx(
+        np.log(10) * arpa.read(tmp_path / "lm/lm.arpa")[0]["w0",][0]
+    )
 
 
 def test_pieces_of_a_subword_model(text, tmp_path, capsys):
     characters = train("char", ["ab ba w0"], None, Normaliser(case="lower"), tmp_path / "chars")
-    options = {"--text": text, "--order": 4, "--out": tmp_path / "lm", "--subword": tmp_path / "chars", "--kenlm": "none"}
+    options = {
+        "--text": text,
+        "--order": 4,
+        "--out": tmp_path / "lm",
+        "--subword": tmp_path / "chars",
+        "--kenlm": "none",
+    }
     assert main(["ngram", *(str(part) for option in options.items() for part in option)]) == 0
     model = NgramModel.load(tmp_path / "lm")
     assert model.subword.hash == characters.hash
@@ -91,13 +105,26 @@ def test_orders_that_kenlm_has_not(text, tmp_path, order):
 
 def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys):
     (tmp_path / "text").write_text("a b\nA <unk> c\n")
-    verb = ["ngram", "--text", str(tmp_path / "text"), "--order", "2", "--case", "lower", "--out", str(tmp_path / "lm"), "--kenlm"]
+    verb = [
+        "ngram",
+        "--text",
+        str(tmp_path / "text"),
+        "--order",
+        "2",
+        "--case",
+        "lower",
+        "--out",
+        str(tmp_path / "lm"),
+        "--kenlm",
+    ]
     assert main([*verb, "none"]) == 0
     said = capsys.readouterr()
     assert said.err.splitlines() == [
         f"{tmp_path}/lm: too little text for the discounts of order 1 2; 0.5 1.0 1.5 instead",
         f"{tmp_path}/lm: left out 1 words of the text that read <s>, </s> or <unk>",
     ]
-    assert said.out == f"{tmp_path}/lm: 2-gram model by lmtools, n-grams 6 5; 2 sentences, 4 tokens\n"
+    assert (
+        said.out == f"{tmp_path}/lm: 2-gram model by lmtools, n-grams 6 5; 2 sentences, 4 tokens\n"
+    )
     assert main([*verb, str(tmp_path)]) == 1
     assert "has no lmplz and build_binary; run utils/install_kenlm.sh" in capsys.readouterr().err

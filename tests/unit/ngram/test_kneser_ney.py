@@ -1,4 +1,6 @@
-"""The estimator against a slow one from dictionaries of tuples, which follows Chen and Goodman's text and lmplz's conventions."""
+"""The estimator against a slow one from dictionaries of tuples, which follows Chen and Goodman's
+text and lmplz's conventions.
+"""
 
 import math
 from collections import Counter, defaultdict
@@ -12,11 +14,15 @@ from lmtools.ngram.counts import count, index
 from lmtools.ngram.kneser_ney import FALLBACK, discount, estimate
 from lmtools.ngram.sentences import SYMBOLS
 
-corpora = st.lists(st.lists(st.sampled_from("aaaabbbcd"), min_size=1, max_size=9), min_size=1, max_size=40)
+corpora = st.lists(
+    st.lists(st.sampled_from("aaaabbbcd"), min_size=1, max_size=9), min_size=1, max_size=40
+)
 
 
 class Slow:
-    """Interpolated modified Kneser-Ney of `corpus` by definition: p(words) recursively, backoff(context)."""
+    """Interpolated modified Kneser-Ney of `corpus` by definition: p(words) recursively,
+    backoff(context).
+    """
 
     def __init__(self, corpus, order):
         self.order = order
@@ -24,23 +30,35 @@ class Slow:
         for sentence in corpus:
             words = ("<s>", *sentence, "</s>")
             for end in range(1, len(words)):
-                self.occurrences.update(words[start : end + 1] for start in range(max(0, end - order + 1), end + 1))
+                self.occurrences.update(
+                    words[start : end + 1] for start in range(max(0, end - order + 1), end + 1)
+                )
         self.vocabulary = {"<unk>", "</s>", *(word for sentence in corpus for word in sentence)}
-        self.number = {word: i for i, word in enumerate(dict.fromkeys((*SYMBOLS, *(w for s in corpus for w in s))))}
+        self.number = {
+            word: i
+            for i, word in enumerate(dict.fromkeys((*SYMBOLS, *(w for s in corpus for w in s))))
+        }
         left = defaultdict(set)
         for words in self.occurrences:
             left[words[1:]].add(words[0])
-        self.count = {w: n if len(w) == order or w[0] == "<s>" else len(left[w]) for w, n in self.occurrences.items()}
+        self.count = {
+            w: n if len(w) == order or w[0] == "<s>" else len(left[w])
+            for w, n in self.occurrences.items()
+        }
         self.followers = defaultdict(list)
         for words, n in self.count.items():
             self.followers[words[:-1]].append(n)
         self.amounts = [self.discounts(n) for n in range(1, order + 1)]
 
     def tally(self, n):
-        """How many n-grams have each adjusted count; lmplz takes the occurrences of the last n-gram's suffixes."""
+        """How many n-grams have each adjusted count; lmplz takes the occurrences of the last
+        n-gram's suffixes.
+        """
         last = max(self.occurrences, key=lambda w: ([self.number[x] for x in reversed(w)], len(w)))
         odd = last[-n:] if n < self.order and len(last) >= n else None
-        return Counter(self.occurrences[w] if w == odd else c for w, c in self.count.items() if len(w) == n)
+        return Counter(
+            self.occurrences[w] if w == odd else c for w, c in self.count.items() if len(w) == n
+        )
 
     def discounts(self, n):
         t = self.tally(n)
@@ -48,19 +66,26 @@ class Slow:
             return FALLBACK
         y = t[1] / (t[1] + 2 * t[2])
         amounts = tuple(j - (j + 1) * y * t[j + 1] / t[j] for j in (1, 2, 3))
-        assume(min(map(abs, amounts)) > 1e-6)  # whether a discount of 0 is in range depends on rounding
+        # whether a discount of 0 is in range depends on rounding
+        assume(min(map(abs, amounts)) > 1e-6)
         return amounts if all(0 <= d <= j for j, d in enumerate(amounts, 1)) else FALLBACK
 
     def backoff(self, context):
         counts = self.followers[context]
-        return sum(self.amounts[len(context)][min(n, 3) - 1] for n in counts) / sum(counts) if counts else 1.0
+        return (
+            sum(self.amounts[len(context)][min(n, 3) - 1] for n in counts) / sum(counts)
+            if counts
+            else 1.0
+        )
 
     def prob(self, words):
         if not words:
             return 1 / len(self.vocabulary)
         n = self.count.get(words, 0)
         own = n - self.amounts[len(words) - 1][min(n, 3) - 1] if n else 0
-        return own / sum(self.followers[words[:-1]]) + self.backoff(words[:-1]) * self.prob(words[1:])
+        return own / sum(self.followers[words[:-1]]) + self.backoff(words[:-1]) * self.prob(
+            words[1:]
+        )
 
 
 @settings(max_examples=60, deadline=None)
@@ -72,10 +97,15 @@ def test_equals_the_definition(corpus, order):
     names = [(word,) for word in vocabulary]
     for n, gram in enumerate(made.grams, 1):
         if n > 1:
-            names = [(vocabulary[first], *names[suffix]) for first, suffix in zip(gram.first, gram.suffix, strict=True)]
+            names = [
+                (vocabulary[first], *names[suffix])
+                for first, suffix in zip(gram.first, gram.suffix, strict=True)
+            ]
         assert made.discounts[n - 1] == pytest.approx(slow.amounts[n - 1], rel=1e-5, abs=1e-6)
         for row, words in enumerate(names):
-            assert made.prob[n - 1][row] == pytest.approx(1 if words == ("<s>",) else slow.prob(words), rel=1e-5)
+            assert made.prob[n - 1][row] == pytest.approx(
+                1 if words == ("<s>",) else slow.prob(words), rel=1e-5
+            )
             if n < order:
                 assert made.backoff[n - 1][row] == pytest.approx(slow.backoff(words), rel=1e-5)
 
@@ -101,6 +131,7 @@ def test_the_orders_without_discounts_are_named():
     made = estimate(count(ids, len(vocabulary), 3))
     assert made.fallback == [1, 2, 3]
     assert made.discounts == [FALLBACK] * 3
-    # p(a) = (1 - D1)/3 + gamma/4 with gamma = D1: one continuation each of a, b, </s>; four words with <unk>
+    # p(a) = (1 - D1)/3 + gamma/4 with gamma = D1: one continuation each of a, b, </s>; four words
+    # with <unk>
     assert made.prob[0][vocabulary.index("a")] == pytest.approx(0.5 / 3 + 0.5 / 4)
     assert math.isclose(made.prob[0].sum() - 1, 1)  # all words, and <s> with its 1

@@ -10,7 +10,16 @@ import pytest
 from lmtools.errors import UserError
 from lmtools.ngram import NgramModel, arpa
 
-HYPOTHESES = ["w0 w1 w2", "W3 w0", "", "w0 zzz w1 qqq", "wört4 w0 w0", "<s> w0 </s>", "w0\0w1 w2", "  w0   w1 "]
+HYPOTHESES = [
+    "w0 w1 w2",
+    "W3 w0",
+    "",
+    "w0 zzz w1 qqq",
+    "wört4 w0 w0",
+    "<s> w0 </s>",
+    "w0\0w1 w2",
+    "  w0   w1 ",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +51,9 @@ def test_queries_equal_the_arpa_file(model, sections, lines):
         log_prob, unknown = model.conditional(text)
         words = [word if word in known else "<unk>" for word in text.split()]
         history = ("<s>", *words)
-        expected = [evaluate(sections, history[: i + 1], word) for i, word in enumerate((*words, "</s>"))]
+        expected = [
+            evaluate(sections, history[: i + 1], word) for i, word in enumerate((*words, "</s>"))
+        ]
         np.testing.assert_allclose(log_prob, np.array(expected) * math.log(10), atol=1e-5)
         assert unknown.tolist() == [word == "<unk>" for word in words] + [False]
 
@@ -111,7 +122,11 @@ def test_the_hash_follows_content_not_place(model, directory, tmp_path):
         ("lm.arpa", b"\xff\xfe junk \x00", "KenLM cannot read it"),
         ("lm.arpa", b"\\data\\\nngram 1=3\n", "KenLM cannot read it"),
         ("lm.arpa.gz", b"not gzip", "damaged archive"),
-        ("lm.bin", b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\1" * 200, "KenLM cannot read it"),
+        (
+            "lm.bin",
+            b"mmap lm http://kheafield.com/code format version 5\n\0" + b"\1" * 200,
+            "KenLM cannot read it",
+        ),
     ],
 )
 def test_damaged_bare_files_are_refused(tmp_path, name, content, cause):
@@ -131,7 +146,9 @@ def test_missing_and_foreign_directories_are_refused(directory, tmp_path):
         NgramModel.load(tmp_path)
 
 
-@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: content.replace(b"-1", b"-2", 1)])
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-9], lambda content: content.replace(b"-1", b"-2", 1)]
+)
 def test_a_damaged_directory_is_refused(directory, tmp_path, damage):
     copy = shutil.copytree(directory, tmp_path / "copy")
     (copy / "lm.arpa").write_bytes(damage((copy / "lm.arpa").read_bytes()))

@@ -1,4 +1,6 @@
-"""Finding and running KenLM's programs, with scripts in their place; tests/interop talks to the real ones."""
+"""Finding and running KenLM's programs, with scripts in their place; tests/interop talks to the
+real ones.
+"""
 
 import pytest
 
@@ -64,7 +66,10 @@ def test_report():
 @pytest.mark.parametrize(
     ("lmplz", "message"),
     [
-        ("echo first >&2; echo 'no space' >&2; exit 3", r"^lmplz failed \(status 3\): no space; give another --memory"),
+        (
+            "echo first >&2; echo 'no space' >&2; exit 3",
+            r"^lmplz failed \(status 3\): no space; give another --memory",
+        ),
         ("kill -9 $$", "perhaps for want of memory"),
         ("cat > /dev/null; exit 1", "no message"),
     ],
@@ -77,7 +82,11 @@ def test_a_failing_program_is_a_users_error(tmp_path, text, lmplz, message):
 
 
 def test_bad_text_ends_lmplz(tmp_path):
-    kenlm = install(tmp_path / "bin", lmplz=f"cat > /dev/null; sleep 1; echo > {tmp_path}/went-on", build_binary="")
+    kenlm = install(
+        tmp_path / "bin",
+        lmplz=f"cat > /dev/null; sleep 1; echo > {tmp_path}/went-on",
+        build_binary="",
+    )
     (tmp_path / "bad").write_bytes(b"fine\n\xff\n")
     with pytest.raises(UserError, match="bad:2: not UTF-8"):
         build([tmp_path / "bad"], 2, tmp_path / "out/lm", Normaliser(), kenlm=str(kenlm))

@@ -12,7 +12,9 @@ def pair(width=16, size=50, cutoffs=(10, 25)):
     """Ours and torch's with the same weights, biases of the clusters 0."""
     torch.manual_seed(0)
     ours = Adaptive(width, size, cutoffs)
-    theirs = nn.AdaptiveLogSoftmaxWithLoss(width, size, list(cutoffs), div_value=4.0, head_bias=True)
+    theirs = nn.AdaptiveLogSoftmaxWithLoss(
+        width, size, list(cutoffs), div_value=4.0, head_bias=True
+    )
     theirs.head.weight, theirs.head.bias = ours.head.weight, ours.head.bias
     nn.init.normal_(ours.head.bias)
     for tail, projection, (down, up) in zip(ours.tails, ours.projections, theirs.tail, strict=True):
@@ -27,12 +29,22 @@ def test_loss_gradients_and_log_prob_equal_torchs():
     expected = theirs(states, targets)
     parameters = [states, *theirs.parameters()]
     assert loss.item() == pytest.approx(-expected.output.sum().item(), rel=1e-5)
-    for a, b in zip(torch.autograd.grad(loss, parameters), torch.autograd.grad(-expected.output.sum(), parameters), strict=True):
+    for a, b in zip(
+        torch.autograd.grad(loss, parameters),
+        torch.autograd.grad(-expected.output.sum(), parameters),
+        strict=True,
+    ):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
     with torch.inference_mode():
-        torch.testing.assert_close(ours.log_prob(states, targets), expected.output, rtol=1e-4, atol=1e-5)
-        assert ours(states, targets)[0].item() == pytest.approx(loss.item(), rel=1e-5) and count == 40
-        whole = torch.stack([ours.log_prob(states, torch.full((40,), c)) for c in range(50)]).logsumexp(0)
+        torch.testing.assert_close(
+            ours.log_prob(states, targets), expected.output, rtol=1e-4, atol=1e-5
+        )
+        assert (
+            ours(states, targets)[0].item() == pytest.approx(loss.item(), rel=1e-5) and count == 40
+        )
+        whole = torch.stack(
+            [ours.log_prob(states, torch.full((40,), c)) for c in range(50)]
+        ).logsumexp(0)
     assert whole.abs().max() < 1e-4
 
 

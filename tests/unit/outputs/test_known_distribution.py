@@ -11,7 +11,9 @@ from lmtools.outputs.noise import LogUniform, Sampler
 from lmtools.outputs.sampled import SAMPLED, BceNce
 
 EXCLUDED = (0, 3, 4)
-COUNTS = np.array([[0, 4, 2, 0, 0, 1, 20, 1, 8, 4, 2, 3, 1, 4], [0, 17, 1, 0, 0, 2, 1, 12, 1, 1, 3, 2, 9, 1]])
+COUNTS = np.array(
+    [[0, 4, 2, 0, 0, 1, 20, 1, 8, 4, 2, 3, 1, 4], [0, 17, 1, 0, 0, 2, 1, 12, 1, 1, 3, 2, 9, 1]]
+)
 TABLE = torch.from_numpy(COUNTS / 50).float()  # (X, V)
 EACH = torch.eye(2)  # the state of each context
 STATES = EACH.repeat_interleave(50, 0)
@@ -26,7 +28,9 @@ def build(name, drawing="replacement", samples=256):
 
 
 def trained(output, steps=400, lr=0.1):
-    """The criterion after training on the table; parameters are averaged over the last half, in which noise is all that moves them."""
+    """The criterion after training on the table; parameters are averaged over the last half, in
+    which noise is all that moves them.
+    """
     generator = torch.Generator().manual_seed(0)
     optimiser = torch.optim.Adam(output.parameters(), lr=lr, betas=(0.9, 0.99), foreach=True)
     mean = [torch.zeros_like(p) for p in output.parameters()]
@@ -52,7 +56,11 @@ def posterior(output):
 def raw(output):
     """The model's q (X, V): s(z) of BCE, softmax(z) of CE."""
     z = (EACH @ output.weight.T + output.bias).detach()
-    q = z.sigmoid() if type(output).__name__.startswith("Bce") else z.index_fill(1, torch.tensor(EXCLUDED), -torch.inf).softmax(-1)
+    q = (
+        z.sigmoid()
+        if type(output).__name__.startswith("Bce")
+        else z.index_fill(1, torch.tensor(EXCLUDED), -torch.inf).softmax(-1)
+    )
     return q.index_fill(1, torch.tensor(EXCLUDED), 0)
 
 
@@ -66,8 +74,10 @@ def uncorrected():
     noise = torch.from_numpy(LogUniform(COUNTS.sum(0), EXCLUDED).probability).float()
     ratio = (TABLE / noise).nan_to_num()
     return {
-        "bce-mcs": TABLE / (TABLE + 256 * noise + 1e-9), "bce-is": TABLE / (TABLE + 1), "bce-cps": TABLE / (TABLE + 11 * noise + 1e-9),
-        "ce-mcs": ratio / ratio.sum(1, keepdim=True), "ce-cps": ratio / ratio.sum(1, keepdim=True), "ce-is": TABLE,
+        "bce-mcs": TABLE / (TABLE + 256 * noise + 1e-9), "bce-is": TABLE / (TABLE + 1),
+        "bce-cps": TABLE / (TABLE + 11 * noise + 1e-9),
+        "ce-mcs": ratio / ratio.sum(1, keepdim=True), "ce-cps": ratio / ratio.sum(1, keepdim=True),
+        "ce-is": TABLE,
     }  # fmt: skip
 
 
@@ -110,15 +120,24 @@ def test_training_starts_from_the_noise_distribution(name):
 def test_hits_must_stay_in_bce():
     class WithoutHits(BceNce):
         def criterion(self, own, rival, targets, drawn, expected):
-            return super().criterion(own, rival.masked_fill(targets[:, None] == drawn, -torch.inf), targets, drawn, expected)
+            return super().criterion(
+                own,
+                rival.masked_fill(targets[:, None] == drawn, -torch.inf),
+                targets,
+                drawn,
+                expected,
+            )
 
-    output = WithoutHits(nn.Parameter(torch.zeros(14, 2)), Sampler(LogUniform(COUNTS.sum(0), EXCLUDED), 256))
+    output = WithoutHits(
+        nn.Parameter(torch.zeros(14, 2)), Sampler(LogUniform(COUNTS.sum(0), EXCLUDED), 256)
+    )
     assert variation(posterior(trained(output))) > 0.03
 
 
 def test_hits_must_go_from_distinct_sets_in_ce():
     output = build("ce-is", "tries", samples=8)
-    output.sampler.drawing = "replacement"  # keeps hits; the expected counts below stay those of distinct ids
+    # keeps hits; the expected counts below stay those of distinct ids
+    output.sampler.drawing = "replacement"
     keep = output.sampler.draw
 
     def draw(generator):

@@ -36,12 +36,22 @@ def test_ids_are_ranked_by_their_counts():
     noise = LogUniform(COUNTS)
     assert noise.order.tolist() == [5, EOS, 6, 7, 8, UNK, 9, 10, 11, 12, BOS, 13]
     rank = np.arange(12)
-    assert noise.probability[noise.order] == pytest.approx(np.log((rank + 2) / (rank + 1)) / np.log(13))
-    assert LogUniform(FALLING, excluded=(PAD, BOS, MASK)).order.tolist() == [EOS, UNK, *range(5, 14)]
+    assert noise.probability[noise.order] == pytest.approx(
+        np.log((rank + 2) / (rank + 1)) / np.log(13)
+    )
+    assert LogUniform(FALLING, excluded=(PAD, BOS, MASK)).order.tolist() == [
+        EOS,
+        UNK,
+        *range(5, 14),
+    ]
 
 
 def test_the_ends_of_the_unit_interval_are_ranks():
-    for noise in (LogUniform(np.ones(2_000_003)), Uniform(np.ones(2_000_003)), Unigram(np.ones(1000))):
+    for noise in (
+        LogUniform(np.ones(2_000_003)),
+        Uniform(np.ones(2_000_003)),
+        Unigram(np.ones(1000)),
+    ):
         ranks = noise.ranks(np.array([0.0, np.nextafter(1.0, 0.0)]))
         assert ranks.min() >= 0 and ranks.max() < noise.classes
 
@@ -63,8 +73,13 @@ def test_expected_counts_against_simulation(kind, drawing):
         seen += torch.bincount(ids, minlength=14)
         assert drawing == "replacement" or len(ids.unique()) == len(ids)
         assert drawing == "tries" or len(ids) == 6
-    expected = log_expected(torch.from_numpy(sampler.noise.probability), sampler.tries, drawing).exp()
-    assert torch.allclose(seen / n, expected.float(), atol=0.045 if drawing == "replacement" else 0.03)  # 4 standard deviations
+    expected = log_expected(
+        torch.from_numpy(sampler.noise.probability), sampler.tries, drawing
+    ).exp()
+    # 4 standard deviations
+    assert torch.allclose(
+        seen / n, expected.float(), atol=0.045 if drawing == "replacement" else 0.03
+    )
     if drawing != "tries":  # a whole number of draws brings nearly, not just, so many distinct ids
         assert expected.sum().item() == pytest.approx(6, abs=1e-6)
 
@@ -101,7 +116,9 @@ def test_a_set_is_a_function_of_the_generator(drawing):
     assert torch.equal(first, sampler.draw())
 
 
-@pytest.mark.parametrize(("count", "drawing"), [(12, "distinct"), (13, "tries"), (0, "replacement"), (3, "often")])
+@pytest.mark.parametrize(
+    ("count", "drawing"), [(12, "distinct"), (13, "tries"), (0, "replacement"), (3, "often")]
+)
 def test_impossible_draws_are_refused(count, drawing):
     with pytest.raises(UserError, match=r"samples|drawing"):
         Sampler(LogUniform(FALLING), count, drawing)

@@ -1,4 +1,6 @@
-"""Losses and gradients of the criteria against the plain formulas in double precision; what they touch, and what they depend on."""
+"""Losses and gradients of the criteria against the plain formulas in double precision; what they
+touch, and what they depend on.
+"""
 
 import math
 
@@ -17,35 +19,57 @@ from lmtools.outputs.sampled import SAMPLED
 V, D, N, K = 30, 5, 17, 12
 
 
-def build(name, drawing="replacement", dtype=torch.float64, sparse=False, size=V, samples=K, **options):
+def build(
+    name, drawing="replacement", dtype=torch.float64, sparse=False, size=V, samples=K, **options
+):
     torch.manual_seed(0)
     weight = nn.Parameter(torch.randn(size, D, dtype=dtype))
     if name in FULL:
         return FULL[name](weight, **options)
-    output = SAMPLED[name](weight, Sampler(LogUniform(range(size, 0, -1)), samples, drawing), sparse).to(dtype)
+    output = SAMPLED[name](
+        weight, Sampler(LogUniform(range(size, 0, -1)), samples, drawing), sparse
+    ).to(dtype)
     nn.init.normal_(output.bias)
     return output
 
 
 def batch(dtype=torch.float64, size=V, count=N):
     generator = torch.Generator().manual_seed(5)
-    return torch.randn(count, D, dtype=dtype, generator=generator).requires_grad_(), torch.randint(5, size, (count,), generator=generator)
+    return torch.randn(count, D, dtype=dtype, generator=generator).requires_grad_(), torch.randint(
+        5, size, (count,), generator=generator
+    )
 
 
 def plain(name, output, states, targets, drawn, expected):
-    """The sum over targets of the paper's loss, from all of z (N, V) and how often each id was drawn (V,)."""
+    """The sum over targets of the paper's loss, from all of z (N, V) and how often each id was
+    drawn (V,).
+    """
     z, times = states @ output.weight.T + output.bias, torch.bincount(drawn, minlength=V).double()
     family, kind = name.split("-")
     compensation = output.inflation.item()
     assert compensation == pytest.approx(28 / K)  # of the 30 ids two are excluded
     if family == "bce":
         q = torch.sigmoid(z) if kind != "nce" else z.exp() / (z.exp() + expected)
-        factor = {"mcs": times, "nce": times, "is": times / expected, "cps": compensation * times}[kind]
-        own, rivals = q.gather(1, targets[:, None])[:, 0], torch.where(times > 0, factor * torch.log(1 - q), 0.0)
+        factor = {"mcs": times, "nce": times, "is": times / expected, "cps": compensation * times}[
+            kind
+        ]
+        own, rivals = (
+            q.gather(1, targets[:, None])[:, 0],
+            torch.where(times > 0, factor * torch.log(1 - q), 0.0),
+        )
         return -(own.log() + rivals.sum(1)).sum()
-    mass = {"mcs": z.exp(), "cps": compensation * z.exp(), "is": z.exp() / expected, "nce": z.exp() / (z.exp() + expected)}[kind]
+    mass = {
+        "mcs": z.exp(),
+        "cps": compensation * z.exp(),
+        "is": z.exp() / expected,
+        "nce": z.exp() / (z.exp() + expected),
+    }[kind]
     hit = F.one_hot(targets, V)
-    times = (times + hit) if output.sampler.drawing == "replacement" else torch.maximum(times.expand(N, V), hit.double())
+    times = (
+        (times + hit)
+        if output.sampler.drawing == "replacement"
+        else torch.maximum(times.expand(N, V), hit.double())
+    )
     above = (z.exp() if kind == "cps" else mass).gather(1, targets[:, None])[:, 0]
     return -(above / torch.where(times > 0, times * mass, 0.0).sum(1)).log().sum()
 
@@ -61,7 +85,9 @@ def test_loss_and_gradients_equal_autograd_of_the_plain_formula(name, drawing):
     theirs = plain(name, output, states, targets, drawn, expected)
     assert count == N and loss.item() == pytest.approx(theirs.item(), rel=1e-9)
     inputs = [states, output.weight, output.bias]
-    for a, b in zip(torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * theirs, inputs), strict=True):
+    for a, b in zip(
+        torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * theirs, inputs), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10)
 
 
@@ -92,7 +118,9 @@ def test_full_criteria_equal_autograd_of_the_plain_formula(name, rival, chunk, m
     theirs = ((hit + rival * (1 - hit)) * term).sum()
     assert loss.item() == pytest.approx(theirs.item(), rel=1e-9)
     inputs = [states, output.weight, output.bias]
-    for a, b in zip(torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * theirs, inputs), strict=True):
+    for a, b in zip(
+        torch.autograd.grad(3 * loss, inputs), torch.autograd.grad(3 * theirs, inputs), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10)
 
 
@@ -109,7 +137,8 @@ def test_log_prob_equals_the_correction_over_the_whole_vocabulary(name, columns,
     else:
         expected = (K * torch.from_numpy(output.sampler.noise.probability)).float().log()
         scores = {
-            "bce-mcs": z + expected, "bce-cps": z + expected + math.log(28 / K), "ce-mcs": z + expected, "ce-cps": z + expected,
+            "bce-mcs": z + expected, "bce-cps": z + expected + math.log(28 / K),
+            "ce-mcs": z + expected, "ce-cps": z + expected,
             "ce-nce": F.logsigmoid(z - expected) + expected,
         }.get(name, z).clone()  # fmt: skip
         scores[:, [0, 4]] = -torch.inf
@@ -118,11 +147,22 @@ def test_log_prob_equals_the_correction_over_the_whole_vocabulary(name, columns,
             biased = F.linear(states, output.weight, output.posterior_bias)
         torch.testing.assert_close(biased.log_softmax(-1)[:, 5:], scores.log_softmax(-1)[:, 5:])
     rows = torch.arange(N)
-    torch.testing.assert_close(output.unnormalised(states, targets), scores[rows, targets], rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(output.log_normaliser(states), scores.logsumexp(-1), rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(output.log_prob(states, targets), scores.log_softmax(-1)[rows, targets], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        output.unnormalised(states, targets), scores[rows, targets], rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(
+        output.log_normaliser(states), scores.logsumexp(-1), rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(
+        output.log_prob(states, targets),
+        scores.log_softmax(-1)[rows, targets],
+        rtol=1e-4,
+        atol=1e-4,
+    )
     with torch.no_grad():
-        assert output(states, targets)[0].item() == pytest.approx(-scores.log_softmax(-1)[rows, targets].sum().item(), rel=1e-4)
+        assert output(states, targets)[0].item() == pytest.approx(
+            -scores.log_softmax(-1)[rows, targets].sum().item(), rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("name", SAMPLED)
@@ -144,8 +184,13 @@ class Largest(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        sizes = [t._nnz() * D if t.is_sparse else t.numel() for t in tree_leaves(result) if isinstance(t, torch.Tensor)]
-        own = function.name() in ("aten::detach", "aten::alias", "aten::t", "aten::view")  # the parameter itself
+        sizes = [
+            t._nnz() * D if t.is_sparse else t.numel()
+            for t in tree_leaves(result)
+            if isinstance(t, torch.Tensor)
+        ]
+        # the parameter itself
+        own = function.name() in ("aten::detach", "aten::alias", "aten::t", "aten::view")
         self.elements = max([self.elements, *([] if own else sizes)])
         return result
 
@@ -165,7 +210,9 @@ def test_nothing_is_as_large_as_the_weight(name, size=400_000):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_step_is_a_function_of_the_generator(name):
     output, (states, targets) = build(name, dtype=torch.float32), batch(torch.float32)
-    first, same, other = (output(states, targets, torch.Generator().manual_seed(seed))[0] for seed in (1, 1, 2))
+    first, same, other = (
+        output(states, targets, torch.Generator().manual_seed(seed))[0] for seed in (1, 1, 2)
+    )
     assert first == same != other
     torch.manual_seed(1)
     assert output(states, targets)[0] == first  # the loop seeds torch's own generator in each step
@@ -174,10 +221,18 @@ def test_a_step_is_a_function_of_the_generator(name):
 @pytest.mark.parametrize("name", [*FULL, *SAMPLED])
 def test_large_outputs_and_sets_of_hits_do_not_overflow(name):
     output, (states, _) = build(name, "tries", dtype=torch.float32, samples=2), batch(torch.float32)
-    targets = output.sampler.draw(torch.Generator().manual_seed(1))[:1].expand(N) if name in SAMPLED else torch.full((N,), 7)
+    targets = (
+        output.sampler.draw(torch.Generator().manual_seed(1))[:1].expand(N)
+        if name in SAMPLED
+        else torch.full((N,), 7)
+    )
     for scale in (1, 1e4):
         output.zero_grad()
-        loss, _ = output(states * scale, targets, *([torch.Generator().manual_seed(1)] if name in SAMPLED else []))
+        loss, _ = output(
+            states * scale,
+            targets,
+            *([torch.Generator().manual_seed(1)] if name in SAMPLED else []),
+        )
         loss.backward()
         assert loss.isfinite() and output.weight.grad.isfinite().all()
         assert output.log_prob(states.detach() * scale, targets).isfinite().all()
@@ -186,7 +241,9 @@ def test_large_outputs_and_sets_of_hits_do_not_overflow(name):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_what_the_correction_needs_is_saved_with_the_weights(name):
     output, (states, targets) = build(name, "tries"), batch()
-    other = SAMPLED[name](nn.Parameter(torch.zeros(V, D)), Sampler(LogUniform(range(V), excluded=()), 3, "tries")).double()
+    other = SAMPLED[name](
+        nn.Parameter(torch.zeros(V, D)), Sampler(LogUniform(range(V), excluded=()), 3, "tries")
+    ).double()
     other.load_state_dict(output.state_dict())
     assert torch.equal(other.log_prob(states, targets), output.log_prob(states, targets))
 
@@ -200,4 +257,6 @@ def test_bfloat16_products_train(name):
         with torch.no_grad():
             assert output(states, targets)[0].isfinite()
     loss.backward()
-    assert loss.item() == pytest.approx(exact.item(), rel=0.02) and output.weight.grad.isfinite().all()
+    assert (
+        loss.item() == pytest.approx(exact.item(), rel=0.02) and output.weight.grad.isfinite().all()
+    )

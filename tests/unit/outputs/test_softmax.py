@@ -20,7 +20,11 @@ def case(n=13, dim=6, vocabulary=29, dtype=torch.float64):
     torch.manual_seed(0)
     output = Softmax(nn.Parameter(torch.randn(vocabulary, dim, dtype=dtype)))
     output.bias = nn.Parameter(torch.randn(vocabulary, dtype=dtype))
-    return output, torch.randn(n, dim, dtype=dtype, requires_grad=True), torch.randint(vocabulary, (n,))
+    return (
+        output,
+        torch.randn(n, dim, dtype=dtype, requires_grad=True),
+        torch.randint(vocabulary, (n,)),
+    )
 
 
 def test_loss_and_gradients_equal_autograd_of_the_plain_formula(chunk):
@@ -61,4 +65,7 @@ def test_large_logits_do_not_overflow():
 def test_log_prob_is_what_is_unnormalised_less_the_normaliser():
     output, states, targets = case(dtype=torch.float32)
     with torch.inference_mode():
-        torch.testing.assert_close(output.unnormalised(states, targets) - output.log_normaliser(states), output.log_prob(states, targets))
+        torch.testing.assert_close(
+            output.unnormalised(states, targets) - output.log_normaliser(states),
+            output.log_prob(states, targets),
+        )

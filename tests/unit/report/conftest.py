@@ -1,6 +1,8 @@
-"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]` writes one to look at.
+"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]`
+writes one to look at.
 
-`python conftest.py --criteria DIR [utterances]` writes one with language models of all training criteria.
+`python conftest.py --criteria DIR [utterances]` writes one with language models of all training
+criteria.
 """
 
 import json
@@ -23,44 +25,65 @@ from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (
-    "the and of to a in that he shall unto for I his they be is not him them it with all thou thy was which my me said but ye their have "
-    "will thee from as are when this out were by you up there hath then people came had house on into her come one we children s before "
-    "your also day land men let go no made hand us saying behold therefore went even do now things every may sons put after servants "
-    "king again great done father earth city same heaven give word heart many brought Jerusalem Israel David o'clock prophet"
+    "the and of to a in that he shall unto for I his they be is not him them it with all thou thy"
+    " was which my me said but ye their have will thee from as are when this out were by you up"
+    " there hath then people came had house on into her come one we children s before your also day"
+    " land men let go no made hand us saying behold therefore went even do now things every may"
+    " sons put after servants king again great done father earth city same heaven give word heart"
+    " many brought Jerusalem Israel David o'clock prophet"
 )
 WORDS = TEXT.split()
 HOSTILE = "</script><b>bold</b><img src=x onerror=document.title='owned'>"
-LMS = {"ngram": 1.9, "causal": 1.6, "masked": 1.9, "tta": 1.5}  # how noisy a judge of errors each is
+# how noisy a judge of errors each is
+LMS = {"ngram": 1.9, "causal": 1.6, "masked": 1.9, "tta": 1.5}
 SYSTEMS = {
-    "first-pass": (), "ngram": ("ngram",), "causal": ("causal",), "masked": ("masked",), "tta": ("tta",),
+    "first-pass": (), "ngram": ("ngram",), "causal": ("causal",), "masked": ("masked",),
+    "tta": ("tta",),
     "tta+ngram": ("tta", "ngram"), "all": ("ngram", "causal", "masked", "tta"),
 }  # fmt: skip
 WEIGHTS = {"lm": 6.5, "words": 1.2}
-TRAINED = {  # by criterion: milliseconds a step, perplexity, mean and sd of log Z, noise of its judgement
-    "softmax": (262.0, 143.1, 11.3, 1.9, 1.5), "mse": (271.0, 6400.0, 0.2, 0.31, 5.0), "mse-sigmoid": (280.4, 211.0, 0.1, 0.12, 2.6),
-    "bce": (291.3, 144.9, 0.004, 0.05, 1.6), "bce-mcs": (61.2, 152.4, -1.3, 1.4, 1.7), "bce-is": (62.8, 147.7, 0.03, 0.11, 1.5),
-    "bce-cps": (63.9, 148.8, -1.1, 1.2, 1.8), "bce-nce": (64.4, 146.2, 0.02, 0.09, 1.5), "ce-mcs": (58.1, 149.9, 4.1, 1.3, 1.7),
-    "ce-is": (59.6, 145.4, 8.4, 1.1, 1.6), "ce-cps": (60.0, 149.7, 4.4, 1.3, 1.6), "ce-nce": (66.1, 158.8, 2.5, 0.9, 2.0),
+# by criterion: milliseconds a step, perplexity, mean and sd of log Z, noise of its judgement
+TRAINED = {
+    "softmax": (262.0, 143.1, 11.3, 1.9, 1.5), "mse": (271.0, 6400.0, 0.2, 0.31, 5.0),
+    "mse-sigmoid": (280.4, 211.0, 0.1, 0.12, 2.6),
+    "bce": (291.3, 144.9, 0.004, 0.05, 1.6), "bce-mcs": (61.2, 152.4, -1.3, 1.4, 1.7),
+    "bce-is": (62.8, 147.7, 0.03, 0.11, 1.5),
+    "bce-cps": (63.9, 148.8, -1.1, 1.2, 1.8), "bce-nce": (64.4, 146.2, 0.02, 0.09, 1.5),
+    "ce-mcs": (58.1, 149.9, 4.1, 1.3, 1.7),
+    "ce-is": (59.6, 145.4, 8.4, 1.1, 1.6), "ce-cps": (60.0, 149.7, 4.4, 1.3, 1.6),
+    "ce-nce": (66.1, 158.8, 2.5, 0.9, 2.0),
     "adaptive": (92.5, 150.6, 9.9, 1.6, 1.7),
 }  # fmt: skip
 
 
 def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: int = 1) -> Path:
-    """The path of an experiment directory `home`/exp beside `home`/data, complete in all parts of the contract."""
+    """The path of an experiment directory `home`/exp beside `home`/data, complete in all parts of
+    the contract.
+    """
     rng = random.Random(seed)
     exp = home / "exp"
     sets = {"dev": lists(rng, "dev", dev, depth), "test": lists(rng, "test", test, depth)}
     for name, nbests in sets.items():
         jsonl.write(nbests, home / "data" / name / "nbest.jsonl.gz")
         kaldi_text.write({n.utt: n.ref for n in nbests}, home / "data" / name / "text")
-    tables = {lm: {name: judged(rng, nbests, noise, lm) for name, nbests in sets.items()} for lm, noise in LMS.items()}
+    tables = {
+        lm: {name: judged(rng, nbests, noise, lm) for name, nbests in sets.items()}
+        for lm, noise in LMS.items()
+    }
     for lm, columns in tables.items():
         for name, table in columns.items():
             scores.write(table, sets[name], exp / "score" / lm / f"{name}.scores")
             dump(perplexity(lm, name, sets[name]), exp / "ppl" / lm / f"{name}.json")
     for system, lms in SYSTEMS.items():
-        columns = {lm: [tables[lm]["dev"].log_prob[nbest.utt] for nbest in sets["dev"]] for lm in lms}
-        weights = tune(sets["dev"], gather(sets["dev"], columns, "dev"), "data/dev/nbest.jsonl.gz", Options(lms=lms))
+        columns = {
+            lm: [tables[lm]["dev"].log_prob[nbest.utt] for nbest in sets["dev"]] for lm in lms
+        }
+        weights = tune(
+            sets["dev"],
+            gather(sets["dev"], columns, "dev"),
+            "data/dev/nbest.jsonl.gz",
+            Options(lms=lms),
+        )
         weights = replace(weights, signatures={lm: tables[lm]["dev"].signature for lm in lms})
         save(weights, exp / "tune" / system / "weights.json")
         for name, nbests in sets.items():
@@ -74,7 +97,9 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
 
 
 def lists(rng, name: str, utterances: int, depth: int) -> list[NBest]:
-    """N-best lists with acoustic and language-model scores; the second utterance is hostile and the third has no words."""
+    """N-best lists with acoustic and language-model scores; the second utterance is hostile and the
+    third has no words.
+    """
     return [nbest(rng, f"{name}-{i:04}", i, depth) for i in range(utterances)]
 
 
@@ -83,14 +108,19 @@ def nbest(rng, utt: str, index: int, depth: int) -> NBest:
     if index == 1:
         ref = [*ref, *HOSTILE.split()]
     noise = rng.choice((0.15, 0.35, 0.6))
-    candidates = {tuple(misheard(rng, ref, noise * rng.choice((0.3, 1, 1.5)))) for _ in range(1 if index == 3 else depth)}
+    candidates = {
+        tuple(misheard(rng, ref, noise * rng.choice((0.3, 1, 1.5))))
+        for _ in range(1 if index == 3 else depth)
+    }
     hyps = []
     for heard in sorted(candidates):
         wrong = errors(ref, heard).errors
         am = -900.0 + 36 * len(heard) - 7.5 * wrong + rng.gauss(0, 16)
         lm = -5.5 * len(heard) - 0.4 * wrong + rng.gauss(0, 1.2)
         hyps.append(Hypothesis(" ".join(heard), {"am": round(am, 3), "lm": round(lm, 3)}))
-    hyps.sort(key=lambda hyp: -(hyp.scores["am"] + WEIGHTS["lm"] * hyp.scores["lm"] + rng.gauss(0, 6)))
+    hyps.sort(
+        key=lambda hyp: -(hyp.scores["am"] + WEIGHTS["lm"] * hyp.scores["lm"] + rng.gauss(0, 6))
+    )
     return NBest(utt, tuple(hyps), " ".join(ref))
 
 
@@ -103,7 +133,15 @@ def misheard(rng, ref, rate: float) -> list[str]:
     heard = []
     for word in ref:
         draw = rng.random() / max(rate, 1e-9)
-        heard += words(rng, 1) if draw < 0.6 else [] if draw < 0.8 else [word, *words(rng, 1)] if draw < 1 else [word]
+        heard += (
+            words(rng, 1)
+            if draw < 0.6
+            else []
+            if draw < 0.8
+            else [word, *words(rng, 1)]
+            if draw < 1
+            else [word]
+        )
     return heard or (words(rng, 1) if rng.random() < 0.3 else [])
 
 
@@ -112,9 +150,18 @@ def judged(rng, nbests, noise: float, lm: str) -> ScoreTable:
     log_prob, tokens = {}, {}
     for nbest in nbests:
         texts = [hyp.text.split() for hyp in nbest.hyps]
-        log_prob[nbest.utt] = np.array([-6.1 * len(t) - 0.9 * errors(nbest.ref.split(), t).errors + rng.gauss(0, noise) for t in texts])
+        log_prob[nbest.utt] = np.array(
+            [
+                -6.1 * len(t) - 0.9 * errors(nbest.ref.split(), t).errors + rng.gauss(0, noise)
+                for t in texts
+            ]
+        )
         tokens[nbest.utt] = np.array([len(t) + 1 for t in texts])
-    return ScoreTable(log_prob, tokens, {"model": f"{abs(hash_of(lm)):064x}", "precision": "float32", "version": "0.1.0"})
+    return ScoreTable(
+        log_prob,
+        tokens,
+        {"model": f"{abs(hash_of(lm)):064x}", "precision": "float32", "version": "0.1.0"},
+    )
 
 
 def hash_of(text: str) -> int:
@@ -127,7 +174,11 @@ def chosen(nbest: NBest, weights, tables, name: str) -> str:
 
     def total(rank):
         hyp = nbest.hyps[rank]
-        values = {**hyp.scores, "words": len(hyp.text.split()), **{lm: tables[lm][name].log_prob[nbest.utt][rank] for lm in tables}}
+        values = {
+            **hyp.scores,
+            "words": len(hyp.text.split()),
+            **{lm: tables[lm][name].log_prob[nbest.utt][rank] for lm in tables},
+        }
         return sum(weight * values[feature] for feature, weight in weights.items())
 
     return nbest.hyps[max(range(len(nbest.hyps)), key=total)].text if nbest.hyps else ""
@@ -159,7 +210,15 @@ def learning(path: Path, lm: str, rng) -> None:
     lines = []
     for step in range(10, 1010, 10):
         loss = floor + 3.5 * math.exp(-step / 180) + rng.gauss(0, 0.06)
-        lines.append({"step": step, "epoch": step // 250, "tokens": step * 4096, "seconds": step * 0.4, "train_loss": loss})
+        lines.append(
+            {
+                "step": step,
+                "epoch": step // 250,
+                "tokens": step * 4096,
+                "seconds": step * 0.4,
+                "train_loss": loss,
+            }
+        )
         if step % 125 == 0 or step == 1000:
             lines.append({"step": step, "valid_loss": floor + 0.15 + 3.5 * math.exp(-step / 200)})
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -174,27 +233,76 @@ def speed(rng) -> dict:
             for words in (5, 10, 20, 30, 40, 50):
                 once = 0.004 + 0.0002 * words + (0.006 + 0.0003 * words if task == "rerank" else 0)
                 seconds = sorted(
-                    once * (words if "masked" in lm else 1) * rng.lognormvariate(0, 0.06) / (3 if "-" in lm else 1) for _ in range(9)
+                    once
+                    * (words if "masked" in lm else 1)
+                    * rng.lognormvariate(0, 0.06)
+                    / (3 if "-" in lm else 1)
+                    for _ in range(9)
                 )
-                row = {"lm": lm, "task": task, "words": words, "tokens": words + 4, "seconds_median": seconds[4], "seconds": seconds}
+                row = {
+                    "lm": lm,
+                    "task": task,
+                    "words": words,
+                    "tokens": words + 4,
+                    "seconds_median": seconds[4],
+                    "seconds": seconds,
+                }
                 rows.append(row)
-    batched = {"tokens": 24, "hypotheses_per_second": 70.5, "gflops": 61.0, "matrix_gflops": 98.0, "share": 0.622}
-    return {"rows": rows, "batched": {"tta": batched}, "machine": "Example CPU, 2 cores", "threads": 1}
+    batched = {
+        "tokens": 24,
+        "hypotheses_per_second": 70.5,
+        "gflops": 61.0,
+        "matrix_gflops": 98.0,
+        "share": 0.622,
+    }
+    return {
+        "rows": rows,
+        "batched": {"tta": batched},
+        "machine": "Example CPU, 2 cores",
+        "threads": 1,
+    }
 
 
 def stages(exp: Path) -> None:
-    titles = ("get data", "prepare text and N-best", "subword and binarise", "train LMs", "score", "tune and rescore")
-    common = {"command": "./run.sh --corpus mini", "lmtools": "lmtools 0.1.0", "options": {"corpus": "mini", "seed": "1"}}
-    for stage, (title, seconds) in enumerate(zip(titles, (0.4, 2.1, 9.8, 312.5, 148.0, 11.3), strict=True)):
-        dump({"stage": stage, "title": title, **common, "finished": "2026-01-01", "seconds": seconds}, exp / "stages" / f"{stage}.json")
-    dump({"stage": 6, "title": "report", **common, "finished": None, "seconds": None}, exp / "stages" / "6.json")
+    titles = (
+        "get data",
+        "prepare text and N-best",
+        "subword and binarise",
+        "train LMs",
+        "score",
+        "tune and rescore",
+    )
+    common = {
+        "command": "./run.sh --corpus mini",
+        "lmtools": "lmtools 0.1.0",
+        "options": {"corpus": "mini", "seed": "1"},
+    }
+    for stage, (title, seconds) in enumerate(
+        zip(titles, (0.4, 2.1, 9.8, 312.5, 148.0, 11.3), strict=True)
+    ):
+        dump(
+            {
+                "stage": stage,
+                "title": title,
+                **common,
+                "finished": "2026-01-01",
+                "seconds": seconds,
+            },
+            exp / "stages" / f"{stage}.json",
+        )
+    dump(
+        {"stage": 6, "title": "report", **common, "finished": None, "seconds": None},
+        exp / "stages" / "6.json",
+    )
     dump({}, exp / "stages" / "hashes.json")
 
 
 def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
-    """The path of an experiment like `experiment`'s with LSTMs of all criteria, one of them with other noise, and two T-TAs.
+    """The path of an experiment like `experiment`'s with LSTMs of all criteria, one of them with
+    other noise, and two T-TAs.
 
-    Every LSTM rescored lists and lattices, alone and with the n-gram, normalised and not; the T-TAs only have perplexities.
+    Every LSTM rescored lists and lattices, alone and with the n-gram, normalised and not; the T-TAs
+    only have perplexities.
     """
     exp, rng = experiment(home, utterances, 2 * utterances), random.Random(seed)
     nbests = list(jsonl.read(home / "data/test/nbest.jsonl.gz"))
@@ -205,19 +313,35 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
         trained(exp, name, criterion, figures, rng)
         noise, spread = figures[4], figures[3] / 2
         plain = judged(rng, nbests, noise, name)
-        moved = {utt: row + np.array([rng.gauss(0, spread) for _ in row]) for utt, row in plain.log_prob.items()}
+        moved = {
+            utt: row + np.array([rng.gauss(0, spread) for _ in row])
+            for utt, row in plain.log_prob.items()
+        }
         rough = ScoreTable(moved, plain.tokens, {**plain.signature, "normalise": "none"})
         for lm, table in ((name, plain), (f"{name}-unnormalised", rough)):
             scores.write(table, nbests, exp / "score" / lm / "test.scores")
             for more in ({}, {"ngram": ngram}):
                 system = "+".join((lm, *more))
                 tables = {one: {"test": columns} for one, columns in {lm: table, **more}.items()}
-                weights = {"am": 1.0, "lm": 3.0, **dict.fromkeys(tables, 5.0 / len(tables)), "words": 1.0}
+                weights = {
+                    "am": 1.0,
+                    "lm": 3.0,
+                    **dict.fromkeys(tables, 5.0 / len(tables)),
+                    "words": 1.0,
+                }
                 for prefix in ("", "lattice-"):
                     texts = {nbest.utt: chosen(nbest, weights, tables, "test") for nbest in nbests}
                     kaldi_text.write(texts, exp / "rescore" / f"{prefix}{system}" / "test.txt")
-                took = {"lattices": len(nbests), "arcs": 9000, "rescored_arcs": 40000, "speech": 80.0}
-                dump({**took, "seconds": 2.0 if table is rough else 9.0}, exp / "lattice" / system / "test.json")
+                took = {
+                    "lattices": len(nbests),
+                    "arcs": 9000,
+                    "rescored_arcs": 40000,
+                    "speech": 80.0,
+                }
+                dump(
+                    {**took, "seconds": 2.0 if table is rough else 9.0},
+                    exp / "lattice" / system / "test.json",
+                )
     trained(exp, "tta-softmax", "softmax", (150.0, 14.0, 9.0, 1.7, 0), rng, "tta")
     trained(exp, "tta-bce-nce", "bce-nce", (41.0, 14.4, 0.01, 0.08, 0), rng, "tta")
     return exp
@@ -231,18 +355,37 @@ def trained(exp: Path, name: str, criterion: str, figures, rng, model: str = "ls
     home = exp / "lm" / name
     home.mkdir(parents=True)
     (home / "config.yaml").write_text(
-        f"model: {model}\nobjective: {'causal' if model == 'lstm' else 'autoencoding'}\ncriterion: {criterion}\n"
-        f"output: {{{f'samples: 1024{noise}' if sampled else ''}}}\narch: {{layers: 2, dim: 256}}\nseed: 1\n"
-        "vocabulary: {size: 50000, hash: 0123456789abcdef}\n"
+        f"model: {model}\nobjective: {'causal' if model == 'lstm' else 'autoencoding'}\ncriterion:"
+        f" {criterion}\noutput: {{{f'samples: 1024{noise}' if sampled else ''}}}\narch: {{layers:"
+        " 2, dim: 256}\nseed: 1\nvocabulary: {size: 50000, hash: 0123456789abcdef}\n"
     )
     lines, seconds = [], 0.0
     for step in range(50, 3050, 50):
         seconds += 0.05 * pace * rng.lognormvariate(0, 0.02)
-        lines.append({"step": step, "epoch": step // 1000, "tokens": step * 1024, "seconds": seconds, "train_loss": 5 + 900 / step})
+        lines.append(
+            {
+                "step": step,
+                "epoch": step // 1000,
+                "tokens": step * 1024,
+                "seconds": seconds,
+                "train_loss": 5 + 900 / step,
+            }
+        )
         if step % 300 == 0:
-            lines.append({"step": step, "valid_loss": math.log(ppl) + 2.2 * math.exp(-step / 500) + 0.004 * rng.random()})
+            lines.append(
+                {
+                    "step": step,
+                    "valid_loss": (
+                        math.log(ppl) + 2.2 * math.exp(-step / 500) + 0.004 * rng.random()
+                    ),
+                }
+            )
     (home / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    common = {"kind": "perplexity" if model == "lstm" else "pseudo-perplexity", "oov": 7, "rules": "</s> is predicted once a sentence"}
+    common = {
+        "kind": "perplexity" if model == "lstm" else "pseudo-perplexity",
+        "oov": 7,
+        "rules": "</s> is predicted once a sentence",
+    }
     common["log_normaliser"] = {"mean": mean, "sd": sd, "min": mean - 4 * sd, "max": mean + 4 * sd}
     for text, factor in (("valid", 1.0), ("test", 1.17)):
         dump({**common, "word_ppl": factor * ppl}, exp / "ppl" / name / f"{text}.json")
@@ -274,7 +417,10 @@ def reported(exp) -> Path:
 @pytest.fixture
 def fresh(exp, tmp_path) -> Path:
     """A small complete experiment of one's own, to damage."""
-    return shutil.copytree(exp.parent, tmp_path / "made-up", ignore=shutil.ignore_patterns("report")) / "exp"
+    return (
+        shutil.copytree(exp.parent, tmp_path / "made-up", ignore=shutil.ignore_patterns("report"))
+        / "exp"
+    )
 
 
 @pytest.fixture
@@ -286,4 +432,8 @@ def undrawn(monkeypatch) -> None:
 if __name__ == "__main__":
     *options, home = [one for one in sys.argv[1:] if not one.isdecimal()]
     size = next((int(one) for one in sys.argv[1:] if one.isdecimal()), 200)
-    print(criteria(Path(home), size // 2) if options else experiment(Path(home), dev=size // 2, test=size, depth=20))
+    print(
+        criteria(Path(home), size // 2)
+        if options
+        else experiment(Path(home), dev=size // 2, test=size, depth=20)
+    )

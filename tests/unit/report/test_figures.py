@@ -35,7 +35,8 @@ def test_names(drawn):
 def test_same_bytes_again_and_other_paper_in_the_dark(drawn, name):
     light = drawn[name].png(LIGHT)
     assert light.startswith(b"\x89PNG")
-    with matplotlib.rc_context({"axes.linewidth": 5, "xtick.labelsize": 20}):  # a user's own settings must not leak in
+    # a user's own settings must not leak in
+    with matplotlib.rc_context({"axes.linewidth": 5, "xtick.labelsize": 20}):
         assert drawn[name].png(LIGHT) == light
     assert drawn[name].png(DARK) != light
 
@@ -75,20 +76,30 @@ def test_lines_are_the_data(drawn, report):
     speed = drawn["speed"].draw(LIGHT).axes[1]
     assert speed.get_title() == "reranking"
     assert speed.get_yscale() == "log"
-    medians = [1000 * row["seconds_median"] for row in report.experiment.speed["rows"] if (row["lm"], row["task"]) == ("tta", "rerank")]
+    medians = [
+        1000 * row["seconds_median"]
+        for row in report.experiment.speed["rows"]
+        if (row["lm"], row["task"]) == ("tta", "rerank")
+    ]
     (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
     assert np.allclose(line.get_ydata(), medians)
 
 
 def test_scale_marks_choice_and_flat_region(drawn, report):
     axes = drawn["scale"].draw(LIGHT).axes[0]
-    marks = {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    marks = {
+        line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")
+    }
     assert list(marks) == ["n-gram", "uniLM (causal)", "biLM (masked)", "T-TA"]
     weights = report.experiment.systems["tta"].weights
     assert marks["T-TA"].get_xdata() == [weights.features["tta"]]
     assert marks["T-TA"].get_ydata() == pytest.approx([weights.dev.score])
     low, high = weights.search["curves"]["tta"]["flat"]
-    bars = [line for line in axes.get_lines() if line.get_marker() == "|" and line.get_color() == marks["T-TA"].get_color()]
+    bars = [
+        line
+        for line in axes.get_lines()
+        if line.get_marker() == "|" and line.get_color() == marks["T-TA"].get_color()
+    ]
     assert [list(bar.get_xdata()) for bar in bars] == [[low, high]]
     bottom, top = axes.get_ylim()
     assert bottom < min(mark.get_ydata()[0] for mark in marks.values())
@@ -113,7 +124,11 @@ def test_validation_is_placed_by_tokens():
 @pytest.mark.parametrize(("other", "scale"), [(4.0, "linear"), (4000.0, "log")])
 def test_scales_of_other_orders_are_all_visible(other, scale):
     def curve(chosen):
-        return {"chosen": chosen, "flat": [0.9 * chosen, 1.1 * chosen], "points": [[0, 20.0], [chosen, 10.0], [2 * chosen, 20.0]]}
+        return {
+            "chosen": chosen,
+            "flat": [0.9 * chosen, 1.1 * chosen],
+            "points": [[0, 20.0], [chosen, 10.0], [2 * chosen, 20.0]],
+        }
 
     axes = Figure().subplots()
     frame(axes, {"tta": curve(2.0), "mine": curve(other)}, 12.0)

@@ -1,4 +1,6 @@
-"""Figures of language models by themselves: what they are of, labels that do not overlap, runs that went astray."""
+"""Figures of language models by themselves: what they are of, labels that do not overlap, runs that
+went astray.
+"""
 
 import json
 import math
@@ -18,13 +20,16 @@ from lmtools.report.lm_context import LmReport
 from lmtools.report.lm_figures import lm_pictures, looks, progress, split
 
 NAMES = (
-    "work", "grid-gates", "grid-output", "grid-context", "grid-pieces", "learning-ppl", "learning-two-way-ppl", "speed",
+    "work", "grid-gates", "grid-output", "grid-context", "grid-pieces", "learning-ppl",
+    "learning-two-way-ppl", "speed",
 )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def lms(tmp_path_factory):
-    return lm_experiment(tmp_path_factory.mktemp("egs") / "gbw", grids=("gates", "output", "context", "pieces"))
+    return lm_experiment(
+        tmp_path_factory.mktemp("egs") / "gbw", grids=("gates", "output", "context", "pieces")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,14 +49,26 @@ def figure(picture, theme=LIGHT):
         FigureCanvasAgg(made).draw()
         texts = []
         for axes in made.axes:
-            (low, high), ticks = sorted(axes.get_xlim()), zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-            texts += [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label, *(text for at, text in ticks if low <= at <= high)]
-        return made, {text: Text.get_window_extent(text) for text in texts if text.get_text()}  # of annotations without their threads
+            (low, high), ticks = (
+                sorted(axes.get_xlim()),
+                zip(axes.get_xticks(), axes.get_xticklabels(), strict=True),
+            )
+            texts += [
+                *axes.texts,
+                axes.title,
+                axes.xaxis.label,
+                axes.yaxis.label,
+                *(text for at, text in ticks if low <= at <= high),
+            ]
+        # of annotations without their threads
+        return made, {text: Text.get_window_extent(text) for text in texts if text.get_text()}
 
 
 def lines(axes):
     """The points of each line of more than one, in the order of drawing."""
-    return [np.column_stack(line.get_data()) for line in axes.get_lines() if len(line.get_xdata()) > 2]
+    return [
+        np.column_stack(line.get_data()) for line in axes.get_lines() if len(line.get_xdata()) > 2
+    ]
 
 
 def test_names(drawn):
@@ -69,7 +86,10 @@ def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
         assert box.y0 >= inside.y0 - 1, text
         assert box.y1 <= inside.y1 + 1, text
         for other, its in boxes[i + 1 :]:
-            shared = [min(box.x1, its.x1) - max(box.x0, its.x0), min(box.y1, its.y1) - max(box.y0, its.y0)]
+            shared = [
+                min(box.x1, its.x1) - max(box.x0, its.x0),
+                min(box.y1, its.y1) - max(box.y0, its.y0),
+            ]
             assert min(shared) < 2, (text, other)  # pixels
 
 
@@ -94,9 +114,18 @@ def test_curves_are_the_validations(drawn, report, lms):
     for curves, key in ((lines(left), "step"), (lines(right), "seconds")):
         assert len(curves) == len(GATES)
         for label, points in zip(GATES, curves, strict=True):
-            every = [json.loads(line) for line in (lms / f"lm/gates-{label.lower()}/metrics.jsonl").read_text().splitlines()]
+            every = [
+                json.loads(line)
+                for line in (
+                    (lms / f"lm/gates-{label.lower()}/metrics.jsonl").read_text().splitlines()
+                )
+            ]
             trained = {line["step"]: line for line in every if "seconds" in line}
-            expected = [(trained[line["step"]][key], math.exp(line["valid_loss"])) for line in every if "valid_loss" in line]
+            expected = [
+                (trained[line["step"]][key], math.exp(line["valid_loss"]))
+                for line in every
+                if "valid_loss" in line
+            ]
             unit = points[-1, 0] / expected[-1][0]
             assert unit == pytest.approx(1 if key == "step" else 1 / 60)
             assert np.allclose(points, np.array(expected) * (unit, 1))
@@ -110,7 +139,11 @@ def test_lines_are_the_perplexities_by_value(drawn):
     bpe, unigram = lines(axes)
     assert np.allclose(bpe, [(size, PIECES[f"bpe-{size}"]) for size in (500, 1000, 2000)])
     assert np.allclose(unigram, [(size, PIECES[f"unigram-{size}"]) for size in (500, 1000, 2000)])
-    (level,) = [line for line in axes.get_lines() if line.get_linestyle() == "--" and len(set(line.get_ydata())) == 1]
+    (level,) = [
+        line
+        for line in axes.get_lines()
+        if line.get_linestyle() == "--" and len(set(line.get_ydata())) == 1
+    ]
     assert level.get_ydata()[0] == PIECES["char"]
     assert {text.get_text().split()[0] for text in axes.texts} == {"bpe", "unigram", "char"}
 
@@ -118,7 +151,14 @@ def test_lines_are_the_perplexities_by_value(drawn):
 def test_work_is_what_the_bench_counted(drawn):
     axes = drawn["work"].draw(LIGHT).axes[0]
     found = {text.get_text().rpartition("  ")[0]: text.xy for text in axes.texts}
-    assert found.keys() == {"LSTM", "GCNN", "GCNN full", "LSTM full", "GCNN adaptive", "LSTM adaptive"}
+    assert found.keys() == {
+        "LSTM",
+        "GCNN",
+        "GCNN full",
+        "LSTM full",
+        "GCNN adaptive",
+        "LSTM adaptive",
+    }
     assert found["LSTM full"] == (pytest.approx(SPEEDS["output-lstm-full"][0] / 1e6), 139.5)
 
 
@@ -132,8 +172,13 @@ def test_bars_end_at_the_medians(drawn):
 def test_a_diverged_run_is_left_out_and_said(tmp_path):
     exp = lm_experiment(tmp_path / "gbw", grids=("training",))
     path = exp / "lm/training-neither/metrics.jsonl"
-    path.write_text('{"step": 1, "epoch": 1, "tokens": 9, "seconds": 1.0, "train_loss": 9.0}\n{"step": 1, "valid_loss": 900.0}\n')
-    picture = next(one for one in lm_pictures(LmReport(collect_lms(exp), "")) if one.name == "grid-training")
+    path.write_text(
+        '{"step": 1, "epoch": 1, "tokens": 9, "seconds": 1.0, "train_loss": 9.0}\n{"step": 1,'
+        ' "valid_loss": 900.0}\n'
+    )
+    picture = next(
+        one for one in lm_pictures(LmReport(collect_lms(exp), "")) if one.name == "grid-training"
+    )
     assert "not shown: neither." in picture.caption
     assert len(lines(picture.draw(LIGHT).axes[0])) == 3
 
@@ -146,7 +191,10 @@ def test_progress_takes_time_from_the_training(report):
     assert np.allclose(points[:, 1], [seconds[step] for step in points[:, 0]])
 
 
-@given(st.lists(st.integers(1, 5000), min_size=1, max_size=5, unique=True), st.sampled_from(["bpe-{}", "{}", "k = {}", "v2-{}"]))
+@given(
+    st.lists(st.integers(1, 5000), min_size=1, max_size=5, unique=True),
+    st.sampled_from(["bpe-{}", "{}", "k = {}", "v2-{}"]),
+)
 @settings(max_examples=30, deadline=None)
 def test_series_are_labels_without_their_value(sizes, form):
     labels = [form.format(size) for size in sizes]

@@ -10,7 +10,9 @@ from lmtools.report.measure import LENGTHS, measure
 
 
 def wer(pairs) -> float:
-    """jiwer's WER in per cent of (reference, hypothesis) pairs; it takes no empty references, so errors there are added by hand."""
+    """jiwer's WER in per cent of (reference, hypothesis) pairs; it takes no empty references, so
+    errors there are added by hand.
+    """
     spoken = [(ref, hyp) for ref, hyp in pairs if ref]
     counts = jiwer.process_words([ref for ref, _ in spoken], [hyp for _, hyp in spoken])
     extra = sum(len(hyp.split()) for ref, hyp in pairs if not ref)
@@ -28,8 +30,12 @@ def test_scores_are_jiwers(exp, measured):
         refs = kaldi_text.read(exp.parent / "data" / one.sample.name / "text")
         for name in ("ngram", "all"):
             hyps = kaldi_text.read(exp / "rescore" / name / f"{one.sample.name}.txt")
-            assert one.results[name].score == pytest.approx(wer([(refs[utt], hyps[utt]) for utt in refs]))
-        first = [(nbest.ref, nbest.hyps[0].text if nbest.hyps else "") for nbest in one.sample.nbests]
+            assert one.results[name].score == pytest.approx(
+                wer([(refs[utt], hyps[utt]) for utt in refs])
+            )
+        first = [
+            (nbest.ref, nbest.hyps[0].text if nbest.hyps else "") for nbest in one.sample.nbests
+        ]
         assert one.results["@first"].score == pytest.approx(wer(first))
 
 
@@ -37,7 +43,11 @@ def test_scores_by_length_are_jiwers(measured):
     one = measured[1]
     for (low, high), value in zip(LENGTHS, one.by_length("tta"), strict=True):
         texts = one.results["tta"].texts
-        pairs = [(ref, texts[utt]) for utt, ref in one.sample.refs.items() if low <= len(ref.split()) <= (10**6 if high is None else high)]
+        pairs = [
+            (ref, texts[utt])
+            for utt, ref in one.sample.refs.items()
+            if low <= len(ref.split()) <= (10**6 if high is None else high)
+        ]
         assert (value is None) == (sum(len(ref.split()) for ref, _ in pairs) == 0)
         if value is not None:
             assert value == pytest.approx(wer(pairs))
@@ -46,7 +56,11 @@ def test_scores_by_length_are_jiwers(measured):
 def test_oracle_is_the_best_by_brute_force(measured):
     for one in measured:
         fewest = [
-            min((wer([("x " + n.ref, "x " + h.text)]) * (1 + len(n.ref.split())) for h in n.hyps), default=0) for n in one.sample.nbests
+            min(
+                (wer([("x " + n.ref, "x " + h.text)]) * (1 + len(n.ref.split())) for h in n.hyps),
+                default=0,
+            )
+            for n in one.sample.nbests
         ]
         words = sum(len(ref.split()) for ref in one.sample.refs.values())
         assert one.results["@oracle"].score == pytest.approx(sum(fewest) / words)

@@ -1,4 +1,6 @@
-"""The page needs nothing from outside, holds all utterances, and no text of theirs becomes markup."""
+"""The page needs nothing from outside, holds all utterances, and no text of theirs becomes
+markup.
+"""
 
 import base64
 import hashlib
@@ -60,30 +62,52 @@ def test_nothing_from_outside(page, elements):
     ]
     assert len(links) > 10
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in links)
-    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|import\(|innerHTML|document\.write", page)
+    assert not re.search(
+        r"@import|url\(|fetch\(|XMLHttpRequest|import\(|innerHTML|document\.write", page
+    )
 
 
 def test_policy_allows_this_style_and_this_script_only(elements):
-    (policy,) = [attributes["content"] for tag, attributes in elements.tags if tag == "meta" and "http-equiv" in attributes]
+    (policy,) = [
+        attributes["content"]
+        for tag, attributes in elements.tags
+        if tag == "meta" and "http-equiv" in attributes
+    ]
     directives = dict(directive.strip().split(" ", 1) for directive in policy.split(";"))
     assert directives["default-src"] == "'none'"
     assert directives["img-src"] == "data:"
     for name in ("script", "style"):
         digest = base64.b64encode(hashlib.sha256(elements.scripts[name].encode()).digest()).decode()
         assert directives[f"{name}-src"] == f"'sha256-{digest}'"
-    assert not any(name.startswith("on") or name == "style" for _, attributes in elements.tags for name in attributes)
+    assert not any(
+        name.startswith("on") or name == "style"
+        for _, attributes in elements.tags
+        for name in attributes
+    )
 
 
 def test_data_holds_every_utterance_and_choice(exp, elements):
     data = json.loads(elements.scripts["data"])
     names = [name for name, _ in data["systems"]]
-    assert names == ["@first", "@oracle", "first-pass", "ngram", "causal", "masked", "tta", "tta+ngram", "all"]
+    assert names == [
+        "@first",
+        "@oracle",
+        "first-pass",
+        "ngram",
+        "causal",
+        "masked",
+        "tta",
+        "tta+ngram",
+        "all",
+    ]
     assert [one["name"] for one in data["sets"]] == ["test", "dev"]
     for one in data["sets"]:
         refs = kaldi_text.read(exp.parent / "data" / one["name"] / "text")
         assert {utt: ref for utt, ref, _, _ in one["utts"]} == refs
         for name in ("tta", "all"):
-            texts = {utt: hyps[choices[names.index(name)]][0] for utt, _, hyps, choices in one["utts"]}
+            texts = {
+                utt: hyps[choices[names.index(name)]][0] for utt, _, hyps, choices in one["utts"]
+            }
             assert texts == kaldi_text.read(exp / "rescore" / name / f"{one['name']}.txt")
 
 
@@ -96,7 +120,10 @@ def test_operations_spell_reference_and_hypothesis(exp):
                 assert sum(op in "CSD" for op in operations) == len(ref.split())
                 assert sum(op in "CSI" for op in operations) == len(text.split())
     tta = [name for name, _ in data["systems"]].index("tta")
-    errors = sum(len(hyps[choices[tta]][1].replace("C", "")) for _, _, hyps, choices in data["sets"][0]["utts"])
+    errors = sum(
+        len(hyps[choices[tta]][1].replace("C", ""))
+        for _, _, hyps, choices in data["sets"][0]["utts"]
+    )
     assert errors == sets[1].results["tta"].statistics[:, :3].sum()
 
 
@@ -111,7 +138,11 @@ def test_embedded_json_is_the_same_json_and_no_markup(tree):
 def test_hostile_text_stays_inside_the_data(page, elements):
     assert "<b>" not in page
     assert page.count("</script") == 2
-    assert not [attributes for tag, attributes in elements.tags if tag == "img" and attributes.get("src") == "x"]
+    assert not [
+        attributes
+        for tag, attributes in elements.tags
+        if tag == "img" and attributes.get("src") == "x"
+    ]
 
 
 def test_hostile_title_is_text(fresh, undrawn):

@@ -1,4 +1,6 @@
-"""The page in a real browser: filters, search, keys and the address work, and hostile text is only text."""
+"""The page in a real browser: filters, search, keys and the address work, and hostile text is only
+text.
+"""
 
 import json
 import re
@@ -16,10 +18,19 @@ from lmtools.report.collect import collect
 from lmtools.report.measure import measure
 from lmtools.report.page import embedded
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed")
 OFF = ("gpu", "quic", "background-networking", "component-update", "sync")
-FLAGS = ("--headless", "--no-sandbox", "--no-first-run", "--virtual-time-budget=2000", "--window-size=1000,1200", "--dump-dom")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--no-first-run",
+    "--virtual-time-budget=2000",
+    "--window-size=1000,1200",
+    "--dump-dom",
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +40,18 @@ def page(reported) -> Path:
 
 @pytest.fixture(scope="module")
 def rows(exp):
-    """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all that is searched."""
+    """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all
+    that is searched.
+    """
     data = browser_data(measure(collect(exp)))
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
     found = []
     for utt, ref, hyps, choices in data["sets"][0]["utts"]:
         (old, old_operations), (new, new_operations) = hyps[choices[base]], hyps[choices[system]]
-        wrong = [len(operations.replace("C", "")) for operations in (old_operations, new_operations)]
+        wrong = [
+            len(operations.replace("C", "")) for operations in (old_operations, new_operations)
+        ]
         found.append((utt, *wrong, "\n".join([utt, ref, old, new]).lower()))
     return found
 
@@ -45,14 +60,22 @@ def dom(path: Path, **state) -> str:
     """The document after its script ran, asked for with `state` in the address."""
     with tempfile.TemporaryDirectory() as profile:
         url = f"{path.as_uri()}#{urlencode(state)}"
-        call = [CHROMIUM, *FLAGS, *(f"--disable-{name}" for name in OFF), f"--user-data-dir={profile}", url]
+        call = [
+            CHROMIUM,
+            *FLAGS,
+            *(f"--disable-{name}" for name in OFF),
+            f"--user-data-dir={profile}",
+            url,
+        ]
         done = subprocess.run(call, capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 
 
 def driven(page: Path, folder: Path, script: str) -> str:
-    """The document after `script` acted on it, which the page's policy would not let in: it is taken out."""
+    """The document after `script` acted on it, which the page's policy would not let in: it is
+    taken out.
+    """
     source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
     copy = folder / "driven.html"
     copy.write_text(source.replace("</body>", f"<script>{script}</script></body>"))
@@ -76,7 +99,11 @@ def test_everything_at_first(page, rows):
 
 @pytest.mark.parametrize("kind", ["better", "worse", "same"])
 def test_filters(page, rows, kind):
-    wanted = [utt for utt, old, new, _ in rows if {"better": new < old, "worse": new > old, "same": new == old}[kind]]
+    wanted = [
+        utt
+        for utt, old, new, _ in rows
+        if {"better": new < old, "worse": new > old, "same": new == old}[kind]
+    ]
     document = dom(page, system="tta", show=kind)
     assert shown(document) == wanted
     assert f">{'same errors' if kind == 'same' else kind} {len(wanted)}<" in document
@@ -91,9 +118,13 @@ def test_search_finds_words_and_ids(page, rows):
 
 
 def test_search_does_not_mind_capitals(page, rows):
-    capital = re.search(r"[A-Z][a-z]{4,}", page.read_text().partition('id="data">')[2].partition('"name":"dev"')[0].partition('"utts"')[2])[
-        0
-    ]
+    capital = re.search(
+        r"[A-Z][a-z]{4,}",
+        page.read_text()
+        .partition('id="data">')[2]
+        .partition('"name":"dev"')[0]
+        .partition('"utts"')[2],
+    )[0]
     document = dom(page, system="tta", q=capital.lower())
     assert shown(document) == [row[0] for row in rows if capital.lower() in row[3]] != []
 
@@ -155,7 +186,9 @@ def test_typing_choosing_and_keys(page, tmp_path, rows):
 @pytest.fixture(scope="module")
 def long_page(page, tmp_path_factory):
     """The page with the test set's utterances many times over, and their ids."""
-    head, data, tail = re.fullmatch(r'(.*id="data">)(.*?)(</script>.*)', page.read_text(), re.DOTALL).groups()
+    head, data, tail = re.fullmatch(
+        r'(.*id="data">)(.*?)(</script>.*)', page.read_text(), re.DOTALL
+    ).groups()
     tree = json.loads(data)
     utts = tree["sets"][0]["utts"]
     many = [[f"{utt}-{copy}", *rest] for copy in range(3000 // len(utts)) for utt, *rest in utts]

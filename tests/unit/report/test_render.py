@@ -7,12 +7,18 @@ import pytest
 
 from lmtools.report.render import Table, code, guarded, html, markdown, plain
 
-TABLE = Table("A <title>", ("name", "x"), (("a|b", "1.0"), ("<b>*", "20.5")), ("`lmtools report a|b` & <i>",), best=frozenset({(1, 1)}))
+TABLE = Table(
+    "A <title>",
+    ("name", "x"),
+    (("a|b", "1.0"), ("<b>*", "20.5")),
+    ("`lmtools report a|b` & <i>",),
+    best=frozenset({(1, 1)}),
+)
 
 
 def test_markdown():
-    assert markdown(TABLE) == (
-        "## A &lt;title>\n\n"
+    assert (
+        markdown(TABLE) == "## A &lt;title>\n\n"
         "| name     |        x |\n"
         "| -------- | -------: |\n"
         "| a\\|b     |      1.0 |\n"
@@ -28,7 +34,14 @@ def test_plain():
 def test_html_has_every_cell_as_text():
     source = html(TABLE)
     cells = re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", source)
-    assert [unescape(cell) for cell in cells] == ["name", "x", "a|b", "1.0", "<b>*", "<strong>20.5</strong>"]
+    assert [unescape(cell) for cell in cells] == [
+        "name",
+        "x",
+        "a|b",
+        "1.0",
+        "<b>*",
+        "<strong>20.5</strong>",
+    ]
     assert "<b>" not in source
     assert "<i>" not in source
     assert "<code>lmtools report a|b</code> &amp; &lt;i&gt;" in source

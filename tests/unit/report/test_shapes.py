@@ -1,4 +1,6 @@
-"""Artifacts that are whole but say what no verb writes: one line that names the file and the place, before anything is drawn."""
+"""Artifacts that are whole but say what no verb writes: one line that names the file and the place,
+before anything is drawn.
+"""
 
 import json
 
@@ -18,13 +20,38 @@ CASES = [
         None,
         "search: has no 'curves.tta.flat'; write it again with lmtools tune",
     ),
-    ("tune/tta/weights.json", ("search", "curves", "tta", "points"), [], r"curves\.tta\.points has 0 entries, not 1 or more"),
-    ("tune/tta/weights.json", ("search", "curves", "tta", "points"), [[1.0]], r"curves\.tta\.points\[0\] has 1 entries, not 2"),
-    ("tune/tta/weights.json", ("search", "curves", "tta", "chosen"), "x", r"curves\.tta\.chosen is 'x', not a finite number"),
-    ("ppl/tta/test.json", ("word_ppl",), float("nan"), "word_ppl is 'nan', not a finite number above 0"),
+    (
+        "tune/tta/weights.json",
+        ("search", "curves", "tta", "points"),
+        [],
+        r"curves\.tta\.points has 0 entries, not 1 or more",
+    ),
+    (
+        "tune/tta/weights.json",
+        ("search", "curves", "tta", "points"),
+        [[1.0]],
+        r"curves\.tta\.points\[0\] has 1 entries, not 2",
+    ),
+    (
+        "tune/tta/weights.json",
+        ("search", "curves", "tta", "chosen"),
+        "x",
+        r"curves\.tta\.chosen is 'x', not a finite number",
+    ),
+    (
+        "ppl/tta/test.json",
+        ("word_ppl",),
+        float("nan"),
+        "word_ppl is 'nan', not a finite number above 0",
+    ),
     ("ppl/tta/test.json", ("oov",), "3", "oov is '3', not a whole number"),
     ("bench/speed.json", ("rows",), [], "rows has 0 entries, not 1 or more"),
-    ("bench/speed.json", ("rows", 0, "seconds_median"), 0, r"rows\[0\]\.seconds_median is '0', not a finite number above 0"),
+    (
+        "bench/speed.json",
+        ("rows", 0, "seconds_median"),
+        0,
+        r"rows\[0\]\.seconds_median is '0', not a finite number above 0",
+    ),
     ("bench/speed.json", ("rows", 2), None, r"rows\[2\] is 'None', not named values"),
     ("stages/3.json", ("seconds",), "long", "seconds is 'long', not a finite number"),
 ]
@@ -47,15 +74,27 @@ def test_what_an_artifact_cannot_say_is_refused(fresh, path, place, value, messa
     assert str(fresh / path) in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("line", ['{"step": 5, "valid_loss": NaN}', '{"step": "x"}', '{"valid_loss": 3.0}', "[]", "{}"])
+@pytest.mark.parametrize(
+    "line", ['{"step": 5, "valid_loss": NaN}', '{"step": "x"}', '{"valid_loss": 3.0}', "[]", "{}"]
+)
 def test_a_line_of_metrics_that_says_nothing_is_refused(fresh, line):
     path = fresh / "lm/tta/metrics.jsonl"
-    path.write_text(f'{{"step": 3, "tokens": 9, "train_loss": 2.5}}\n{line}\n{{"step": 6, "valid_loss": 3.0}}\n')
+    path.write_text(
+        f'{{"step": 3, "tokens": 9, "train_loss": 2.5}}\n{line}\n{{"step": 6, "valid_loss": 3.0}}\n'
+    )
     with pytest.raises(UserError, match=r"metrics\.jsonl:2: .*; take the line out"):
         collect(fresh)
 
 
-@pytest.mark.parametrize("lines", [[{"step": 5, "valid_loss": 3.0}], [{"step": 5, "tokens": 100}], [{"step": 1, "train_loss": 2.0}], []])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{"step": 5, "valid_loss": 3.0}],
+        [{"step": 5, "tokens": 100}],
+        [{"step": 1, "train_loss": 2.0}],
+        [],
+    ],
+)
 def test_a_training_of_one_point_is_drawn(lines):
     """One validation and no line of training, and the reverse."""
     assert len(validation(lines)) == sum("valid_loss" in line for line in lines)

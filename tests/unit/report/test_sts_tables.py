@@ -1,4 +1,6 @@
-"""Report of semantic textual similarity: what is read, in which order it stands, tables against figures computed anew, bad input."""
+"""Report of semantic textual similarity: what is read, in which order it stands, tables against
+figures computed anew, bad input.
+"""
 
 import json
 import math
@@ -23,7 +25,19 @@ from lmtools.report.write import recognised, write_report
 from lmtools.seal import write_json
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
-ORDER = ["causal", "causal-eos", "masked-masked", "masked", "masked-cls", "masked-boundaries", "bert", "tta", "tta-max", "words", "tfidf"]
+ORDER = [
+    "causal",
+    "causal-eos",
+    "masked-masked",
+    "masked",
+    "masked-cls",
+    "masked-boundaries",
+    "bert",
+    "tta",
+    "tta-max",
+    "words",
+    "tfidf",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +56,10 @@ def small(tmp_path):
 
 
 def tables(exp):
-    return {table.title: table for table in sts_tables(StsReport(collect_sts(exp), "lmtools report exp"))}
+    return {
+        table.title: table
+        for table in sts_tables(StsReport(collect_sts(exp), "lmtools report exp"))
+    }
 
 
 def drawn(exp) -> list[str]:
@@ -55,7 +72,11 @@ def drawn(exp) -> list[str]:
 
 def cells(table) -> dict:
     """Printed cells by (row, column)."""
-    return {(row[0], name): cell for row in table.rows for name, cell in zip(table.header, row, strict=True)}
+    return {
+        (row[0], name): cell
+        for row in table.rows
+        for name, cell in zip(table.header, row, strict=True)
+    }
 
 
 def tree(exp, system, name="test"):
@@ -73,7 +94,9 @@ def starting(found, start):
     return next(table for title, table in found.items() if title.startswith(start))
 
 
-@pytest.mark.parametrize("kind, correlation", [("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)])
+@pytest.mark.parametrize(
+    "kind, correlation", [("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)]
+)
 def test_main_tables_against_correlations_computed_anew(judged, kind, correlation):
     table = starting(tables(judged), f"Semantic textual similarity, {kind}")
     found, labels = cells(table), {system: view_label(system, QUALITY) for system in QUALITY}
@@ -84,7 +107,9 @@ def test_main_tables_against_correlations_computed_anew(judged, kind, correlatio
             for part, number in (("context", max(numbers)), ("embed", 0)):
                 there = number in layers and (part == "embed" or number > 0)
                 cosines = content["rows"][numbers.index(number)]["cosine"] if there else None
-                expected = f"{100 * correlation(content['similarity'], cosines)[0]:.2f}" if there else "-"
+                expected = (
+                    f"{100 * correlation(content['similarity'], cosines)[0]:.2f}" if there else "-"
+                )
                 assert found[labels[system], f"{name} {part}"] == expected, (system, name, part)
     for name in ("dev context", "dev embed", "test context", "test embed"):
         column = table.header.index(name)
@@ -97,11 +122,17 @@ def test_p_is_williams_test_by_the_determinant(judged):
     reference = tree(judged, "tta")
     for system in QUALITY.keys() - {"tta"}:
         content = tree(judged, system)
-        matrix = np.corrcoef([content["similarity"], reference["rows"][-1]["cosine"], content["rows"][-1]["cosine"]])
+        matrix = np.corrcoef(
+            [content["similarity"], reference["rows"][-1]["cosine"], content["rows"][-1]["cosine"]]
+        )
         n, (one, two, both) = content["count"], (matrix[0, 1], matrix[0, 2], matrix[1, 2])
-        spread = 2 * np.linalg.det(matrix) * (n - 1) / (n - 3) + ((one + two) / 2) ** 2 * (1 - both) ** 3
+        spread = (
+            2 * np.linalg.det(matrix) * (n - 1) / (n - 3) + ((one + two) / 2) ** 2 * (1 - both) ** 3
+        )
         p = 2 * stats.t.sf(abs(one - two) * math.sqrt((n - 1) * (1 + both) / spread), n - 3)
-        assert found[view_label(system, QUALITY), "p"] == ("<0.001" if p < 0.0005 else f"{p:.3f}"), system
+        assert found[view_label(system, QUALITY), "p"] == (
+            "<0.001" if p < 0.0005 else f"{p:.3f}"
+        ), system
     assert found["T-TA", "p"] == "-"
 
 
@@ -111,7 +142,8 @@ def test_order_and_labels(judged):
     assert experiment.sets == ["dev", "test"]
     table = next(iter(tables(judged).values()))
     assert [row[0] for row in table.rows] == [
-        "uniLM", "uniLM [EOS]", "biLM mask-and-predict", "biLM intact", "biLM [CLS]", "biLM with boundaries", "BERT", "T-TA",
+        "uniLM", "uniLM [EOS]", "biLM mask-and-predict", "biLM intact", "biLM [CLS]",
+        "biLM with boundaries", "BERT", "T-TA",
         "T-TA maximum", "word vectors", "tf-idf",
     ]  # fmt: skip
 
@@ -143,8 +175,12 @@ def test_every_order_is_one_order(systems):
     assert sorted(once) == sorted(systems)
     assert in_order(reversed(systems)) == once
     lms = [viewed(system)[0] for system in once]
-    assert all(lms.index(lm) + lms.count(lm) > i for i, lm in enumerate(lms))  # the views of a model stand together
-    assert once == [*(one for one in once if viewed(one)[0] not in STATIC), *(one for one in once if viewed(one)[0] in STATIC)]
+    # the views of a model stand together
+    assert all(lms.index(lm) + lms.count(lm) > i for i, lm in enumerate(lms))
+    assert once == [
+        *(one for one in once if viewed(one)[0] not in STATIC),
+        *(one for one in once if viewed(one)[0] in STATIC),
+    ]
 
 
 @given(SYSTEMS)
@@ -163,7 +199,10 @@ def test_layers_and_the_best_of_each_system(judged):
     for i, row in enumerate(table.rows):
         values = [float(cell) if cell != "-" else -math.inf for cell in row[1:]]
         assert {j for k, j in table.best if k == i} == {1 + int(np.argmax(values))}
-    assert cells(table)["T-TA", "layer 3"] == f"{100 * tree(judged, 'tta')['rows'][3]['pearson'][0]:.2f}"
+    assert (
+        cells(table)["T-TA", "layer 3"]
+        == f"{100 * tree(judged, 'tta')['rows'][3]['pearson'][0]:.2f}"
+    )
 
 
 def test_grades_where_similarity_takes_few_values(judged, constructed):
@@ -175,9 +214,14 @@ def test_grades_where_similarity_takes_few_values(judged, constructed):
         by: dict = {}
         for grade, cosine in zip(content["similarity"], content["rows"][-1]["cosine"], strict=True):
             by.setdefault(grade, []).append(cosine)
-        expected = {f"{grade:g} ({len(by[grade])})": f"{sum(by[grade]) / len(by[grade]):.3f}" for grade in sorted(by)}
+        expected = {
+            f"{grade:g} ({len(by[grade])})": f"{sum(by[grade]) / len(by[grade]):.3f}"
+            for grade in sorted(by)
+        }
         assert len(by) <= GRADES
-        assert dict(zip(table.header[1:], table.rows[ORDER.index("tta")][1:], strict=True)) == expected
+        assert (
+            dict(zip(table.header[1:], table.rows[ORDER.index("tta")][1:], strict=True)) == expected
+        )
 
 
 def test_what_is_constructed_or_published_is_said_to_be(judged, constructed):
@@ -236,13 +280,19 @@ def test_damaged_results_are_named(small, edit, said):
 
 def test_pairs_that_nobody_judged_are_left_out(small):
     for system in FEW:
-        change(small, system, lambda t: t.update(similarity=None, rows=[{"layer": 0, "cosine": [0.5] * 30}]))
+        change(
+            small,
+            system,
+            lambda t: t.update(similarity=None, rows=[{"layer": 0, "cosine": [0.5] * 30}]),
+        )
     experiment = collect_sts(small)
     assert experiment.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
     assert experiment.test == "dev"
     assert drawn(small) == ["bars", "scatter-dev", "layers", "speed"]
-    assert "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
+    assert (
+        "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
+    )
 
 
 def test_cosines_that_are_all_alike_have_dashes(small):
@@ -270,7 +320,13 @@ def test_an_empty_experiment_names_what_is_absent(tmp_path):
     text, notes = write_report(tmp_path, what="sts")
     assert text == ""
     assert [note.partition(":")[0] for note in notes] == [
-        f"{tmp_path}/{name}" for name in ("sts/SYSTEM/SET.json", "lm/LM/metrics.jsonl", "bench/speed.json", "stages/N.json")
+        f"{tmp_path}/{name}"
+        for name in (
+            "sts/SYSTEM/SET.json",
+            "lm/LM/metrics.jsonl",
+            "bench/speed.json",
+            "stages/N.json",
+        )
     ]
 
 

@@ -56,7 +56,9 @@ def test_every_table_says_what_made_it(report):
     for table in tables(report):
         notes = " ".join(table.notes)
         assert "Corpus made-up (mini)" in notes
-        assert re.search(r"(dev|test): \d+ utterances, \d+ reference words, lists of up to 8", notes)
+        assert re.search(
+            r"(dev|test): \d+ utterances, \d+ reference words, lists of up to 8", notes
+        )
         assert "`./run.sh --corpus mini`, then `lmtools report exp`" in notes
         assert "tta 0af661d8" in notes
         assert "training seeds causal 1" in notes
@@ -67,11 +69,18 @@ def test_every_table_says_what_made_it(report):
 def test_main_table(report):
     (table,) = main_tables(report)
     dev, test = report.sets
-    assert [row[0] for row in table.rows][:4] == ["first pass", "oracle", "first pass, tuned", "n-gram"]
+    assert [row[0] for row in table.rows][:4] == [
+        "first pass",
+        "oracle",
+        "first pass, tuned",
+        "n-gram",
+    ]
     assert column(table, "test WER %")["T-TA"] == f"{test.results['tta'].score:.2f}"
     assert column(table, "dev WER %")["T-TA"] == f"{dev.results['tta'].score:.2f}"
     errors = [int(column(table, name)["T-TA"]) for name in ("sub", "del", "ins")]
-    words = sum(len(ref.split()) for ref in kaldi_text.read(test.sample.path.parent / "text").values())
+    words = sum(
+        len(ref.split()) for ref in kaldi_text.read(test.sample.path.parent / "text").values()
+    )
     assert 100 * sum(errors) / words == pytest.approx(test.results["tta"].score)
     first, tta = test.results["@first"].score, test.results["tta"].score
     assert column(table, "change")["T-TA"] == f"{tta - first:+.2f}"
@@ -80,7 +89,10 @@ def test_main_table(report):
     assert low < tta < high
     assert column(table, "p (MAPSSWE)")["T-TA"] == probability(test.results["tta"].pairs.p)
     assert set(column(table, "p (bootstrap)").values()) >= {"-"}
-    assert [column(table, name)["oracle"] for name in ("p (MAPSSWE)", "p (bootstrap)")] == ["-", "-"]
+    assert [column(table, name)["oracle"] for name in ("p (MAPSSWE)", "p (bootstrap)")] == [
+        "-",
+        "-",
+    ]
 
 
 def test_the_best_system_is_stressed_and_never_the_oracle(report):
@@ -103,7 +115,9 @@ def test_weights_stand_under_their_features(report):
     table = titled(report, "Weights")
     assert table.header == ("system", "am", "lm", "words", "ngram", "causal", "masked", "tta")
     assert column(table, "am")["T-TA"] == "1"
-    assert float(column(table, "tta")["T-TA"]) == pytest.approx(report.experiment.systems["tta"].weights.features["tta"], rel=1e-3)
+    assert float(column(table, "tta")["T-TA"]) == pytest.approx(
+        report.experiment.systems["tta"].weights.features["tta"], rel=1e-3
+    )
     assert column(table, "tta")["n-gram"] == "-"
     assert not [note for note in table.notes if "Warning" in note]
 
@@ -114,24 +128,44 @@ def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
     tree["dev"]["wer"] += 1
     tree["features"]["tta"] = 0.0
     write_json(tree, path)
-    warnings = [note.split(":")[1] for note in titled(report_of(fresh), "Weights").notes if note.startswith("Warning")]
+    warnings = [
+        note.split(":")[1]
+        for note in titled(report_of(fresh), "Weights").notes
+        if note.startswith("Warning")
+    ]
     assert warnings == [" T-TA on dev", " T-TA on test"]
 
 
 def test_oracle_by_depth(report):
     table = titled(report, "Oracle")
     dev, test = report.sets
-    assert table.rows[1] == ("test", *(f"{test.oracle[int(depth) - 1]:.2f}" for depth in table.header[1:]))
-    assert column(table, "1") == {one.sample.name: f"{one.results['@first'].score:.2f}" for one in (dev, test)}
+    assert table.rows[1] == (
+        "test",
+        *(f"{test.oracle[int(depth) - 1]:.2f}" for depth in table.header[1:]),
+    )
+    assert column(table, "1") == {
+        one.sample.name: f"{one.results['@first'].score:.2f}" for one in (dev, test)
+    }
 
 
 def test_systems_by_depth_end_where_rescoring_did(report):
     table = titled(report, "WER % by list depth")
     (main,) = main_tables(report)
-    names = ["oracle", "first pass, tuned", "n-gram", "uniLM (causal)", "biLM (masked)", "T-TA", "T-TA + n-gram", "all LMs"]
+    names = [
+        "oracle",
+        "first pass, tuned",
+        "n-gram",
+        "uniLM (causal)",
+        "biLM (masked)",
+        "T-TA",
+        "T-TA + n-gram",
+        "all LMs",
+    ]
     last = column(table, table.header[-1])
     assert list(last) == names
-    assert last == {name: score for name, score in column(main, "test WER %").items() if name in names}
+    assert last == {
+        name: score for name, score in column(main, "test WER %").items() if name in names
+    }
     assert set(column(table, "1").values()) == {column(main, "test WER %")["first pass"]}
 
 
@@ -152,7 +186,10 @@ def test_perplexities_stand_beside_the_score_of_their_model(report):
 
 def test_speed_ratio_is_of_the_medians(report):
     table = titled(report, "Run time")
-    medians = {(row["task"], row["words"], row["lm"]): row["seconds_median"] for row in report.experiment.speed["rows"]}
+    medians = {
+        (row["task"], row["words"], row["lm"]): row["seconds_median"]
+        for row in report.experiment.speed["rows"]
+    }
     (row,) = [row for row in table.rows if row[:2] == ("reranking", "20")]
     assert row[-1] == f"{medians['rerank', 20, 'masked'] / medians['rerank', 20, 'tta']:.2f}"
 
@@ -174,11 +211,15 @@ def test_several_sets(fresh):
         jsonl.write(nbests, data / name / "nbest.jsonl")
         for system in fresh.glob("rescore/*"):
             texts = kaldi_text.read(system / f"{name[:-2]}.txt")
-            kaldi_text.write({nbest.utt: texts[nbest.utt] for nbest in nbests}, system / f"{name}.txt")
+            kaldi_text.write(
+                {nbest.utt: texts[nbest.utt] for nbest in nbests}, system / f"{name}.txt"
+            )
     (data / "test/nbest.jsonl.gz").unlink()
     report = report_of(fresh)
     headers = [table.header[:4] for table in main_tables(report)]
-    assert headers == [("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")]
+    assert headers == [
+        ("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")
+    ]
     assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
     names = [picture.name for picture in pictures(report)]
     assert {"systems-test-a", "systems-test-b", "length-test-a", "length-test-b"} <= set(names)
@@ -191,14 +232,24 @@ def test_other_metrics_have_no_word_errors(fresh):
         tree["dev"]["bleu"] = tree["dev"].pop("wer")
         write_json(tree, path)
     (table,) = main_tables(report_of(fresh))
-    assert table.header == ("system", "dev BLEU", "test BLEU", "95% CI", "change", "relative", "p (sacreBLEU)")
+    assert table.header == (
+        "system",
+        "dev BLEU",
+        "test BLEU",
+        "95% CI",
+        "change",
+        "relative",
+        "p (sacreBLEU)",
+    )
     chances = column(table, "p (sacreBLEU)")
     assert chances["oracle"] == chances["first pass"] == "-"
     assert all(0 < float(chances[name].lstrip("<")) <= 1 for name in ("T-TA", "n-gram"))
     notes = " ".join(table.notes)
     assert "metric:bleu|nrefs:1|case:mixed|eff:no|tok:13a" in notes
     assert "sacreBLEU's paired bootstrap of 1,000 resamples, seed 12345" in notes
-    scores = {name: float(score) for name, score in column(table, "test BLEU").items() if name != "oracle"}
+    scores = {
+        name: float(score) for name, score in column(table, "test BLEU").items() if name != "oracle"
+    }
     (row,) = [i for i, j in table.best if j == 2]
     assert scores[table.rows[row][0]] == max(scores.values())
 
@@ -210,7 +261,9 @@ def test_missing_hypotheses_are_told(fresh):
     assert any("T-TA has no hypothesis for 1 utterances" in note for note in table.notes)
 
 
-@pytest.mark.parametrize(("p", "said"), [(1, "1.000"), (0.0004, "<0.001"), (0.0005, "0.001"), (0.0491, "0.049")])
+@pytest.mark.parametrize(
+    ("p", "said"), [(1, "1.000"), (0.0004, "<0.001"), (0.0005, "0.001"), (0.0491, "0.049")]
+)
 def test_probability(p, said):
     assert probability(p) == said
 
@@ -226,10 +279,24 @@ def test_no_relative_change_to_a_perfect_first_pass(report):
 
 
 def test_what_rescoring_lattices_took(fresh):
-    """Rates are over the seconds of speech and of work; differences only of models that read both sides."""
-    tree = {"lattices": 3, "arcs": 1200, "rescored_arcs": 4800, "speech": 60.0, "seconds": 1.5, "approximation": {}}
+    """Rates are over the seconds of speech and of work; differences only of models that read both
+    sides.
+    """
+    tree = {
+        "lattices": 3,
+        "arcs": 1200,
+        "rescored_arcs": 4800,
+        "speech": 60.0,
+        "seconds": 1.5,
+        "approximation": {},
+    }
     near = {"approximation": {"word_mean": 0.0456, "sentence_mean": 0.5}}
-    files = {"ngram": tree, "tta": {**tree, **near, "seconds": 6.0}, "causal": {**tree, "speech": 0.0}, "mine": {**tree, "seconds": 0.0}}
+    files = {
+        "ngram": tree,
+        "tta": {**tree, **near, "seconds": 6.0},
+        "causal": {**tree, "speech": 0.0},
+        "mine": {**tree, "seconds": 0.0},
+    }
     for system, content in files.items():
         path = fresh / "lattice" / system / "test.json"
         path.parent.mkdir(parents=True)

@@ -11,7 +11,14 @@ def test_writes_and_prints(fresh, capsys):
     assert out.startswith("WER after rescoring: test\nsystem ")
     assert "T-TA + n-gram" in out
     names = {path.name for path in (fresh / "report").iterdir()}
-    assert {"RESULTS.md", "index.html", "speed.png", "learning.png", "length-test.png", "depth-test.png"} <= names
+    assert {
+        "RESULTS.md",
+        "index.html",
+        "speed.png",
+        "learning.png",
+        "length-test.png",
+        "depth-test.png",
+    } <= names
     assert "index.html" in err
     results = (fresh / "report/RESULTS.md").read_text()
     assert results.startswith("# Results: my corpus\n")
@@ -34,7 +41,10 @@ def test_says_what_does_not_fit(fresh, undrawn, capsys):
     path = fresh / "rescore/tta/test.txt"
     path.write_text("".join(line.split()[0] + "\n" for line in path.read_text().splitlines()))
     assert main(["report", str(fresh)]) == 0
-    assert "Warning: T-TA on test: the rescored text has 100.00, the weights choose" in capsys.readouterr().err
+    assert (
+        "Warning: T-TA on test: the rescored text has 100.00, the weights choose"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_figure_that_is_no_longer_drawn_goes(fresh, undrawn):
@@ -45,7 +55,9 @@ def test_a_figure_that_is_no_longer_drawn_goes(fresh, undrawn):
     assert (fresh / "report/learning.png").exists()
 
 
-@pytest.mark.parametrize("path", ["rescore/tta/test.txt", "ppl/tta/test.json", "tune/tta/weights.json"])
+@pytest.mark.parametrize(
+    "path", ["rescore/tta/test.txt", "ppl/tta/test.json", "tune/tta/weights.json"]
+)
 def test_a_mistake_is_one_line_and_writes_nothing(fresh, capsys, path):
     (fresh / path).write_text("other-1 some words\n")
     assert main(["report", str(fresh)]) == 1

@@ -5,7 +5,10 @@ from lmtools.rescore import Dev, Weights, gather, rescore
 from lmtools.types import Hypothesis, NBest
 
 HYPS = [("x y", -1.0, -9.0), ("x", -2.0, -1.0), ("z", -2.0, -1.0)]
-NBESTS = [NBest("a", tuple(Hypothesis(text, {"am": am, "lm": lm}) for text, am, lm in HYPS)), NBest("b", (), "r")]
+NBESTS = [
+    NBest("a", tuple(Hypothesis(text, {"am": am, "lm": lm}) for text, am, lm in HYPS)),
+    NBest("b", (), "r"),
+]
 
 
 def weights(**features):
@@ -22,8 +25,17 @@ def test_lists_are_sorted_by_total_and_equals_keep_their_order():
 @pytest.mark.parametrize(
     "features, message",
     [
-        ({"am": 1.0, "lm": 1.0, "tta": 1.0}, "n: no feature tta: the weights were tuned on dev.jsonl with am, lm, tta; give --scores"),
-        ({"am": 1.0}, "n: no weight for lm: the weights were tuned on dev.jsonl with am; leave it out"),
+        (
+            {"am": 1.0, "lm": 1.0, "tta": 1.0},
+            (
+                "n: no feature tta: the weights were tuned on dev.jsonl with am, lm, tta; give"
+                " --scores"
+            ),
+        ),
+        (
+            {"am": 1.0},
+            "n: no weight for lm: the weights were tuned on dev.jsonl with am; leave it out",
+        ),
     ],
 )
 def test_features_and_weights_must_be_the_same(features, message):

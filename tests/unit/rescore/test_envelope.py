@@ -32,7 +32,9 @@ def test_the_curve_is_what_choosing_at_one_step_gives(case, step):
     if np.abs(curve.edges - step).min() > 1e-6:  # on an edge two hypotheses are equally good
         places = chosen_at(start, slope, valid, step)
         expected = statistics[np.arange(len(places)), places].sum(0)
-        np.testing.assert_array_equal(curve.totals[np.searchsorted(curve.edges, step) - 1], expected)
+        np.testing.assert_array_equal(
+            curve.totals[np.searchsorted(curve.edges, step) - 1], expected
+        )
 
 
 def test_the_curve_agrees_with_a_dense_grid_on_real_valued_lists():
@@ -43,13 +45,25 @@ def test_the_curve_agrees_with_a_dense_grid_on_real_valued_lists():
     curve = sweep(start, slope, valid, statistics)
     for step in np.linspace(-30, 30, 2001):
         places = chosen_at(start, slope, valid, step)
-        assert curve.totals[np.searchsorted(curve.edges, step) - 1, 0] == statistics[np.arange(80), places, 0].sum()
+        assert (
+            curve.totals[np.searchsorted(curve.edges, step) - 1, 0]
+            == statistics[np.arange(80), places, 0].sum()
+        )
 
 
 def test_equal_lines_go_to_the_earlier_hypothesis_and_lists_of_one_never_change():
-    start, slope = np.array([[1.0, 1.0, 0.0], [5.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 1.0], [2.0, 9.0, 9.0]])
-    utterance, step, hypothesis = envelope(start, slope, np.array([[True] * 3, [True, False, False]]))
-    assert list(zip(utterance.tolist(), step.tolist(), hypothesis.tolist(), strict=True)) == [(0, -INF, 0), (1, -INF, 0), (0, 1.0, 2)]
+    start, slope = (
+        np.array([[1.0, 1.0, 0.0], [5.0, 0.0, 0.0]]),
+        np.array([[0.0, 0.0, 1.0], [2.0, 9.0, 9.0]]),
+    )
+    utterance, step, hypothesis = envelope(
+        start, slope, np.array([[True] * 3, [True, False, False]])
+    )
+    assert list(zip(utterance.tolist(), step.tolist(), hypothesis.tolist(), strict=True)) == [
+        (0, -INF, 0),
+        (1, -INF, 0),
+        (0, 1.0, 2),
+    ]
 
 
 def curve_of(edges):
@@ -74,7 +88,10 @@ def curve_of(edges):
 def test_choose_takes_the_middle_by_angle(edges, loss, low, high, middle):
     along, away = 0.3, 2.0
     step = choose(curve_of(edges), np.array(loss), low, high, along, away)
-    angles = [np.arctan2(end + along, away) if np.isfinite(end) else np.sign(end) * np.pi / 2 for end in middle]
+    angles = [
+        np.arctan2(end + along, away) if np.isfinite(end) else np.sign(end) * np.pi / 2
+        for end in middle
+    ]
     assert np.arctan2(step + along, away) == pytest.approx(sum(angles) / 2)
     assert middle[0] < step < middle[1]
 

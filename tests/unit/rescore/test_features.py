@@ -8,11 +8,21 @@ from lmtools.rescore.features import LENGTHS, best, combine, gather, read_column
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [
-    NBest("a", (Hypothesis("one two", {"am": -1.0, "lm": -2.0}), Hypothesis("one", {"am": -3.0, "lm": -1.0})), "one two"),
+    NBest(
+        "a",
+        (
+            Hypothesis("one two", {"am": -1.0, "lm": -2.0}),
+            Hypothesis("one", {"am": -3.0, "lm": -1.0}),
+        ),
+        "one two",
+    ),
     NBest("b", (), "three"),
     NBest("c", (Hypothesis("", {"am": -5.0, "lm": -6.0}),), ""),
 ]
-BARE = [NBest(nbest.utt, tuple(Hypothesis(hyp.text) for hyp in nbest.hyps), nbest.ref) for nbest in SCORED]
+BARE = [
+    NBest(nbest.utt, tuple(Hypothesis(hyp.text) for hyp in nbest.hyps), nbest.ref)
+    for nbest in SCORED
+]
 COLUMN = [np.array([-7.0, -8.0]), np.zeros(0), np.array([-9.0])]
 
 
@@ -36,7 +46,14 @@ def components(*names):
 
 
 @pytest.mark.parametrize(
-    "names, reference", [(("lm", "am"), "am"), (("lm", "score"), "score"), (("LM0", "TM0"), "LM0"), (("score", "am"), "am"), ((), "rank")]
+    "names, reference",
+    [
+        (("lm", "am"), "am"),
+        (("lm", "score"), "score"),
+        (("LM0", "TM0"), "LM0"),
+        (("score", "am"), "am"),
+        ((), "rank"),
+    ],
 )
 def test_reference(names, reference):
     assert Options().reference_of(gather(components(*names), {}, "n")) == reference
@@ -49,35 +66,54 @@ def test_a_component_takes_the_place_of_the_built_in():
 
 @pytest.mark.parametrize("name", ["am", "rank", *LENGTHS])
 def test_a_column_may_not_take_a_name(name):
-    with pytest.raises(UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"):
+    with pytest.raises(
+        UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"
+    ):
         gather(SCORED, {name: COLUMN}, "n")
 
 
 def test_a_component_must_be_everywhere():
     lists = [*SCORED, NBest("d", (Hypothesis("x", {"am": -1.0}),))]
-    with pytest.raises(UserError, match="n: hypothesis 1 of utterance 'd' has no score 'lm'; give it"):
+    with pytest.raises(
+        UserError, match="n: hypothesis 1 of utterance 'd' has no score 'lm'; give it"
+    ):
         gather(lists, {}, "n")
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_values_must_be_finite(value):
-    with pytest.raises(UserError, match="n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"):
+    with pytest.raises(
+        UserError, match="n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"
+    ):
         gather(SCORED, {"tta": [np.array([-7.0, value]), *COLUMN[1:]]}, "n")
 
 
 @pytest.mark.parametrize(("value", "instead"), [(-1e30, -8.0), (-1e308, -8.0), (1e308, -7.0)])
-def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their_list(value, instead):
+def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their_list(
+    value, instead
+):
     column = [np.array([-7.0, value, -8.0]), np.zeros(0), np.array([value])]
     lists = [NBest("a", tuple(map(Hypothesis, "xyz"))), *BARE[1:]]
     features = gather(lists, {"tta": column}, "n", lengths=())
-    assert features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]] and column[0][1] == value
-    about = f"feature 'tta' of hypothesis 2 of utterance 'a' is {value:g}, and 1 more are like it: no score"
-    assert [line[: len(f"warning: n: {about}")] for line in features.warnings] == [f"warning: n: {about}"]
+    assert (
+        features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]]
+        and column[0][1] == value
+    )
+    about = (
+        f"feature 'tta' of hypothesis 2 of utterance 'a' is {value:g}, and 1 more are like it: no"
+        " score"
+    )
+    assert [line[: len(f"warning: n: {about}")] for line in features.warnings] == [
+        f"warning: n: {about}"
+    ]
 
 
 def test_the_rank_may_be_asked_for():
     features = gather(SCORED, {}, "n", lengths=("rank",))
-    assert features.names == ("am", "lm", "rank") and features.column("rank")[0].tolist() == [0, -np.log(2)]
+    assert features.names == ("am", "lm", "rank") and features.column("rank")[0].tolist() == [
+        0,
+        -np.log(2),
+    ]
 
 
 def test_no_utterances():
@@ -87,9 +123,21 @@ def test_no_utterances():
 
 def test_read_columns(tmp_path):
     path = tmp_path / "x=y.scores"
-    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([3, 2]), "c": np.array([1])}, {"lm": "x"}), SCORED, path)
+    scores.write(
+        ScoreTable(
+            {"a": COLUMN[0], "c": COLUMN[2]},
+            {"a": np.array([3, 2]), "c": np.array([1])},
+            {"lm": "x"},
+        ),
+        SCORED,
+        path,
+    )
     columns = read_columns([f"tta={path}"], SCORED, "n")
-    assert columns.signatures == {"tta": {"lm": "x"}} and columns.paths == {"tta": str(path)} and not columns.warnings
+    assert (
+        columns.signatures == {"tta": {"lm": "x"}}
+        and columns.paths == {"tta": str(path)}
+        and not columns.warnings
+    )
     assert [column.tolist() for column in columns.values["tta"]] == [[-7, -8], [], [-9]]
     with pytest.raises(UserError, match="the name 'tta' is taken"):
         read_columns([f"tta={path}", f"tta={path}"], SCORED, "n")
@@ -97,8 +145,14 @@ def test_read_columns(tmp_path):
 
 def test_means_divide_by_tokens_or_words_and_by_one_where_there_are_none(tmp_path):
     path = tmp_path / "tta.scores"
-    scores.write(ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([4, 2]), "c": np.array([0])}), SCORED, path)
-    columns = read_columns([f"{name}={path}" for name in ("tta", "tta/token", "tta/word", "tta/x")], SCORED, "n").values
+    scores.write(
+        ScoreTable({"a": COLUMN[0], "c": COLUMN[2]}, {"a": np.array([4, 2]), "c": np.array([0])}),
+        SCORED,
+        path,
+    )
+    columns = read_columns(
+        [f"{name}={path}" for name in ("tta", "tta/token", "tta/word", "tta/x")], SCORED, "n"
+    ).values
     assert {name: [row.tolist() for row in column] for name, column in columns.items()} == {
         "tta": [[-7, -8], [], [-9]],
         "tta/token": [[-7 / 4, -8 / 2], [], [-9]],
@@ -108,7 +162,10 @@ def test_means_divide_by_tokens_or_words_and_by_one_where_there_are_none(tmp_pat
     assert gather(SCORED, columns, "n").names == ("am", "lm", *columns, "words")
 
 
-@pytest.mark.parametrize(("text", "lengths"), [("", (0, 0, 0)), (" one  two ", (2, 7, np.log(3))), ("été.", (1, 4, np.log(2)))])
+@pytest.mark.parametrize(
+    ("text", "lengths"),
+    [("", (0, 0, 0)), (" one  two ", (2, 7, np.log(3))), ("été.", (1, 4, np.log(2)))],
+)
 def test_lengths(text, lengths):
     features = gather([NBest("a", (Hypothesis(text, {"am": -1.0}),))], {}, "n", LENGTHS)
     assert features.names == ("am", "words", "characters", "log-words")
@@ -135,4 +192,6 @@ def test_equal_hypotheses_have_equal_totals_wherever_they_stand():
 def test_the_hash_is_of_the_words_alone():
     assert set_hash(SCORED) == set_hash(BARE[::-1])
     assert set_hash(SCORED) != set_hash(SCORED[:2])
-    assert set_hash(BARE) == set_hash([NBest("a", (Hypothesis(" one  two"), Hypothesis("one"))), *BARE[1:]])
+    assert set_hash(BARE) == set_hash(
+        [NBest("a", (Hypothesis(" one  two"), Hypothesis("one"))), *BARE[1:]]
+    )

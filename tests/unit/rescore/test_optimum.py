@@ -1,4 +1,6 @@
-"""Tuning against brute force: every choice that one weight can make, and grids of several weights."""
+"""Tuning against brute force: every choice that one weight can make, and grids of several
+weights.
+"""
 
 import itertools
 
@@ -10,7 +12,11 @@ from lmtools.evaluate import METRICS
 from lmtools.rescore import Options, gather, tune
 from lmtools.types import Hypothesis, NBest
 
-SACRE = {"bleu": sacrebleu.metrics.BLEU, "chrf": sacrebleu.metrics.CHRF, "ter": sacrebleu.metrics.TER}
+SACRE = {
+    "bleu": sacrebleu.metrics.BLEU,
+    "chrf": sacrebleu.metrics.CHRF,
+    "ter": sacrebleu.metrics.TER,
+}
 WORDS = ["The", "house", "of", "a", "Mr.", "Green,", "who", "left", "it", "in", "1913."]
 
 
@@ -21,11 +27,22 @@ def toy(seed, lms, lists=6, depth=5):
     for number in range(lists):
         ref = rng.choice(WORDS, rng.integers(5, 12)).tolist()
         wrong = rng.permutation(depth)
-        texts = [" ".join(word if rng.random() > 0.1 * errors else str(rng.choice(WORDS)) for word in ref) for errors in wrong]
+        texts = [
+            " ".join(
+                word if rng.random() > 0.1 * errors else str(rng.choice(WORDS)) for word in ref
+            )
+            for errors in wrong
+        ]
         texts = [text[: -len(text) // 4] if rng.random() < 0.3 else text for text in texts]
         am = rng.normal(size=depth) * 2 - wrong * 0.3
         nbests.append(
-            NBest(f"u{number}", tuple(Hypothesis(text, {"am": float(a)}) for text, a in zip(texts, am, strict=True)), " ".join(ref))
+            NBest(
+                f"u{number}",
+                tuple(
+                    Hypothesis(text, {"am": float(a)}) for text, a in zip(texts, am, strict=True)
+                ),
+                " ".join(ref),
+            )
         )
         for column in columns.values():
             column.append(rng.normal(size=depth) * 2 - wrong * 0.7)
@@ -40,22 +57,40 @@ def sign(metric):
 @pytest.mark.parametrize("metric", SACRE)
 @pytest.mark.parametrize("seed", range(4))
 def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative):
-    """Between two neighbouring crossings of any two hypotheses of any list nothing changes, so that one scale for each is all there is."""
+    """Between two neighbouring crossings of any two hypotheses of any list nothing changes, so that
+    one scale for each is all there is.
+    """
     nbests, columns = toy(seed, lms=1)
-    found = tune(nbests, gather(nbests, columns, "n", lengths=()), "n", Options(metric, lms=("lm0",), negative=negative))
-    first, lm = (np.array(rows) for rows in ([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], columns["lm0"]))
+    found = tune(
+        nbests,
+        gather(nbests, columns, "n", lengths=()),
+        "n",
+        Options(metric, lms=("lm0",), negative=negative),
+    )
+    first, lm = (
+        np.array(rows)
+        for rows in ([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], columns["lm0"])
+    )
     crossings = {
-        -(a[i] - a[j]) / (b[i] - b[j]) for a, b in zip(first, lm, strict=True) for i, j in itertools.combinations(range(len(a)), 2)
+        -(a[i] - a[j]) / (b[i] - b[j])
+        for a, b in zip(first, lm, strict=True)
+        for i, j in itertools.combinations(range(len(a)), 2)
     }
     edges = sorted(edge for edge in {*crossings, 0.0} if negative or edge >= 0)
-    scales = [*(np.array(edges[1:]) + edges[:-1]) / 2, edges[-1] + 1, *([edges[0] - 1] if negative else [])]
+    scales = [
+        *(np.array(edges[1:]) + edges[:-1]) / 2,
+        edges[-1] + 1,
+        *([edges[0] - 1] if negative else []),
+    ]
     refs, scores = [[nbest.ref for nbest in nbests]], set()
     for scale in scales:
         chosen = (first + scale * lm).argmax(1)
         texts = [nbest.hyps[place].text for nbest, place in zip(nbests, chosen, strict=True)]
         scores.add(SACRE[metric]().corpus_score(texts, refs).score)
     assert len(scores) > 2
-    assert found.dev.score == pytest.approx(sign(metric) * min(sign(metric) * score for score in scores), abs=1e-9)
+    assert found.dev.score == pytest.approx(
+        sign(metric) * min(sign(metric) * score for score in scores), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("lms", [1, 2])
@@ -68,7 +103,12 @@ def test_several_weights_are_as_good_as_a_grid(metric, seed, lms):
     steps = np.tan(np.linspace(-1.5, 1.5, 41 if lms == 1 else 15))
     grid = np.array([(1.0, *weights) for weights in itertools.product(steps, repeat=lms + 1)])
     chosen = np.einsum("gf,fuk->guk", grid, features.values).argmax(-1)
-    statistics = np.stack([METRICS[metric].statistics(nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in nbests])
+    statistics = np.stack(
+        [
+            METRICS[metric].statistics(nbest.ref, [hyp.text for hyp in nbest.hyps])
+            for nbest in nbests
+        ]
+    )
     scores = METRICS[metric].score(statistics[np.arange(len(nbests)), chosen].sum(1))
     assert len(set(scores.tolist())) > 10
     assert sign(metric) * found.dev.score <= (sign(metric) * scores).min() + 1e-9

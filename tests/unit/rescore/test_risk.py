@@ -1,4 +1,6 @@
-"""Minimum Bayes risk: expected utilities against brute force, and `lmtools mbr` as a recipe calls it."""
+"""Minimum Bayes risk: expected utilities against brute force, and `lmtools mbr` as a recipe calls
+it.
+"""
 
 import io
 import json
@@ -32,11 +34,17 @@ def risks(pairs, **how):
 @given(lists, st.sampled_from(sorted(METRICS)), st.floats(0, 2), st.integers(1, 9))
 def test_expected_utility_is_brute_forces(pairs, utility, scale, depth):
     first = pairs[:depth]
-    weights = np.exp(scale * (np.array([score for _, score in first]) - max(score for _, score in first)))
+    weights = np.exp(
+        scale * (np.array([score for _, score in first]) - max(score for _, score in first))
+    )
     measure = METRICS[utility]
-    utilities = [measure.gain(measure.statistics(ref, [hyp for hyp, _ in pairs])) for ref, _ in first]
+    utilities = [
+        measure.gain(measure.statistics(ref, [hyp for hyp, _ in pairs])) for ref, _ in first
+    ]
     wanted = np.average(utilities, axis=0, weights=weights)
-    assert risks(pairs, utility=utility, scale=scale, depth=depth) == pytest.approx(wanted, abs=1e-9)
+    assert risks(pairs, utility=utility, scale=scale, depth=depth) == pytest.approx(
+        wanted, abs=1e-9
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,18 +56,25 @@ def test_without_scores_wer_chooses_the_median_string(pairs):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.permutations(["the cat", "the cat sat", "a dog sat,", "Mat. on the mat"]), st.sampled_from(["bleu", "chrf", "wer", "cer", "ter"]))
+@given(
+    st.permutations(["the cat", "the cat sat", "a dog sat,", "Mat. on the mat"]),
+    st.sampled_from(["bleu", "chrf", "wer", "cer", "ter"]),
+)
 def test_a_huge_scale_chooses_the_best_score(order, utility):
     values = [-3.0, -1.0, -2.0, -1.5]
     found = risks(list(zip(order, values, strict=True)), utility=utility, scale=1e300)
-    assert found.argmax() == 1 and found[1] == pytest.approx(100 if utility in ("bleu", "chrf") else 0)
+    assert found.argmax() == 1 and found[1] == pytest.approx(
+        100 if utility in ("bleu", "chrf") else 0
+    )
 
 
 @settings(max_examples=40, deadline=None)
 @given(lists, st.sampled_from(["bleu", "chrf", "wer", "cer"]), st.randoms(use_true_random=False))
 def test_order_changes_no_bit(pairs, utility, rng: random.Random):
     order = rng.sample(range(len(pairs)), len(pairs))
-    assert np.array_equal(risks([pairs[i] for i in order], utility=utility), risks(pairs, utility=utility)[order])
+    assert np.array_equal(
+        risks([pairs[i] for i in order], utility=utility), risks(pairs, utility=utility)[order]
+    )
     doubled = risks(pairs + pairs, utility=utility)
     assert np.array_equal(doubled[: len(pairs)], doubled[len(pairs) :])
 
@@ -69,28 +84,47 @@ def test_which_score_the_posterior_is_made_of():
     some = [NBest("u", tuple(Hypothesis(text, own) for text, own in hyps)), NBest("empty", ())]
     for score, best in ((None, 1), ("am", 1), ("norm", 0)):
         table = minimum_risk(some, Risk("wer", score=score), "x")
-        assert table.log_prob["u"].argmax() == best and table.signature["posterior"] == (score or "am")
+        assert table.log_prob["u"].argmax() == best and table.signature["posterior"] == (
+            score or "am"
+        )
         assert table.tokens["u"].tolist() == [2, 2] and not len(table.log_prob["empty"])
     with pytest.raises(UserError, match=r"^x: has no score 'lm'; give --score one of norm, am$"):
         minimum_risk(some, Risk(score="lm"), "x")
-    bare = minimum_risk([NBest("u", (Hypothesis("a"), Hypothesis("b"), Hypothesis("c")))], Risk("wer", scale=2), "x")
+    bare = minimum_risk(
+        [NBest("u", (Hypothesis("a"), Hypothesis("b"), Hypothesis("c")))], Risk("wer", scale=2), "x"
+    )
     ranks = np.array([1, 1 / 4, 1 / 9])  # (1 + rank) ** -scale
-    assert bare.signature["posterior"] == "rank" and bare.log_prob["u"] == pytest.approx(ranks / ranks.sum() - 1)
+    assert bare.signature["posterior"] == "rank" and bare.log_prob["u"] == pytest.approx(
+        ranks / ranks.sum() - 1
+    )
 
 
 def test_indicators_of_systems_are_no_scores():
-    """Pooled outputs count alike, whichever name comes first; a score beside the indicators is taken."""
+    """Pooled outputs count alike, whichever name comes first; a score beside the indicators is
+    taken.
+    """
     texts = {"bad": "x y z", "good": "a b c", "near": "a b d"}
-    hyps = [Hypothesis(text, {f"system:{other}": float(other == name) for other in texts}) for name, text in texts.items()]
+    hyps = [
+        Hypothesis(text, {f"system:{other}": float(other == name) for other in texts})
+        for name, text in texts.items()
+    ]
     table = minimum_risk([NBest("u", tuple(hyps))], Risk("wer", scale=50), "x")
-    assert table.signature["posterior"] == "uniform" and table.log_prob["u"] == pytest.approx([-2, -4 / 3, -4 / 3])
-    scored = [Hypothesis(hyp.text, {**hyp.scores, "own": -float(rank)}) for rank, hyp in enumerate(hyps)]
-    assert minimum_risk([NBest("u", tuple(scored))], Risk("wer"), "x").signature["posterior"] == "own"
+    assert table.signature["posterior"] == "uniform" and table.log_prob["u"] == pytest.approx(
+        [-2, -4 / 3, -4 / 3]
+    )
+    scored = [
+        Hypothesis(hyp.text, {**hyp.scores, "own": -float(rank)}) for rank, hyp in enumerate(hyps)
+    ]
+    assert (
+        minimum_risk([NBest("u", tuple(scored))], Risk("wer"), "x").signature["posterior"] == "own"
+    )
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Lists in which the first hypothesis is an outlier and the reference is what the others have in common."""
+    """Lists in which the first hypothesis is an outlier and the reference is what the others have
+    in common.
+    """
     monkeypatch.chdir(tmp_path)
     rng = random.Random(3)
     words = [f"w{number}" for number in range(40)]
@@ -98,19 +132,31 @@ def here(tmp_path, monkeypatch):
     for number in range(20):
         ref = rng.sample(words, 7)
         variants = [" ".join([*ref[:at], "x", *ref[at + 1 :]]) for at in rng.sample(range(7), 4)]
-        hyps = [(" ".join(rng.sample(words, 7)), -1.0), (" ".join(ref), -1.2), *((text, -1.3) for text in variants)]
+        hyps = [
+            (" ".join(rng.sample(words, 7)), -1.0),
+            (" ".join(ref), -1.2),
+            *((text, -1.3) for text in variants),
+        ]
         sets.append(NBest(f"u{number}", nbest(hyps).hyps, " ".join(ref)))
-    jsonl.write([*sets, NBest("one", nbest([("a", -1.0)]).hyps, "a"), NBest("none", (), "b")], "dev.jsonl")
+    jsonl.write(
+        [*sets, NBest("one", nbest([("a", -1.0)]).hyps, "a"), NBest("none", (), "b")], "dev.jsonl"
+    )
     moses.write(sets, "dev.moses")
     return tmp_path
 
 
 def test_the_column_is_tuned_and_rescored_with(here, capsys):
     assert main(["mbr", "--nbest", "dev.jsonl", "--out", "mbr.scores"]) == 0
-    said = "mbr.scores: expected BLEU of 121 hypotheses of 22 utterances; another than the first is best in 20 lists\n"
+    said = (
+        "mbr.scores: expected BLEU of 121 hypotheses of 22 utterances; another than the first is"
+        " best in 20 lists\n"
+    )
     assert capsys.readouterr().err == said
     table = scores.read("mbr.scores")
-    assert table.signature["utility"] == sentence_signature("bleu") and table.signature["scale"] == "1.0"
+    assert (
+        table.signature["utility"] == sentence_signature("bleu")
+        and table.signature["scale"] == "1.0"
+    )
     assert table.log_prob["one"] == pytest.approx([100]) and "none" not in table.log_prob
     common = "--nbest", "dev.jsonl", "--scores", "mbr=mbr.scores"
     assert main(["tune", *common, "--metric", "bleu", "--fix", "mbr=1000", "--out", "w.json"]) == 0
@@ -121,8 +167,25 @@ def test_the_column_is_tuned_and_rescored_with(here, capsys):
 
 
 def test_pipes_and_formats(here, capsys, monkeypatch):
-    assert main(["mbr", "--nbest", "dev.jsonl", "--utility", "wer", "--depth", "3", "--out", "wer.scores"]) == 0
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((here / "dev.jsonl").read_bytes())))
+    assert (
+        main(
+            [
+                "mbr",
+                "--nbest",
+                "dev.jsonl",
+                "--utility",
+                "wer",
+                "--depth",
+                "3",
+                "--out",
+                "wer.scores",
+            ]
+        )
+        == 0
+    )
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO((here / "dev.jsonl").read_bytes()))
+    )
     capsys.readouterr()
     assert main(["mbr", "--nbest", "-", "--utility", "wer", "--depth", "3", "--out", "-"]) == 0
     assert capsys.readouterr().out == (here / "wer.scores").read_text()

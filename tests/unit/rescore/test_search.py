@@ -14,13 +14,17 @@ def problem(weights, utterances=60, depth=12, seed=0, nonnegative=False, bleu=Fa
     """Columns that all say something of the errors, with noise; statistics of WER or of BLEU."""
     rng = np.random.default_rng(seed)
     errors = rng.integers(0, 6, size=(utterances, depth))
-    columns = rng.normal(size=(weights + 1, utterances, depth)) * 2 - errors * rng.uniform(0.2, 1, size=(weights + 1, 1, 1))
+    columns = rng.normal(size=(weights + 1, utterances, depth)) * 2 - errors * rng.uniform(
+        0.2, 1, size=(weights + 1, 1, 1)
+    )
     valid = np.arange(depth) < rng.integers(1, depth + 1, size=utterances)[:, None]
     words = np.full_like(errors, 10)
     statistics = np.stack([errors, 0 * errors, 0 * errors, words], axis=-1)
     if bleu:
         matches = [np.maximum(words - n - (n + 1) * errors, 0) for n in range(4)]
-        statistics = np.stack([words - errors % 2, words, *matches, *(words - n for n in range(4))], axis=-1).astype(float)
+        statistics = np.stack(
+            [words - errors % 2, words, *matches, *(words - n for n in range(4))], axis=-1
+        ).astype(float)
     loss = (lambda totals: -BLEU(totals)) if bleu else WER
     return Problem(columns, valid, statistics, loss, np.full(weights, nonnegative))
 
@@ -47,7 +51,9 @@ def test_several_starts_are_better_than_one():
     cases = [problem(4, utterances=20, seed=seed) for seed in range(6)]
     one = [case.at(descend(case, np.eye(5)[0], np.random.default_rng(0))) for case in cases]
     several = [case.at(search(case, 0)) for case in cases]
-    assert sum(several) < sum(one) and all(better <= worse for better, worse in zip(several, one, strict=True))
+    assert sum(several) < sum(one) and all(
+        better <= worse for better, worse in zip(several, one, strict=True)
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -57,8 +63,12 @@ def test_weights_that_help_only_together_are_found(seed):
     useless, noise = rng.normal(size=(2, 60, 12))
     columns = np.stack([useless, -errors + 5 * noise, -errors - 5 * noise])
     statistics = np.stack([errors, 0 * errors, 0 * errors, 0 * errors + 10], axis=-1)
-    case = Problem(columns, np.ones((60, 12), dtype=bool), statistics, WER, np.array([False, False]))
-    assert case.at(descend(case, np.eye(3)[0], np.random.default_rng(seed))) == WER(statistics.min(1).sum(0))
+    case = Problem(
+        columns, np.ones((60, 12), dtype=bool), statistics, WER, np.array([False, False])
+    )
+    assert case.at(descend(case, np.eye(3)[0], np.random.default_rng(seed))) == WER(
+        statistics.min(1).sum(0)
+    )
 
 
 def test_a_line_search_does_not_depend_on_where_on_the_line_it_begins():
@@ -75,9 +85,17 @@ def test_the_same_seed_gives_the_same_weights():
 
 def test_weights_that_may_not_be_negative_are_not():
     case = problem(2, nonnegative=True)
-    misleading = Problem(case.columns * np.array([1, -1, 1])[:, None, None], case.valid, case.statistics, case.loss, case.nonnegative)
+    misleading = Problem(
+        case.columns * np.array([1, -1, 1])[:, None, None],
+        case.valid,
+        case.statistics,
+        case.loss,
+        case.nonnegative,
+    )
     assert (search(misleading, 0) >= 0).all()
-    free = Problem(misleading.columns, case.valid, case.statistics, case.loss, np.array([False, False]))
+    free = Problem(
+        misleading.columns, case.valid, case.statistics, case.loss, np.array([False, False])
+    )
     assert search(free, 0)[1] < 0  # else the bound was not needed
 
 
@@ -101,7 +119,9 @@ def test_bounds():
 
 
 def test_tolerance_prefers_small_weights_of_nearly_the_best_loss():
-    """On few utterances with many weights some ends are extreme; the loss given up for smaller ones is at most the tolerance."""
+    """On few utterances with many weights some ends are extreme; the loss given up for smaller ones
+    is at most the tolerance.
+    """
     smaller = 0
     for seed in range(6):
         case = problem(4, utterances=25, seed=seed, bleu=True)
@@ -114,15 +134,23 @@ def test_tolerance_prefers_small_weights_of_nearly_the_best_loss():
 
 def without(case, place):
     """The problem without one of its weights."""
-    return replace(case, columns=np.delete(case.columns, place + 1, 0), nonnegative=np.delete(case.nonnegative, place))
+    return replace(
+        case,
+        columns=np.delete(case.columns, place + 1, 0),
+        nonnegative=np.delete(case.nonnegative, place),
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 6])
 def test_the_best_is_never_worse_than_without_one_weight(seed):
-    """Of random starts alone the end was worse than without one weight (seed 6: 6.4 against 6.0), or than from there on (seed 0)."""
+    """Of random starts alone the end was worse than without one weight (seed 6: 6.4 against 6.0),
+    or than from there on (seed 0).
+    """
     case = problem(4, utterances=25, depth=15, seed=seed)
     found = case.at(search(case, 0))
-    assert all(found <= part.at(search(part, 0)) for part in (without(case, place) for place in range(4)))
+    assert all(
+        found <= part.at(search(part, 0)) for part in (without(case, place) for place in range(4))
+    )
     assert found < min(map(case.at, descents(case, 0)))
 
 

@@ -16,20 +16,27 @@ def corrupted(ref, errors, rng):
     words = list(ref)
     for _ in range(errors):
         place = int(rng.integers(len(words)))
-        words[place : place + 1] = [[], [words[place]] * 2, [str(rng.choice(WORDS))]][rng.integers(3)]
+        words[place : place + 1] = [[], [words[place]] * 2, [str(rng.choice(WORDS))]][
+            rng.integers(3)
+        ]
         words = words or ["uh"]
     return words
 
 
 def sample(utterances=40, depth=8, seed=0, lms=2):
-    """Lists and LM columns whose scores fall with the number of errors, noisily; one list is empty."""
+    """Lists and LM columns whose scores fall with the number of errors, noisily; one list is
+    empty.
+    """
     rng = np.random.default_rng(seed)
     nbests, columns = [], {f"lm{i}": [] for i in range(lms)}
     for number in range(utterances):
         ref = rng.choice(WORDS, size=rng.integers(1, 12)).tolist()
         errors = rng.integers(0, 5, size=depth if number else 0)
         am = np.sort(-errors * 2 + rng.normal(size=len(errors)) * 6)[::-1]
-        hyps = [Hypothesis(" ".join(corrupted(ref, n, rng)), {"am": float(a)}) for n, a in zip(errors, am, strict=True)]
+        hyps = [
+            Hypothesis(" ".join(corrupted(ref, n, rng)), {"am": float(a)})
+            for n, a in zip(errors, am, strict=True)
+        ]
         nbests.append(NBest(f"u{number}", tuple(hyps), " ".join(ref)))
         for column in columns.values():
             column.append(rng.normal(size=len(errors)) * 3 - errors * 3)
@@ -57,20 +64,28 @@ def test_the_score_is_what_rescoring_gives(data, metric, form):
     weights = tune(nbests, features, "n", Options(metric, 0, fixed, lms, form))
     assert measured(nbests, features, weights, metric) == pytest.approx(weights.dev.score, abs=1e-9)
     first = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
-    assert weights.dev.first_pass == pytest.approx(evaluate({n.utt: n.ref for n in nbests}, first, metric).score)
+    assert weights.dev.first_pass == pytest.approx(
+        evaluate({n.utt: n.ref for n in nbests}, first, metric).score
+    )
     assert (weights.dev.score > weights.dev.first_pass) == (metric == "bleu")
     assert weights.dev.utterances == len(nbests) and weights.reference == "am"
 
 
 def test_tuning_is_deterministic(data):
     nbests, features, lms = data
-    assert tune(nbests, features, "n", Options(lms=lms)) == tune(nbests, features, "n", Options(lms=lms))
+    assert tune(nbests, features, "n", Options(lms=lms)) == tune(
+        nbests, features, "n", Options(lms=lms)
+    )
 
 
 def test_fixed_weights_stay(data):
     nbests, features, lms = data
     weights = tune(nbests, features, "n", Options("wer", 0, {"lm0": 2.5, "words": -1.0}, lms))
-    assert weights.features["am"] == 1 and weights.features["lm0"] == 2.5 and weights.features["words"] == -1
+    assert (
+        weights.features["am"] == 1
+        and weights.features["lm0"] == 2.5
+        and weights.features["words"] == -1
+    )
     assert weights.features["lm1"] > 0 and weights.search["fixed"] == {"lm0": 2.5, "words": -1.0}
 
 
@@ -80,17 +95,27 @@ def test_the_reference_may_be_fixed_or_another(data):
     assert twice.reference == "am" and twice.features["am"] == 2
     assert twice.dev.score == tune(nbests, features, "n", Options(lms=lms)).dev.score
     without = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms))
-    assert without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
+    assert (
+        without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
+    )
     assert list(without.search["curves"]) == ["lm1"]
     named = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms, reference="lm1"))
-    assert named.reference == "lm1" and named.features["lm1"] == 1 and named.dev.score == pytest.approx(without.dev.score, abs=1)
-    with pytest.raises(UserError, match="--reference lmx: n has no such feature; it has am, lm0, lm1, words"):
+    assert (
+        named.reference == "lm1"
+        and named.features["lm1"] == 1
+        and named.dev.score == pytest.approx(without.dev.score, abs=1)
+    )
+    with pytest.raises(
+        UserError, match="--reference lmx: n has no such feature; it has am, lm0, lm1, words"
+    ):
         tune(nbests, features, "n", Options(lms=lms, reference="lmx"))
 
 
 def test_curves_are_of_tuned_weights_only(data):
     nbests, features, lms = data
-    assert list(tune(nbests, features, "n", Options(fixed={"lm0": 2.5}, lms=lms)).search["curves"]) == ["lm1"]
+    assert list(
+        tune(nbests, features, "n", Options(fixed={"lm0": 2.5}, lms=lms)).search["curves"]
+    ) == ["lm1"]
 
 
 @pytest.mark.parametrize("value", [-1e30, -1e308, 1e308])
@@ -111,10 +136,19 @@ def test_no_feature_is_better_left_out(seed, metric, tolerance):
     nbests, columns = sample(utterances=12, depth=30, seed=seed, lms=3)
     features, lms = gather(nbests, columns, "n"), tuple(columns)
     sign = 1 if metric == "wer" else -1
-    best = sign * tune(nbests, features, "n", Options(metric, lms=lms, tolerance=tolerance)).dev.score
+    best = (
+        sign * tune(nbests, features, "n", Options(metric, lms=lms, tolerance=tolerance)).dev.score
+    )
     for name in features.names[1:]:
-        assert best <= sign * tune(nbests, features, "n", Options(metric, 0, {name: 0.0}, lms)).dev.score + tolerance + 1e-9
-    alone = tune(nbests, features, "n", Options(metric, 0, dict.fromkeys(features.names[1:], 0.0), lms))
+        assert (
+            best
+            <= sign * tune(nbests, features, "n", Options(metric, 0, {name: 0.0}, lms)).dev.score
+            + tolerance
+            + 1e-9
+        )
+    alone = tune(
+        nbests, features, "n", Options(metric, 0, dict.fromkeys(features.names[1:], 0.0), lms)
+    )
     assert best <= sign * alone.dev.score + 1e-9
 
 
@@ -135,11 +169,18 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", lengths=())
     weights = tune(nbests, features, "n", Options(lms=("bad",), negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
-    assert (weights.search["curves"]["bad"]["flat"][0] < 0) == (weights.search["curves"]["bad"]["points"][0][0] < 0) == negative
+    assert (
+        (weights.search["curves"]["bad"]["flat"][0] < 0)
+        == (weights.search["curves"]["bad"]["points"][0][0] < 0)
+        == negative
+    )
 
 
 def test_spread_is_the_deviation_inside_lists():
-    column, valid = np.array([[1.0, 3.0, 0.0], [100.0, 104.0, 108.0]]), np.array([[True, True, False], [True] * 3])
+    column, valid = (
+        np.array([[1.0, 3.0, 0.0], [100.0, 104.0, 108.0]]),
+        np.array([[True, True, False], [True] * 3]),
+    )
     assert spread(column, valid) == pytest.approx(np.std([-1, 1, -4, 0, 4]))
     assert spread(np.array([[0.1, 0.1, 0.0]] * 2), valid[:1].repeat(2, axis=0)) == 0
 
@@ -147,14 +188,22 @@ def test_spread_is_the_deviation_inside_lists():
 def test_a_column_that_never_varies_in_a_list_gets_no_weight():
     nbests, columns = sample(lms=1)
     constant = [np.full(len(nbest.hyps), -3.0 * row) for row, nbest in enumerate(nbests)]
-    weights = tune(nbests, gather(nbests, {**columns, "same": constant}, "n"), "n", Options(lms=("lm0", "same")))
+    weights = tune(
+        nbests,
+        gather(nbests, {**columns, "same": constant}, "n"),
+        "n",
+        Options(lms=("lm0", "same")),
+    )
     assert weights.features["same"] == 0 and weights.features["lm0"] > 0
 
 
 def test_lists_of_one_hypothesis_keep_it():
     nbests = [NBest("a", (Hypothesis("x", {"am": -1.0}),), "y"), NBest("b", (), "z")]
     weights = tune(nbests, gather(nbests, {}, "n"), "n", Options())
-    assert weights.features == {"am": 1.0, "words": 0.0} and weights.dev.score == weights.dev.first_pass == 100
+    assert (
+        weights.features == {"am": 1.0, "words": 0.0}
+        and weights.dev.score == weights.dev.first_pass == 100
+    )
 
 
 @pytest.mark.parametrize("form", ["linear", "interpolation"])
@@ -170,7 +219,11 @@ def test_the_curve_says_the_metric_at_every_scale(data, form):
     flat = (scales >= low) & (scales < high)
     assert (metric[flat] <= metric.min() + 0.1 + 1e-9).all()
     for scale, value in list(zip((scales[1:] + scales[:-1]) / 2, metric[:-1], strict=True))[::7]:
-        there = {"am": 1 - scale, "lm0": scale, "lm1": 0.0, "words": 0.0} if form == "interpolation" else {**weights.features, "lm0": scale}
+        there = (
+            {"am": 1 - scale, "lm0": scale, "lm1": 0.0, "words": 0.0}
+            if form == "interpolation"
+            else {**weights.features, "lm0": scale}
+        )
         changed = type(weights)(weights.metric, there, "am", weights.dev)
         assert measured(nbests, features, changed, "wer") == pytest.approx(value)
 
@@ -178,15 +231,26 @@ def test_the_curve_says_the_metric_at_every_scale(data, form):
 def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     few, many = np.arange(-5, 5) + 0.5, np.linspace(-5, 5, 5000)
     assert sampled(few, 0, 3, 1).tolist() == [0, 0.5, 1, 1.5, 2.5, 3]
-    assert np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all() and len(sampled(many, 0, 3, 1)) >= POINTS
+    assert (
+        np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all()
+        and len(sampled(many, 0, 3, 1)) >= POINTS
+    )
 
 
 @pytest.mark.parametrize(
     "fixed, form, message",
     [
         ({"lmx": 1.0}, "linear", "--fix lmx: n has no such feature; it has am, lm0, lm1, words"),
-        ({"am": 0.0, "lm0": 0.0, "lm1": 0.0, "words": 0.0}, "linear", "--fix: 0 for the reference leaves nothing"),
-        ({"words": 0.0, "lm1": 0.0, "am": 2.0}, "interpolation", "--fix am: its weight is 1 - lambda"),
+        (
+            {"am": 0.0, "lm0": 0.0, "lm1": 0.0, "words": 0.0},
+            "linear",
+            "--fix: 0 for the reference leaves nothing",
+        ),
+        (
+            {"words": 0.0, "lm1": 0.0, "am": 2.0},
+            "interpolation",
+            "--fix am: its weight is 1 - lambda",
+        ),
         ({}, "interpolation", "words would be tuned too"),
         ({"words": 0.0}, "interpolation", "lm0, lm1 would be tuned too"),
         ({"words": 0.0, "lm0": 1.0, "lm1": 1.0}, "interpolation", "give one --scores"),

@@ -22,11 +22,18 @@ def make(name, seed, components=True):
         errors = rng.integers(0, 4, size=6)
         am = np.sort(rng.normal(size=6))[::-1]
         texts = [" ".join(["ok"] * (4 - n) + ["no"] * n) for n in errors]
-        hyps = [Hypothesis(text, {"am": float(a)} if components else {}) for text, a in zip(texts, am, strict=True)]
+        hyps = [
+            Hypothesis(text, {"am": float(a)} if components else {})
+            for text, a in zip(texts, am, strict=True)
+        ]
         nbests.append(NBest(f"u{number}", tuple(hyps), "ok ok ok ok"))
         table[f"u{number}"] = rng.normal(size=6) - 2 * errors
     jsonl.write(nbests, f"{name}.jsonl")
-    scores.write(ScoreTable(table, {utt: np.full(6, 5) for utt in table}, SIGNATURE), nbests, f"{name}.scores")
+    scores.write(
+        ScoreTable(table, {utt: np.full(6, 5) for utt in table}, SIGNATURE),
+        nbests,
+        f"{name}.scores",
+    )
 
 
 @pytest.fixture
@@ -43,60 +50,133 @@ def run(capsys, *arguments):
 
 
 def tuned(*more):
-    return "tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--metric", "wer", "--out", "w.json", *more
+    return (
+        "tune",
+        "--nbest",
+        "dev.jsonl",
+        "--scores",
+        "lm=dev.scores",
+        "--metric",
+        "wer",
+        "--out",
+        "w.json",
+        *more,
+    )
 
 
 def rescored(*more, scores="lm=test.scores"):
-    return "rescore", "--nbest", "test.jsonl", "--scores", scores, "--weights", "w.json", "--out", "out.txt", *more
+    return (
+        "rescore",
+        "--nbest",
+        "test.jsonl",
+        "--scores",
+        scores,
+        "--weights",
+        "w.json",
+        "--out",
+        "out.txt",
+        *more,
+    )
 
 
 def test_tune_and_rescore(here, capsys):
     status, printed = run(capsys, *tuned())
     tree = json.loads((here / "w.json").read_text())
-    assert status == 0 and list(tree["features"]) == ["am", "lm", "words"] and tree["features"]["lm"] > 0
-    assert f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of dev.jsonl" in printed.err
+    assert (
+        status == 0
+        and list(tree["features"]) == ["am", "lm", "words"]
+        and tree["features"]["lm"] > 0
+    )
+    assert (
+        f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of"
+        " dev.jsonl" in printed.err
+    )
     status, printed = run(capsys, *rescored("--nbest-out", "new.jsonl"))
-    assert status == 0 and "weights tuned on dev.jsonl (30 utterances" in printed.err and "warning" not in printed.err
+    assert (
+        status == 0
+        and "weights tuned on dev.jsonl (30 utterances" in printed.err
+        and "warning" not in printed.err
+    )
     lists = list(jsonl.read("new.jsonl"))
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
     for nbest in lists:
         totals = [hyp.scores["total"] for hyp in nbest.hyps]
         assert totals == sorted(totals, reverse=True)
         for hyp in nbest.hyps:
-            assert hyp.scores["total"] == pytest.approx(sum(tree["features"][name] * hyp.scores[name] for name in tree["features"]))
+            assert hyp.scores["total"] == pytest.approx(
+                sum(tree["features"][name] * hyp.scores[name] for name in tree["features"])
+            )
 
 
 def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
     """The score files have 5 tokens for each hypothesis, and the hypotheses 4 words."""
     found = {}
     for name in ("lm", "lm/token", "lm/word"):
-        run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out", "w.json", "--no-words")
+        run(
+            capsys,
+            "tune",
+            "--nbest",
+            "dev.jsonl",
+            "--scores",
+            f"{name}=dev.scores",
+            "--out",
+            "w.json",
+            "--no-words",
+        )
         assert run(capsys, *rescored(scores=f"{name}=test.scores"))[0] == 0
         tree = json.loads((here / "w.json").read_text())
         assert list(tree["features"]) == ["am", name] and list(tree["search"]["curves"]) == [name]
         found[name] = tree["features"][name], kaldi_text.read("out.txt")
     assert found["lm/token"] == (pytest.approx(5 * found["lm"][0]), found["lm"][1])
     assert found["lm/word"] == (pytest.approx(4 * found["lm"][0]), found["lm"][1])
-    status, _ = run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", "lm/token=dev.scores", "--out", "w.json", "--form", "interpolation")
+    status, _ = run(
+        capsys,
+        "tune",
+        "--nbest",
+        "dev.jsonl",
+        "--scores",
+        "lm/token=dev.scores",
+        "--out",
+        "w.json",
+        "--form",
+        "interpolation",
+    )
     features = json.loads((here / "w.json").read_text())["features"]
-    assert status == 0 and list(features) == ["am", "lm/token"] and sum(features.values()) == pytest.approx(1)
+    assert (
+        status == 0
+        and list(features) == ["am", "lm/token"]
+        and sum(features.values()) == pytest.approx(1)
+    )
 
 
 def test_lengths_are_made_where_the_weights_name_them(here, capsys):
     more = "--scores", "lm/token=dev.scores", "--lengths", "characters", "log-words"
     assert run(capsys, *tuned(*more))[0] == 0
-    assert run(capsys, *rescored("--scores", "lm/token=test.scores", "--nbest-out", "new.jsonl"))[0] == 0
+    assert (
+        run(capsys, *rescored("--scores", "lm/token=test.scores", "--nbest-out", "new.jsonl"))[0]
+        == 0
+    )
     weights = json.loads((here / "w.json").read_text())["features"]
     assert list(weights) == ["am", "lm", "lm/token", "characters", "log-words"]
     for hyp in (hyp for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps):
-        assert hyp.scores["characters"] == len(hyp.text) and hyp.scores["log-words"] == pytest.approx(np.log(5))
+        assert hyp.scores["characters"] == len(hyp.text) and hyp.scores[
+            "log-words"
+        ] == pytest.approx(np.log(5))
         assert hyp.scores["lm/token"] == pytest.approx(hyp.scores["lm"] / 5)
-        assert hyp.scores["total"] == pytest.approx(sum(weight * hyp.scores[name] for name, weight in weights.items()))
+        assert hyp.scores["total"] == pytest.approx(
+            sum(weight * hyp.scores[name] for name, weight in weights.items())
+        )
     status, printed = run(capsys, *rescored())
-    assert status == 1 and "test.jsonl: no feature lm/token: the weights were tuned on dev.jsonl with am, lm, lm/token" in printed.err
+    assert (
+        status == 1
+        and "test.jsonl: no feature lm/token: the weights were tuned on dev.jsonl with am, lm, lm/token"  # noqa: E501
+        in printed.err
+    )
 
 
-@pytest.mark.parametrize("options", [("--lengths", "syllables"), ("--lengths", "words", "--no-words")])
+@pytest.mark.parametrize(
+    "options", [("--lengths", "syllables"), ("--lengths", "words", "--no-words")]
+)
 def test_lengths_that_are_wrong_usage(here, capsys, options):
     with pytest.raises(SystemExit) as stop:
         main([*tuned(*options)])
@@ -112,13 +192,30 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     for wanted, found in zip(jsonl.read("new.jsonl"), read("new", spec), strict=True):
         assert [hyp.text for hyp in found.hyps] == [hyp.text for hyp in wanted.hyps]
         for own, hyp in zip(found.hyps, wanted.hyps, strict=True):
-            assert any(value == pytest.approx(hyp.scores["total"], abs=1e-3) for value in own.scores.values())
+            assert any(
+                value == pytest.approx(hyp.scores["total"], abs=1e-3)
+                for value in own.scores.values()
+            )
 
 
 def test_rescoring_the_tuning_set_warns(here, capsys):
     run(capsys, *tuned())
-    status, printed = run(capsys, "rescore", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--weights", "w.json", "--out", "-")
-    assert status == 0 and "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
+    status, printed = run(
+        capsys,
+        "rescore",
+        "--nbest",
+        "dev.jsonl",
+        "--scores",
+        "lm=dev.scores",
+        "--weights",
+        "w.json",
+        "--out",
+        "-",
+    )
+    assert (
+        status == 0
+        and "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
+    )
     assert len(printed.out.splitlines()) == 30
 
 
@@ -136,7 +233,9 @@ def test_rank_and_options(here, capsys):
     make("dev", 1, components=False)
     status, printed = run(capsys, *tuned("--no-words", "--fix", "lm=0.5", "--seed", "3"))
     tree = json.loads((here / "w.json").read_text())
-    assert status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
+    assert (
+        status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
+    )
     status, printed = run(capsys, *tuned("--form", "interpolation"))
     tree = json.loads((here / "w.json").read_text())
     assert status == 0 and tree["features"]["rank"] + tree["features"]["lm"] == pytest.approx(1)
@@ -146,20 +245,33 @@ def test_rank_and_options(here, capsys):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (rescored(scores="tta=test.scores"), "test.jsonl: no feature lm: the weights were tuned on dev.jsonl with am, lm, words"),
+        (
+            rescored(scores="tta=test.scores"),
+            "test.jsonl: no feature lm: the weights were tuned on dev.jsonl with am, lm, words",
+        ),
         (rescored("--scores", "more=test.scores"), "test.jsonl: no weight for more"),
         (rescored(scores="lm=dev.jsonl"), "dev.jsonl:1: no header"),
         (rescored(scores="lm=gone"), "gone: cannot read"),
         (rescored("--weights", "dev.jsonl"), "dev.jsonl: not JSON"),
-        (rescored("--nbest-out", "new", "--to", "nix"), "nix: no format is called 'nix'; known are jsonl"),
+        (
+            rescored("--nbest-out", "new", "--to", "nix"),
+            "nix: no format is called 'nix'; known are jsonl",
+        ),
         (rescored("--nbest-out", "new", "--to", "trn"), "new: holds one hypothesis an utterance"),
-        (rescored("--nbest-out", "new", "--to", "moses:x=1"), "moses:x=1: format 'moses' takes no option 'x'"),
+        (
+            rescored("--nbest-out", "new", "--to", "moses:x=1"),
+            "moses:x=1: format 'moses' takes no option 'x'",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, message):
     run(capsys, *tuned())
     status, printed = run(capsys, *arguments)
-    assert status == 1 and printed.err.startswith(f"lmtools rescore: {message}") and printed.err.count("\n") == 1
+    assert (
+        status == 1
+        and printed.err.startswith(f"lmtools rescore: {message}")
+        and printed.err.count("\n") == 1
+    )
     assert not (here / "out.txt").exists()
 
 
@@ -170,8 +282,19 @@ def test_a_malformed_weight_is_wrong_usage(here, capsys):
 
 
 def test_tolerance(here, capsys):
-    """It is noted beside the weights, and costs at most so much on the set; a wrong one is wrong usage."""
-    tune = ("tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--metric", "bleu", "--out")
+    """It is noted beside the weights, and costs at most so much on the set; a wrong one is wrong
+    usage.
+    """
+    tune = (
+        "tune",
+        "--nbest",
+        "dev.jsonl",
+        "--scores",
+        "lm=dev.scores",
+        "--metric",
+        "bleu",
+        "--out",
+    )
     scores_of = {}
     for value in (0, 2):
         status, _ = run(capsys, *tune, "w.json", "--tolerance", value)
@@ -189,7 +312,10 @@ def test_tolerance(here, capsys):
     ("change", "cause"),
     [
         (lambda hyps: hyps[::-1], r"hold the same hypotheses in another order"),
-        (lambda hyps: tuple(replace(hyp, text="quite another") for hyp in hyps), r"were made of other lists, or the file is damaged"),
+        (
+            lambda hyps: tuple(replace(hyp, text="quite another") for hyp in hyps),
+            r"were made of other lists, or the file is damaged",
+        ),
     ],
 )
 def test_scores_of_other_lists_are_refused(here, capsys, verb, change, cause):
@@ -197,27 +323,56 @@ def test_scores_of_other_lists_are_refused(here, capsys, verb, change, cause):
     run(capsys, *tuned())
     (here / "w.json").rename("w")
     name = "dev" if verb == "tune" else "test"
-    jsonl.write([replace(nbest, hyps=change(nbest.hyps)) for nbest in jsonl.read(f"{name}.jsonl")], "new.jsonl")
+    jsonl.write(
+        [replace(nbest, hyps=change(nbest.hyps)) for nbest in jsonl.read(f"{name}.jsonl")],
+        "new.jsonl",
+    )
     more = ("--out", "w.json") if verb == "tune" else ("--weights", "w", "--out", "out.txt")
-    status, printed = run(capsys, verb, "--nbest", "new.jsonl", "--scores", f"lm={name}.scores", *more)
+    status, printed = run(
+        capsys, verb, "--nbest", "new.jsonl", "--scores", f"lm={name}.scores", *more
+    )
     assert status == 1 and printed.err.count("\n") == 1
-    assert re.match(rf"lmtools {verb}: {name}\.scores: the score of u0#[0-9] is not of .* in new\.jsonl .*{cause};", printed.err)
+    assert re.match(
+        rf"lmtools {verb}: {name}\.scores: the score of u0#[0-9] is not of .* in new\.jsonl"
+        rf" .*{cause};",
+        printed.err,
+    )
     assert not (here / more[-1]).exists()
 
 
 def test_lists_that_rescore_reordered_do_not_take_the_old_scores(here, capsys):
     run(capsys, *tuned())
     assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
-    lists = [replace(nbest, hyps=tuple(replace(h, scores={"am": h.scores["am"]}) for h in nbest.hyps)) for nbest in jsonl.read("new.jsonl")]
+    lists = [
+        replace(nbest, hyps=tuple(replace(h, scores={"am": h.scores["am"]}) for h in nbest.hyps))
+        for nbest in jsonl.read("new.jsonl")
+    ]
     jsonl.write(lists, "new.jsonl")
-    status, printed = run(capsys, "rescore", "--nbest", "new.jsonl", "--scores", "lm=test.scores", "--weights", "w.json", "--out", "again")
-    assert status == 1 and "the same hypotheses in another order" in printed.err and not (here / "again").exists()
+    status, printed = run(
+        capsys,
+        "rescore",
+        "--nbest",
+        "new.jsonl",
+        "--scores",
+        "lm=test.scores",
+        "--weights",
+        "w.json",
+        "--out",
+        "again",
+    )
+    assert (
+        status == 1
+        and "the same hypotheses in another order" in printed.err
+        and not (here / "again").exists()
+    )
 
 
 def rewritten(name, **changes):
     """`name`.scores with another signature."""
     table, nbests = scores.read(f"{name}.scores"), list(jsonl.read(f"{name}.jsonl"))
-    signature = {key: value for key, value in {**table.signature, **changes}.items() if value is not None}
+    signature = {
+        key: value for key, value in {**table.signature, **changes}.items() if value is not None
+    }
     scores.write(replace(table, signature=signature), nbests, f"{name}.scores")
 
 
@@ -228,7 +383,10 @@ def rewritten(name, **changes):
         ({"model": "1a"}, "model '1a' for '0a'"),
         ({"oov": "9.0"}, "oov '9.0' for nothing"),
         ({"vocabulary": None}, "vocabulary nothing for '0b'"),
-        ({"normalise": "none", "precision": "bfloat16"}, "normalise 'none' for nothing, precision 'bfloat16' for 'float32'"),
+        (
+            {"normalise": "none", "precision": "bfloat16"},
+            "normalise 'none' for nothing, precision 'bfloat16' for 'float32'",
+        ),
     ],
 )
 def test_scores_of_another_model_are_refused(here, capsys, name, changes, told):
@@ -236,33 +394,53 @@ def test_scores_of_another_model_are_refused(here, capsys, name, changes, told):
     run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out", "w.json")
     status, printed = run(capsys, *rescored(scores=f"{name}=test.scores"))
     assert status == 1 and printed.err.count("\n") == 1 and not (here / "out.txt").exists()
-    assert printed.err.startswith(f"lmtools rescore: test.scores: not of what w.json was tuned on as '{name}': {told}; give the scores of")
+    assert printed.err.startswith(
+        f"lmtools rescore: test.scores: not of what w.json was tuned on as '{name}': {told}; give"
+        " the scores of"
+    )
 
 
 def test_scores_that_differ_in_rounding_warn(here, capsys):
     rewritten("dev", utility="metric:bleu|version:2.4.0|missing:empty|by:lmtools-1")
-    rewritten("test", precision="bfloat16", version="2", utility="metric:bleu|version:2.5.0|missing:empty|by:lmtools-2")
+    rewritten(
+        "test",
+        precision="bfloat16",
+        version="2",
+        utility="metric:bleu|version:2.5.0|missing:empty|by:lmtools-2",
+    )
     run(capsys, *tuned())
     status, printed = run(capsys, *rescored())
     (line,) = [line for line in printed.err.splitlines() if "warning" in line]
-    assert status == 0 and "test.scores: made otherwise than what w.json was tuned on as 'lm': precision 'bfloat16' for 'float32'" in line
+    assert (
+        status == 0
+        and "test.scores: made otherwise than what w.json was tuned on as 'lm': precision 'bfloat16' for 'float32'"  # noqa: E501
+        in line
+    )
 
 
 def test_what_cannot_be_checked_warns(here, capsys):
-    """Weights of older versions say nothing of columns, and files of three columns nothing of texts."""
+    """Weights of older versions say nothing of columns, and files of three columns nothing of
+    texts.
+    """
     run(capsys, *tuned())
     tree = json.loads((here / "w.json").read_text())
     assert tree["signatures"] == {"lm": SIGNATURE}
     del tree["signatures"], tree["seal"]
     (here / "w.json").write_text(json.dumps(tree))
     for name in ("dev", "test"):
-        bare = [line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()]
+        bare = [
+            line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()
+        ]
         (here / f"{name}.scores").write_text("\n".join(bare))
     about = ": its rows do not say which texts they are of"
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
     assert "w.json: has no seal" in printed.err
-    assert status == 0 and len(warnings) == 2 and warnings[0].startswith(f"warning: test.scores{about}")
+    assert (
+        status == 0
+        and len(warnings) == 2
+        and warnings[0].startswith(f"warning: test.scores{about}")
+    )
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
@@ -270,16 +448,30 @@ def test_what_cannot_be_checked_warns(here, capsys):
 
 def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
     """The lists stand in the best order, and the scores know nothing of it."""
-    lists = [replace(nbest, hyps=tuple(sorted(nbest.hyps, key=lambda hyp: -hyp.text.count("ok")))) for nbest in jsonl.read("dev.jsonl")]
+    lists = [
+        replace(nbest, hyps=tuple(sorted(nbest.hyps, key=lambda hyp: -hyp.text.count("ok"))))
+        for nbest in jsonl.read("dev.jsonl")
+    ]
     jsonl.write(lists, "dev.jsonl")
     tune = "tune", "--nbest", "dev.jsonl", "--no-words", "--out", "w.json"
     status, printed = run(capsys, *tune)
     first, found = map(float, re.search(r"WER (\S+) -> (\S+) on", printed.err).groups())
-    assert status == 0 and found > first and "warning: that is worse than the lists' own order" in printed.err
+    assert (
+        status == 0
+        and found > first
+        and "warning: that is worse than the lists' own order" in printed.err
+    )
     status, printed = run(capsys, *tune, "--reference", "rank")
-    assert status == 0 and f"WER {first:.2f} -> {first:.2f} on" in printed.err and "warning" not in printed.err
+    assert (
+        status == 0
+        and f"WER {first:.2f} -> {first:.2f} on" in printed.err
+        and "warning" not in printed.err
+    )
     assert json.loads((here / "w.json").read_text())["reference"] == "rank"
-    assert run(capsys, "rescore", "--nbest", "dev.jsonl", "--weights", "w.json", "--out", "out.txt")[0] == 0
+    assert (
+        run(capsys, "rescore", "--nbest", "dev.jsonl", "--weights", "w.json", "--out", "out.txt")[0]
+        == 0
+    )
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
 
 
@@ -293,6 +485,11 @@ def test_values_that_are_no_scores_are_told(here, capsys, value):
         jsonl.write(lists, f"{name}.jsonl")
     for name, arguments in (("dev", tuned()), ("test", rescored("--nbest-out", "new.jsonl"))):
         status, printed = run(capsys, *arguments)
-        about = f"warning: {name}.jsonl: feature 'am' of hypothesis 3 of utterance 'u4' is {value:g}: no score; each counts as"
+        about = (
+            f"warning: {name}.jsonl: feature 'am' of hypothesis 3 of utterance 'u4' is {value:g}:"
+            " no score; each counts as"
+        )
         assert status == 0 and sum(line.startswith(about) for line in printed.err.splitlines()) == 1
-    assert all(abs(hyp.scores["total"]) < 1e6 for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps)
+    assert all(
+        abs(hyp.scores["total"]) < 1e6 for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps
+    )

@@ -8,14 +8,22 @@ from lmtools.rescore import Dev, Weights, load, save
 
 DEV = Dev("dev.jsonl", "ab", 3, 20.5, 21.5)
 SEARCH = {"form": "linear", "curves": {}}
-WEIGHTS = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, signatures={"tta": {"lm": "tta"}})
+WEIGHTS = Weights(
+    "bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, signatures={"tta": {"lm": "tta"}}
+)
 
 
 def test_what_is_saved_is_loaded(tmp_path):
     save(WEIGHTS, tmp_path / "w.json")
     assert load(tmp_path / "w.json") == WEIGHTS
     tree = json.loads((tmp_path / "w.json").read_text())
-    assert tree["dev"] == {"path": "dev.jsonl", "sha256": "ab", "utterances": 3, "first_pass": 20.5, "bleu": 21.5}
+    assert tree["dev"] == {
+        "path": "dev.jsonl",
+        "sha256": "ab",
+        "utterances": 3,
+        "first_pass": 20.5,
+        "bleu": 21.5,
+    }
     assert list(tree["features"]) == ["am", "tta"]
 
 
@@ -59,7 +67,10 @@ def test_loading_is_strict(tmp_path, path, value, message):
     tree = json.loads(file.read_text())
     change(tree, path, value)
     file.write_text(json.dumps(tree))
-    with pytest.raises(UserError, match=r"w.json: damaged, or edited .*; .* lmtools tune, or take the line of the seal out"):
+    with pytest.raises(
+        UserError,
+        match=r"w.json: damaged, or edited .*; .* lmtools tune, or take the line of the seal out",
+    ):
         load(file)
     del tree["seal"]
     file.write_text(json.dumps(tree))

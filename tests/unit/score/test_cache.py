@@ -1,4 +1,6 @@
-"""A cache makes scoring quicker or does nothing: whatever becomes of its file, scores are those without it, and there is no traceback."""
+"""A cache makes scoring quicker or does nothing: whatever becomes of its file, scores are those
+without it, and there is no traceback.
+"""
 
 import contextlib
 import io
@@ -59,7 +61,10 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
         return content[: rng.randrange(len(content))]
     if kind == 1:
         first, second = (4096 * rng.randrange(len(content) // 4096) for _ in "12")
-        new[first : first + 4096], new[second : second + 4096] = new[second : second + 4096], new[first : first + 4096]
+        new[first : first + 4096], new[second : second + 4096] = (
+            new[second : second + 4096],
+            new[first : first + 4096],
+        )
     elif kind == 2:
         begin = rng.randrange(len(content))
         new[begin : begin + rng.choice((16, 512, 4096))] = bytes(rng.choice((16, 512, 4096)))
@@ -77,7 +82,10 @@ def test_damage_changes_no_score(lm, plain, filled, tmp_path, capsys):
         (home / FILE).write_bytes(damaged(content, rng))
         np.testing.assert_array_equal(scores(lm, home), plain)
         with contextlib.closing(Cache(home, SIGNATURE, VECTORS)) as store:
-            assert all((value == len(TEXTS[i])).all() and value.shape == (5,) for i, value in store.get(TEXTS).items())
+            assert all(
+                (value == len(TEXTS[i])).all() and value.shape == (5,)
+                for i, value in store.get(TEXTS).items()
+            )
         said = capsys.readouterr().err.splitlines()
         assert len(said) <= 2 and all(line.startswith(f"warning: {home / FILE}: ") for line in said)
         told += any("damaged rows, computed again" in line for line in said)
@@ -88,7 +96,11 @@ def test_damage_changes_no_score(lm, plain, filled, tmp_path, capsys):
 
 def test_a_schema_of_no_text(lm, plain, filled, tmp_path, capsys):
     """What SQLite says of it is none either."""
-    (tmp_path / FILE).write_bytes(filled.read_bytes().replace(b"CREATE TABLE checked_score", b"CREATE TA\xff\xfeE checked_score"))
+    (tmp_path / FILE).write_bytes(
+        filled.read_bytes().replace(
+            b"CREATE TABLE checked_score", b"CREATE TA\xff\xfeE checked_score"
+        )
+    )
     np.testing.assert_array_equal(scores(lm, tmp_path), plain)
     assert capsys.readouterr().err.startswith(f"warning: {tmp_path / FILE}: cache given up (")
 
@@ -97,8 +109,13 @@ def test_a_damaged_score_is_told_once_and_mended(lm, plain, filled, tmp_path, ca
     shutil.copy(filled, tmp_path / FILE)
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
         for key, row in file.execute("SELECT key, row FROM checked_score LIMIT 3").fetchall():
-            file.execute("UPDATE checked_score SET row = ? WHERE key = ?", (row[:8] + struct.pack("<d", -1.0), key))
-        file.execute("UPDATE checked_score SET row = 'text' WHERE key = (SELECT max(key) FROM checked_score)")
+            file.execute(
+                "UPDATE checked_score SET row = ? WHERE key = ?",
+                (row[:8] + struct.pack("<d", -1.0), key),
+            )
+        file.execute(
+            "UPDATE checked_score SET row = 'text' WHERE key = (SELECT max(key) FROM checked_score)"
+        )
     np.testing.assert_array_equal(scores(lm, tmp_path), plain)
     again = "computed again; remove the file if more are found next time"
     assert capsys.readouterr().err == f"warning: {tmp_path / FILE}: 4 damaged rows, {again}\n"
@@ -112,8 +129,12 @@ def test_rows_without_a_checksum_are_not_used(lm, plain, tmp_path, capsys):
     scorer = options.load()
     address = Cache(None, scorer.signature).key
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute("CREATE TABLE score (key BLOB PRIMARY KEY, log_prob REAL NOT NULL) WITHOUT ROWID")
-        file.executemany("INSERT INTO score VALUES (?, ?)", ((address(s), -1.0) for s in scorer.prepare(TEXTS)))
+        file.execute(
+            "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob REAL NOT NULL) WITHOUT ROWID"
+        )
+        file.executemany(
+            "INSERT INTO score VALUES (?, ?)", ((address(s), -1.0) for s in scorer.prepare(TEXTS))
+        )
     np.testing.assert_array_equal(scores(lm, tmp_path), plain)
     assert capsys.readouterr().err == ""
 
@@ -126,14 +147,31 @@ def test_a_schema_that_acts_is_not_carried_out(lm, plain, tmp_path):
 
 @pytest.fixture
 def nbest(tmp_path):
-    jsonl.write([NBest(f"u{i}", (Hypothesis(text),)) for i, text in enumerate(TEXTS)], tmp_path / "n.jsonl")
+    jsonl.write(
+        [NBest(f"u{i}", (Hypothesis(text),)) for i, text in enumerate(TEXTS)], tmp_path / "n.jsonl"
+    )
     return tmp_path / "n.jsonl"
 
 
 def scored(lm, nbest, directory, capsys) -> list[str]:
     """What `lmtools score` says; it succeeds, and its file is that without a cache."""
     for out, where in (("a", "none"), ("b", directory)):
-        assert main(["score", "--lm", lm, "--nbest", str(nbest), "--out", str(nbest.parent / out), "--cache", str(where)]) == 0
+        assert (
+            main(
+                [
+                    "score",
+                    "--lm",
+                    lm,
+                    "--nbest",
+                    str(nbest),
+                    "--out",
+                    str(nbest.parent / out),
+                    "--cache",
+                    str(where),
+                ]
+            )
+            == 0
+        )
         said = capsys.readouterr().err.splitlines()
     assert (nbest.parent / "a").read_bytes() == (nbest.parent / "b").read_bytes()
     assert "hypotheses of" in said[-1]
@@ -145,13 +183,19 @@ def test_no_database(lm, nbest, tmp_path, capsys):
     (tmp_path / "c" / FILE).write_text("no database at all" * 100)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
     file = tmp_path / "c" / FILE
-    assert said == f"warning: {file}: cache given up (file is not a database); remove it, or give another --cache"
+    assert (
+        said
+        == f"warning: {file}: cache given up (file is not a database); remove it, or give another"
+        " --cache"
+    )
 
 
 @pytest.mark.parametrize("where", ["n.jsonl", "n.jsonl/below", "/proc/none"])
 def test_no_directory(lm, nbest, tmp_path, capsys, where):
     (said,) = scored(lm, nbest, tmp_path / where, capsys)
-    assert f"{where}/{FILE}: cache given up (" in said and said.endswith("; check the path and its permissions, or give another --cache")
+    assert f"{where}/{FILE}: cache given up (" in said and said.endswith(
+        "; check the path and its permissions, or give another --cache"
+    )
 
 
 def test_a_directory_in_its_place(lm, nbest, tmp_path, capsys):
@@ -169,7 +213,9 @@ def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cache, "opened", small)
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    assert said.endswith("cache given up (database or disk is full); make room on its disk, or give another --cache")
+    assert said.endswith(
+        "cache given up (database or disk is full); make room on its disk, or give another --cache"
+    )
 
 
 def test_another_process_writes_for_long(lm, nbest, tmp_path, capsys, monkeypatch):
@@ -178,15 +224,39 @@ def test_another_process_writes_for_long(lm, nbest, tmp_path, capsys, monkeypatc
     with contextlib.closing(sqlite3.connect(tmp_path / "c" / FILE)) as other:
         other.execute("BEGIN IMMEDIATE")
         (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    assert said.endswith("cache given up (database is locked); wait for the other process that writes it, or give another --cache")
+    assert said.endswith(
+        "cache given up (database is locked); wait for the other process that writes it, or give"
+        " another --cache"
+    )
 
 
-def test_a_pipe_opens_the_cache_once_and_writes_each_second(lm, nbest, tmp_path, capsys, monkeypatch):
+def test_a_pipe_opens_the_cache_once_and_writes_each_second(
+    lm, nbest, tmp_path, capsys, monkeypatch
+):
     calls = []
-    monkeypatch.setattr(cache, "opened", lambda *where, opened=cache.opened: calls.append("open") or opened(*where))
-    monkeypatch.setattr(Cache, "write", lambda self, write=Cache.write: calls.append("write") or write(self))
+    monkeypatch.setattr(
+        cache, "opened", lambda *where, opened=cache.opened: calls.append("open") or opened(*where)
+    )
+    monkeypatch.setattr(
+        Cache, "write", lambda self, write=Cache.write: calls.append("write") or write(self)
+    )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(nbest.read_bytes())))
-    assert main(["score", "--lm", lm, "--nbest", "-", "--out", f"{tmp_path}/o", "--cache", f"{tmp_path}/c"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                lm,
+                "--nbest",
+                "-",
+                "--out",
+                f"{tmp_path}/o",
+                "--cache",
+                f"{tmp_path}/c",
+            ]
+        )
+        == 0
+    )
     assert calls.count("open") == 1 and calls.count("write") < 20 < len(TEXTS)
     np.testing.assert_array_equal(scores(lm, "none"), scores(lm, tmp_path / "c"))
     monkeypatch.setattr("lmtools.score.texts.score_batch", lambda *_: pytest.fail("computed again"))
@@ -209,7 +279,11 @@ def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
     scorer = options.load()
     left = iter(range(20))
     original = scorer.log_probs
-    monkeypatch.setattr(scorer, "log_probs", lambda batch: original(batch) if next(left, None) is not None else interrupt())
+    monkeypatch.setattr(
+        scorer,
+        "log_probs",
+        lambda batch: original(batch) if next(left, None) is not None else interrupt(),
+    )
     with pytest.raises(KeyboardInterrupt):
         score_texts(TEXTS, scorer, options)
     with contextlib.closing(options.open_cache(scorer)) as store:

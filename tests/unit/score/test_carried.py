@@ -1,4 +1,6 @@
-"""Perplexity of consecutive text with the state carried: against one long pass by hand, piece sizes, refusal."""
+"""Perplexity of consecutive text with the state carried: against one long pass by hand, piece
+sizes, refusal.
+"""
 
 import numpy as np
 import pytest
@@ -34,7 +36,9 @@ def by_hand(directory) -> np.ndarray:
     coded = [vocabulary.encode(line) for line in LINES]
     read = torch.tensor([token for ids in coded for token in (BOS, *ids)])
     gold = torch.tensor([token for ids in coded for token in (*ids, EOS)])
-    scores = lm.output.log_prob(lm.trunk.head(lm.trunk.hidden(read[None], torch.tensor([len(read)]))[0]), gold)
+    scores = lm.output.log_prob(
+        lm.trunk.head(lm.trunk.hidden(read[None], torch.tensor([len(read)]))[0]), gold
+    )
     return np.array([part.sum().item() for part in scores.split([len(ids) + 1 for ids in coded])])
 
 
@@ -52,14 +56,40 @@ def test_perplexity_says_that_the_state_was_carried(directory):
     figures, plain = perplexity(LINES, options, carry=True), perplexity(LINES, options)
     count = sum(len(line.split()) + 1 for line in LINES)
     assert figures["word_ppl"] == pytest.approx(np.exp(-by_hand(directory).sum() / count), rel=1e-5)
-    assert "the state that the lines before it left" in figures["rules"] and "lines before" not in plain["rules"]
+    assert (
+        "the state that the lines before it left" in figures["rules"]
+        and "lines before" not in plain["rules"]
+    )
     assert figures["word_ppl"] != plain["word_ppl"] and figures["oov"] == plain["oov"]
-    penalised = perplexity(LINES, Options(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True)
-    assert figures["log_prob"] - penalised["log_prob"] == pytest.approx(2.0 * figures["oov"]) and figures["oov"]
+    penalised = perplexity(
+        LINES, Options(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True
+    )
+    assert (
+        figures["log_prob"] - penalised["log_prob"] == pytest.approx(2.0 * figures["oov"])
+        and figures["oov"]
+    )
 
 
 def test_a_model_without_state_is_refused(tmp_path, capsys):
     (tmp_path / "text").write_text("\n".join(LINES) + "\n")
-    assert main(["ngram", "--text", str(tmp_path / "text"), "--order", "2", "--out", str(tmp_path / "lm"), "--kenlm", "none"]) == 0
-    assert main(["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "text"), "--carry"]) == 1
+    assert (
+        main(
+            [
+                "ngram",
+                "--text",
+                str(tmp_path / "text"),
+                "--order",
+                "2",
+                "--out",
+                str(tmp_path / "lm"),
+                "--kenlm",
+                "none",
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "text"), "--carry"])
+        == 1
+    )
     assert "has no state to carry from line to line" in capsys.readouterr().err

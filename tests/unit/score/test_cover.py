@@ -1,4 +1,6 @@
-"""The path cover against brute force: every arc on the best of all paths over it, and exact where it can be."""
+"""The path cover against brute force: every arc on the best of all paths over it, and exact where
+it can be.
+"""
 
 import math
 import random
@@ -16,7 +18,8 @@ from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
-VOCABULARY = ("king", "queen", "The", "xylophone", " ")  # the model reads "the", an unknown word, and nothing
+# the model reads "the", an unknown word, and nothing
+VOCABULARY = ("king", "queen", "The", "xylophone", " ")
 
 
 class Sum:
@@ -34,14 +37,20 @@ class Sum:
         return np.zeros(len(sentence), dtype=bool)
 
     def log_probs(self, sentences):
-        return [np.array([-random.Random(f"{s} {i}").random() for i in range(len(s) + 1)]) for s in map("".join, sentences)]
+        return [
+            np.array([-random.Random(f"{s} {i}").random() for i in range(len(s) + 1)])
+            for s in map("".join, sentences)
+        ]
 
 
 @settings(max_examples=150)
 @given(seed=st.integers(0, 10**6), impossible=st.sampled_from([0.0, 0.3]))
 def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
     lattice = random_lattice(seed, impossible=impossible)
-    ways = [(arcs, final, path_score(lattice, WEIGHTS, arcs, final)) for _, arcs, final in all_paths(lattice)]
+    ways = [
+        (arcs, final, path_score(lattice, WEIGHTS, arcs, final))
+        for _, arcs, final in all_paths(lattice)
+    ]
     ways = [way for way in ways if way[2] > -math.inf]
     if not ways:
         with pytest.raises(UserError, match="no possible path"):
@@ -50,9 +59,15 @@ def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
     result = cover(lattice, WEIGHTS)
     known = {(arcs, final): score for arcs, final, score in ways}
     assert len(set(result.paths)) == len(result.paths) and set(result.paths) <= known.keys()
-    assert {*result.of_arc[result.of_arc >= 0], *result.of_final[result.of_final >= 0]} == set(range(len(result.paths)))
-    cases = [(place, [way for way in ways if arc in way[0]]) for arc, place in enumerate(result.of_arc)]
-    cases += [(place, [way for way in ways if way[1] == end]) for end, place in enumerate(result.of_final)]
+    assert {*result.of_arc[result.of_arc >= 0], *result.of_final[result.of_final >= 0]} == set(
+        range(len(result.paths))
+    )
+    cases = [
+        (place, [way for way in ways if arc in way[0]]) for arc, place in enumerate(result.of_arc)
+    ]
+    cases += [
+        (place, [way for way in ways if way[1] == end]) for end, place in enumerate(result.of_final)
+    ]
     for number, (place, over) in enumerate(cases):
         assert (place >= 0) == bool(over)
         if over:
@@ -69,7 +84,11 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
     rescored, report = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new")
     result, texts = cover(lattice, WEIGHTS), set()
     for number, place in enumerate([*result.of_arc, *result.of_final]):
-        value = rescored.scores["new"][number] if number < len(lattice.words) else rescored.final_scores["new"][number - len(lattice.words)]
+        value = (
+            rescored.scores["new"][number]
+            if number < len(lattice.words)
+            else rescored.final_scores["new"][number - len(lattice.words)]
+        )
         if place < 0:
             assert value == 0
             continue
@@ -81,11 +100,15 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
             assert value == scores[-1]
             continue
         end = len(" ".join(words_of(lattice, arcs[: arcs.index(number) + 1])))
-        begin = len(" ".join(words_of(lattice, arcs[: arcs.index(number)])))  # the space counts with the word after it
+        # the space counts with the word after it
+        begin = len(" ".join(words_of(lattice, arcs[: arcs.index(number)])))
         assert value == pytest.approx(scores[begin:end].sum())
     assert replace(rescored, scores=lattice.scores, final_scores=lattice.final_scores) == lattice
     assert (report.paths, report.sentences) == (len(result.paths), len(texts))
-    assert report.tokens == sum(len(text) + 1 for text in texts) and report.arcs == (result.of_arc >= 0).sum()
+    assert (
+        report.tokens == sum(len(text) + 1 for text in texts)
+        and report.arcs == (result.of_arc >= 0).sum()
+    )
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +128,9 @@ def test_a_lattice_of_one_path_gets_its_sentences_scores(scorers, family):
     rescored, report = rescore_cover(lattice, scorer, {"am": 1.0}, "lm")
     (scores,) = scorer.log_probs(scorer.prepare(["king xylophone   The queen"]))
     spread = [scores[0], 0, scores[1], 0, scores[2], scores[3]]
-    assert rescored.scores["lm"] == pytest.approx(spread, abs=1e-6) and rescored.final_scores["lm"] == pytest.approx(scores[-1:])
+    assert rescored.scores["lm"] == pytest.approx(spread, abs=1e-6) and rescored.final_scores[
+        "lm"
+    ] == pytest.approx(scores[-1:])
     assert (report.paths, report.sentences, report.tokens) == (1, 1, 5)
     assert str(report) == "6 arcs scored on 1 paths, 1 distinct sentences of 5 tokens"
 
@@ -115,10 +140,14 @@ def tree(rng: random.Random) -> Lattice:
     arcs, states = [], 1
     for source in range(6):
         for _ in range(rng.randint(1, 2) if source < states else 0):
-            arcs.append(Arc(source, states, rng.choice([*VOCABULARY, None]), {"am": rng.gauss(0, 1)}))
+            arcs.append(
+                Arc(source, states, rng.choice([*VOCABULARY, None]), {"am": rng.gauss(0, 1)})
+            )
             states += 1
     leaves = set(range(states)) - {arc.source for arc in arcs}
-    return Lattice.of("tree", states, 0, arcs, [Final(state, {"am": rng.gauss(0, 1)}) for state in sorted(leaves)])
+    return Lattice.of(
+        "tree", states, 0, arcs, [Final(state, {"am": rng.gauss(0, 1)}) for state in sorted(leaves)]
+    )
 
 
 @pytest.mark.parametrize("family", ["causal", "lstm"])
@@ -133,7 +162,11 @@ def test_a_left_to_right_model_is_exact_on_a_tree(scorers, family):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_approximation_is_what_brute_force_says(scorers, seed):
-    lattice, scorer, weights = random_lattice(seed, words=VOCABULARY), scorers["tta"], {**WEIGHTS, "tta": 0.7}
+    lattice, scorer, weights = (
+        random_lattice(seed, words=VOCABULARY),
+        scorers["tta"],
+        {**WEIGHTS, "tta": 0.7},
+    )
     rescored, _ = rescore_cover(lattice, scorer, weights, "tta")
     best = {}
     for words, arcs, final in all_paths(lattice):
@@ -141,18 +174,28 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
         if score > best.get(words, (-math.inf,))[0]:
             best[words] = score, arcs, final
     exact = {words: scorer.log_probs(scorer.prepare([" ".join(words)]))[0].sum() for words in best}
-    near = {words: named_sums(rescored, arcs, final)["tta"] for words, (_, arcs, final) in best.items()}
+    near = {
+        words: named_sums(rescored, arcs, final)["tta"] for words, (_, arcs, final) in best.items()
+    }
     differences = [abs(near[words] - exact[words]) for words in best]
     for given_lattice in (lattice, rescored):
         found = approximation(given_lattice, scorer, weights, "tta", 10**6)
         assert found["sentences"] == len(best) and found["words"] == sum(map(len, best))
         assert found["sentence_mean"] == pytest.approx(np.mean(differences), abs=1e-4)
         assert found["sentence_max"] == pytest.approx(max(differences), abs=1e-4)
-        choices = [max(best, key=lambda words, scores=scores: best[words][0] + 0.7 * scores[words]) for scores in (near, exact)]
+        choices = [
+            max(best, key=lambda words, scores=scores: best[words][0] + 0.7 * scores[words])
+            for scores in (near, exact)
+        ]
         assert found["agrees"] == (choices[0] == choices[1])
-        assert found["word_mean"] <= found["word_max"] and found["sentence_mean"] <= found["sentence_max"]
+        assert (
+            found["word_mean"] <= found["word_max"]
+            and found["sentence_mean"] <= found["sentence_max"]
+        )
     alone = approximation(lattice, scorer, weights, "tta", 1)
-    assert alone["sentence_max"] < 1e-4 > alone["word_max"] and alone["agrees"] == 1, "the best path has its sentence's own scores"
+    assert alone["sentence_max"] < 1e-4 > alone["word_max"] and alone["agrees"] == 1, (
+        "the best path has its sentence's own scores"
+    )
 
 
 def test_a_taken_name_is_refused(scorers):

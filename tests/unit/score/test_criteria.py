@@ -1,4 +1,6 @@
-"""Models of every criterion are scored by the posterior that it stands for, with and without its normaliser, everywhere alike."""
+"""Models of every criterion are scored by the posterior that it stands for, with and without its
+normaliser, everywhere alike.
+"""
 
 import dataclasses
 import json
@@ -24,18 +26,25 @@ from lmtools.subword import load_subword
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
-OUTPUT = {"adaptive": {"cutoffs": [6, 12], "divide": 2.0}} | {name: {"rival": 0.5} for name in ("bce", "mse", "mse-sigmoid")}
-TEXTS = [*sentences(5, 5), "", "xylophone king", " ".join(sentences(6, 6))]  # the last does not fit the positions
+OUTPUT = {"adaptive": {"cutoffs": [6, 12], "divide": 2.0}} | {
+    name: {"rival": 0.5} for name in ("bce", "mse", "mse-sigmoid")
+}
+# the last does not fit the positions
+TEXTS = [*sentences(5, 5), "", "xylophone king", " ".join(sentences(6, 6))]
 
 
 def output(criterion: str) -> dict:
     """Options that differ from the defaults, for a vocabulary of two dozen ids."""
-    return OUTPUT.get(criterion, {} if criterion == "softmax" else {"samples": 6, "noise": "unigram"})
+    return OUTPUT.get(
+        criterion, {} if criterion == "softmax" else {"samples": 6, "noise": "unigram"}
+    )
 
 
 @pytest.fixture(scope="module")
 def made(tiny, tmp_path_factory):
-    """A function: the directory of a model with random weights that differ much, by family and criterion."""
+    """A function: the directory of a model with random weights that differ much, by family and
+    criterion.
+    """
     home, subword = tmp_path_factory.mktemp("criteria"), load_subword(tiny / "sw")
 
     def make(model: str, criterion: str) -> str:
@@ -70,7 +79,11 @@ def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
     with torch.inference_mode():
         heads = scorer.lm.trunk.head(scorer.states(examples))
         scores = scorer.lm.output.distribution(heads)[torch.arange(len(heads)), examples.targets]
-        return (scores if normalise == "full" else scores + scorer.lm.output.log_normaliser(heads)).double().numpy()
+        return (
+            (scores if normalise == "full" else scores + scorer.lm.output.log_normaliser(heads))
+            .double()
+            .numpy()
+        )
 
 
 @pytest.mark.parametrize("normalise", ["full", "none"])
@@ -79,24 +92,37 @@ def test_scores_are_those_of_the_output_layer(made, criterion, normalise):
         scorer = load_scorer(made(model, criterion), "cpu", normalise=normalise)
         some = [s for s in scorer.prepare(TEXTS) if len(s) <= scorer.lm.longest]
         for sentence, values in zip(some, scorer.log_probs(some), strict=True):
-            np.testing.assert_allclose(values, by_hand(scorer, sentence, normalise), rtol=0, atol=2e-4)
+            np.testing.assert_allclose(
+                values, by_hand(scorer, sentence, normalise), rtol=0, atol=2e-4
+            )
         assert scorer.signature.get("normalise") == (None if normalise == "full" else "none")
 
 
 def test_only_the_normaliser_is_between_both(made, criterion):
     lm = made("causal", criterion)
     scorer = load_scorer(lm, "cpu")
-    normalisers = scorer.computed(scorer.prepare(TEXTS), lambda heads, targets: scorer.output.log_normaliser(heads))
+    normalisers = scorer.computed(
+        scorer.prepare(TEXTS), lambda heads, targets: scorer.output.log_normaliser(heads)
+    )
     full, none = scored(lm), scored(lm, normalise="none")
-    np.testing.assert_allclose(none.log_prob - full.log_prob, [values.sum() for values in normalisers], rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(
+        none.log_prob - full.log_prob,
+        [values.sum() for values in normalisers],
+        rtol=1e-5,
+        atol=1e-3,
+    )
     assert np.allclose(none.log_prob, full.log_prob) == (criterion == "adaptive")
 
 
-@pytest.mark.parametrize(("normalise", "precision"), [("full", "float32"), ("none", "float32"), ("full", "bfloat16")])
+@pytest.mark.parametrize(
+    ("normalise", "precision"), [("full", "float32"), ("none", "float32"), ("full", "bfloat16")]
+)
 def test_word_by_word_and_in_sentences(made, criterion, normalise, precision, monkeypatch):
     scorer = load_scorer(made("lstm", criterion), "cpu", precision, normalise=normalise)
     if normalise == "none":
-        monkeypatch.setattr(scorer.output, "log_normaliser", lambda heads: pytest.fail("a pass over the vocabulary"))
+        monkeypatch.setattr(
+            scorer.output, "log_normaliser", lambda heads: pytest.fail("a pass over the vocabulary")
+        )
     exact = [values.sum() for values in scorer.log_probs(scorer.prepare(TEXTS))]
     prefixes, total = NeuralPrefixLM(scorer).utterance(), []
     for text in TEXTS:
@@ -105,7 +131,9 @@ def test_word_by_word_and_in_sentences(made, criterion, normalise, precision, mo
             log_p, node = prefixes.words(node, [word])
             score += log_p[0]
         total.append(score + prefixes.end(node)[0])
-    coarse = {"rtol": 0.05, "atol": 0.5} if precision == "bfloat16" else {"rtol": 1e-5, "atol": 1e-3}
+    coarse = (
+        {"rtol": 0.05, "atol": 0.5} if precision == "bfloat16" else {"rtol": 1e-5, "atol": 1e-3}
+    )
     np.testing.assert_allclose(total, exact, **coarse)
 
 
@@ -117,17 +145,25 @@ def test_matrices_are_converted_once_and_nothing_else(made, criterion):
     for name, tensor in half.state_dict().items():
         assert tensor.dtype == (torch.bfloat16 if tensor.dim() == 2 else before[name].dtype), name
     assert all(torch.equal(tensor, before[name]) for name, tensor in output.state_dict().items())
-    heads, targets = torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).bfloat16(), torch.arange(1, 8) * 3 % 20
+    heads, targets = (
+        torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).bfloat16(),
+        torch.arange(1, 8) * 3 % 20,
+    )
     targets[targets == 4] = 5
     for what in ("log_prob", "unnormalised"):
-        assert torch.equal(getattr(half, what)(heads, targets), getattr(output, what)(heads, targets))
+        assert torch.equal(
+            getattr(half, what)(heads, targets), getattr(output, what)(heads, targets)
+        )
     assert torch.equal(half.log_normaliser(heads), output.log_normaliser(heads))
 
 
 def test_scorers_hold_the_layer_in_their_precision(made):
     for precision in PRECISIONS:
         scorer = load_scorer(made("causal", "ce-is"), "cpu", precision)
-        assert scorer.output.weight.dtype == PRECISIONS[precision] and scorer.lm.output.weight.dtype == torch.float32
+        assert (
+            scorer.output.weight.dtype == PRECISIONS[precision]
+            and scorer.lm.output.weight.dtype == torch.float32
+        )
 
 
 @pytest.fixture(scope="module")
@@ -147,14 +183,27 @@ def test_models_without_such_a_score_are_refused(made, ngram, tmp_path):
 
 
 def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
-    (tmp_path / "n.jsonl").write_text('{"utt": "u", "hyps": [{"text": "the king"}, {"text": "a queen came"}]}\n')
+    (tmp_path / "n.jsonl").write_text(
+        '{"utt": "u", "hyps": [{"text": "the king"}, {"text": "a queen came"}]}\n'
+    )
     lm, found = made("tta", "bce-is"), {}
     for normalise in ("full", "none", "full", "none"):
         out = tmp_path / normalise
-        arguments = ["--nbest", str(tmp_path / "n.jsonl"), "--out", str(out), "--cache", str(tmp_path / "cache"), "--device", "cpu"]
+        arguments = [
+            "--nbest",
+            str(tmp_path / "n.jsonl"),
+            "--out",
+            str(out),
+            "--cache",
+            str(tmp_path / "cache"),
+            "--device",
+            "cpu",
+        ]
         assert main(["score", "--lm", lm, *arguments, "--normalise", normalise]) == 0
         table = score_files.read(out)
-        np.testing.assert_array_equal(found.setdefault(normalise, table).log_prob["u"], table.log_prob["u"])
+        np.testing.assert_array_equal(
+            found.setdefault(normalise, table).log_prob["u"], table.log_prob["u"]
+        )
         assert table.signature == load_scorer(lm, "cpu", normalise=normalise).signature
     assert not np.allclose(found["full"].log_prob["u"], found["none"].log_prob["u"])
 
@@ -165,7 +214,9 @@ def linear(words) -> Lattice:
 
 
 def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ngram):
-    """Left to right, on both sides, beside an n-gram model, which has none; the old model stays a probability."""
+    """Left to right, on both sides, beside an n-gram model, which has none; the old model stays a
+    probability.
+    """
     lms = {"lstm": made("lstm", "bce-nce"), "tta": made("tta", "ce-mcs"), "ngram": ngram}
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(lms, 1.0)
     chosen = Settings(lms, weights, old=lms["lstm"], device="cpu", normalise="none")
@@ -173,7 +224,11 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
     (path,) = nbest(done, weights, 1)
     arcs = list(path.arcs)
     for name in (*lms, "lm"):
-        scorer = load_scorer(lms.get(name, lms["lstm"]), "cpu", normalise="none" if name in ("lstm", "tta") else "full")
+        scorer = load_scorer(
+            lms.get(name, lms["lstm"]),
+            "cpu",
+            normalise="none" if name in ("lstm", "tta") else "full",
+        )
         (expected,) = scorer.log_probs(scorer.prepare(["the king came"]))
         found = [*done.scores[name][arcs], done.final_scores[name][path.final]]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3, err_msg=name)
@@ -183,7 +238,18 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
 def test_perplexity_tells_the_spread_of_the_normalisers(made, tmp_path, capsys, cached):
     lm, texts = made("causal", "ce-mcs"), [text for text in TEXTS if text] + ["the king"] * 5
     (tmp_path / "t").write_text("\n".join(texts) + "\n")
-    arguments = ["--lm", lm, "--text", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--device", "cpu", "--rows", "60"]
+    arguments = [
+        "--lm",
+        lm,
+        "--text",
+        str(tmp_path / "t"),
+        "--out",
+        str(tmp_path / "o"),
+        "--device",
+        "cpu",
+        "--rows",
+        "60",
+    ]
     arguments += ["--cache", str(tmp_path / "cache") if cached else "none"]
     for _ in range(1 + cached):  # the second time the scores are known and only log Z is computed
         assert main(["ppl", *arguments]) == 0
@@ -192,10 +258,21 @@ def test_perplexity_tells_the_spread_of_the_normalisers(made, tmp_path, capsys, 
     for sentence in scorer.prepare(texts):
         plain, none = (by_hand_long(scorer, sentence, normalise) for normalise in ("full", "none"))
         values += (none - plain).tolist()
-    expected = {"mean": np.mean(values), "sd": np.std(values), "min": min(values), "max": max(values)}
-    assert figures["log_normaliser"] == pytest.approx(expected, abs=1e-3) and figures["criterion"] == "ce-mcs"
+    expected = {
+        "mean": np.mean(values),
+        "sd": np.std(values),
+        "min": min(values),
+        "max": max(values),
+    }
+    assert (
+        figures["log_normaliser"] == pytest.approx(expected, abs=1e-3)
+        and figures["criterion"] == "ce-mcs"
+    )
     assert expected["sd"] > 0.01 and len(values) == figures["tokens"]
-    assert f"log Z of ce-mcs: mean {figures['log_normaliser']['mean']:.3f}, sd" in capsys.readouterr().out
+    assert (
+        f"log Z of ce-mcs: mean {figures['log_normaliser']['mean']:.3f}, sd"
+        in capsys.readouterr().out
+    )
 
 
 def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
@@ -209,9 +286,26 @@ def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
 def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n")
     for lm, spread in ((ngram, None), (made("causal", "softmax"), "softmax")):
-        assert main(["ppl", "--lm", lm, "--text", str(tmp_path / "t"), "--out", str(tmp_path / "o"), "--cache", "none"]) == 0
+        assert (
+            main(
+                [
+                    "ppl",
+                    "--lm",
+                    lm,
+                    "--text",
+                    str(tmp_path / "t"),
+                    "--out",
+                    str(tmp_path / "o"),
+                    "--cache",
+                    "none",
+                ]
+            )
+            == 0
+        )
         figures = json.loads((tmp_path / "o").read_text())
-        assert ("log_normaliser" in figures) == (spread is not None) and figures.get("criterion") == spread
+        assert ("log_normaliser" in figures) == (spread is not None) and figures.get(
+            "criterion"
+        ) == spread
     assert "log Z" not in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["ppl", "--lm", ngram, "--text", str(tmp_path / "t"), "--normalise", "none"])

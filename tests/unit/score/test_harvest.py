@@ -25,33 +25,51 @@ def settings(tiny, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def lattices():
-    return [dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}") for seed in range(7)]
+    return [
+        dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}")
+        for seed in range(7)
+    ]
 
 
 def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
-    for old, one in zip(lattices, harvest(lattices, settings, Wanted(True, 3, text=True)), strict=True):
-        assert (one.utt, one.arcs, one.rescored_arcs) == (old.utt, len(old.words), len(one.lattice.words))
+    for old, one in zip(
+        lattices, harvest(lattices, settings, Wanted(True, 3, text=True)), strict=True
+    ):
+        assert (one.utt, one.arcs, one.rescored_arcs) == (
+            old.utt,
+            len(old.words),
+            len(one.lattice.words),
+        )
         assert one.seconds > 0 and one.speech >= 0 and not one.approximation
         by_score = sorted(of_lattice(one.lattice, WEIGHTS).items(), key=lambda item: -item[1])
         assert len(one.nbest.hyps) == min(3, len(by_score))
         for hyp, (_, score) in zip(one.nbest.hyps, by_score, strict=False):
             features = {**hyp.scores, "words": len(hyp.text.split())}
-            assert sum(weight * features[name] for name, weight in WEIGHTS.items()) == pytest.approx(score)
+            assert sum(
+                weight * features[name] for name, weight in WEIGHTS.items()
+            ) == pytest.approx(score)
         assert one.text == one.nbest.hyps[0].text
 
 
 def test_only_what_is_wanted(settings, lattices):
-    (one, *_) = harvest(lattices, settings, Wanted(text=True))
+    one, *_ = harvest(lattices, settings, Wanted(text=True))
     assert one.text is not None and one.lattice is None and one.nbest is None
 
 
 @pytest.mark.parametrize(("into", "keep", "unit"), [("graph", ("am",), 2.0), ("am", (), 1.0)])
 def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
-    """The plain sum of two scores, or of one, over the weight of the first kept, is what the weights say."""
-    whole, folded = (list(harvest(lattices, settings, Wanted(True, into=how, keep=keep))) for how in (None, into))
+    """The plain sum of two scores, or of one, over the weight of the first kept, is what the
+    weights say.
+    """
+    whole, folded = (
+        list(harvest(lattices, settings, Wanted(True, into=how, keep=keep))) for how in (None, into)
+    )
     for one, other in zip(whole, folded, strict=True):
         assert [*other.lattice.scores] == [*keep, into]
-        expected, found = of_lattice(one.lattice, WEIGHTS), of_lattice(other.lattice, dict.fromkeys(other.lattice.scores, 1.0))
+        expected, found = (
+            of_lattice(one.lattice, WEIGHTS),
+            of_lattice(other.lattice, dict.fromkeys(other.lattice.scores, 1.0)),
+        )
         assert found == pytest.approx({words: score / unit for words, score in expected.items()})
 
 
@@ -59,12 +77,21 @@ def test_several_processes_give_the_same_in_order(settings, lattices):
     wanted = Wanted(True, 2, text=True)
     alone = list(harvest(lattices, settings, wanted))
     spread = list(harvest(iter(lattices), settings, wanted, nj=2))
-    assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [dataclasses.replace(one, seconds=0.0) for one in alone]
+    assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [
+        dataclasses.replace(one, seconds=0.0) for one in alone
+    ]
 
 
 def test_a_worker_without_its_model_says_so(settings, lattices):
     with pytest.raises(UserError, match="/no/such/model: no such language model"):
-        list(harvest(lattices, dataclasses.replace(settings, lms={"ngram": "/no/such/model"}), Wanted(), nj=2))
+        list(
+            harvest(
+                lattices,
+                dataclasses.replace(settings, lms={"ngram": "/no/such/model"}),
+                Wanted(),
+                nj=2,
+            )
+        )
 
 
 def test_lattices_are_taken_one_by_one(settings, lattices):

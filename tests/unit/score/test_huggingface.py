@@ -1,4 +1,6 @@
-"""Local Hugging Face directories, against transformers' own forward passes; the models are tiny, random and made here."""
+"""Local Hugging Face directories, against transformers' own forward passes; the models are tiny,
+random and made here.
+"""
 
 import json
 
@@ -13,17 +15,36 @@ from lmtools.score.cover import rescore_cover
 from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
 
-transformers = pytest.importorskip("transformers", reason="transformers is not installed; pip install 'lmtools[hf]'")
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *["the", "king", "queen", "came", "to", "city", "a", "of", "##s"]]
-TEXTS = ["the king came", "the queens came to the city", "king", "", "the xylophone", "a king of the city"]
-BERT = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "intermediate_size": 24,
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+)
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *["the", "king", "queen", "came", "to", "city", "a", "of", "##s"],
+]
+TEXTS = [
+    "the king came",
+    "the queens came to the city",
+    "king",
+    "",
+    "the xylophone",
+    "a king of the city",
+]
+BERT = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 3,
+"num_attention_heads": 2, "intermediate_size": 24,
         "max_position_embeddings": 24}  # fmt: skip
 
 
 def saved(directory, model):
     """The model with a WordPiece tokenizer, far from initialisation so that its scores differ."""
     (directory / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    tokenizer = transformers.BertTokenizerFast(str(directory / "vocab.txt"), eos_token="[SEP]", bos_token="[CLS]")
+    tokenizer = transformers.BertTokenizerFast(
+        str(directory / "vocab.txt"), eos_token="[SEP]", bos_token="[CLS]"
+    )
     for parameter in model.parameters():
         parameter.data.normal_(0, 0.5)
     model.eval().save_pretrained(directory)
@@ -35,14 +56,18 @@ def saved(directory, model):
 def bert(tmp_path_factory):
     torch.manual_seed(0)
     directory = tmp_path_factory.mktemp("bert")
-    return directory, *saved(directory, transformers.BertForMaskedLM(transformers.BertConfig(**BERT)))
+    return directory, *saved(
+        directory, transformers.BertForMaskedLM(transformers.BertConfig(**BERT))
+    )
 
 
 @pytest.fixture(scope="module")
 def roberta(tmp_path_factory):
     torch.manual_seed(1)
     directory = tmp_path_factory.mktemp("roberta")
-    model = transformers.RobertaForMaskedLM(transformers.RobertaConfig(**BERT | {"max_position_embeddings": 30}, pad_token_id=0))
+    model = transformers.RobertaForMaskedLM(
+        transformers.RobertaConfig(**BERT | {"max_position_embeddings": 30}, pad_token_id=0)
+    )
     return directory, *saved(directory, model)
 
 
@@ -50,7 +75,15 @@ def roberta(tmp_path_factory):
 def gpt(tmp_path_factory):
     torch.manual_seed(2)
     directory = tmp_path_factory.mktemp("gpt")
-    config = transformers.GPT2Config(vocab_size=len(WORDS), n_positions=24, n_embd=16, n_layer=2, n_head=2, bos_token_id=2, eos_token_id=3)
+    config = transformers.GPT2Config(
+        vocab_size=len(WORDS),
+        n_positions=24,
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
     return directory, *saved(directory, transformers.GPT2LMHeadModel(config))
 
 
@@ -79,7 +112,9 @@ def test_masked_models_give_the_pseudo_log_likelihood(family, intact, request):
     expected = [masked_reference(model, tokenizer, text, intact) for text in TEXTS]
     result = scored(directory, intact=intact)
     np.testing.assert_allclose(result.log_prob, expected, atol=1e-3)
-    assert result.kind == "pseudo-perplexity" and result.signature["lm"] == f"hf-{family}" + ("-intact" if intact else "")
+    assert result.kind == "pseudo-perplexity" and result.signature["lm"] == f"hf-{family}" + (
+        "-intact" if intact else ""
+    )
     assert result.unknown.tolist() == [0, 0, 0, 0, 1, 0]
 
 
@@ -94,7 +129,9 @@ def test_causal_model_predicts_all_tokens_and_the_end(gpt):
         expected.append(float(log_p[torch.arange(len(whole) - 1), whole[1:]].sum()))
     result = scored(directory)
     np.testing.assert_allclose(result.log_prob, expected, atol=1e-3)
-    assert result.tokens.tolist() == [len(tokenizer(t, add_special_tokens=False)["input_ids"]) + 1 for t in TEXTS]
+    assert result.tokens.tolist() == [
+        len(tokenizer(t, add_special_tokens=False)["input_ids"]) + 1 for t in TEXTS
+    ]
 
 
 def test_overlong_text_is_refused_not_scored_zero(bert):
@@ -111,18 +148,25 @@ def test_a_config_without_weights_is_refused(tmp_path, bert, capsys):
 
 def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n\na city\n")
-    assert main(["ppl", "--lm", f"hf:{bert[0]}", "--text", str(tmp_path / "t"), "--cache", "none"]) == 0
+    assert (
+        main(["ppl", "--lm", f"hf:{bert[0]}", "--text", str(tmp_path / "t"), "--cache", "none"])
+        == 0
+    )
     assert "2 sentences, 5 words" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_masked_models_score_the_words_of_lattices(name, request):
-    """A word's score is that of its pieces in its sentence; transformers' own tokeniser says which they are."""
+    """A word's score is that of its pieces in its sentence; transformers' own tokeniser says which
+    they are.
+    """
     scorer = load_scorer(f"hf:{request.getfixturevalue(name)[0]}", "cpu")
     arcs = [Arc(i, i + 1, word) for i, word in enumerate(["The", "queens", None, "came"])]
     rescored, _ = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")
     (scores,) = scorer.log_probs(scorer.prepare(["the queens came"]))
-    assert rescored.scores["lm"] == pytest.approx([scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5)
+    assert rescored.scores["lm"] == pytest.approx(
+        [scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5
+    )
     assert rescored.final_scores["lm"].tolist() == [0]
 
 
@@ -131,7 +175,10 @@ def test_a_name_of_the_hub_is_not_fetched(tmp_path, monkeypatch, capsys):
     (tmp_path / "t").write_text("a\n")
     assert main(["ppl", "--lm", "hf:bert-base-uncased", "--text", "t", "--cache", "none"]) == 1
     remedy = "nothing is downloaded; give the local directory that save_pretrained wrote"
-    assert capsys.readouterr().err == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"
+    assert (
+        capsys.readouterr().err
+        == f"lmtools ppl: hf:bert-base-uncased: no such directory, and {remedy}\n"
+    )
 
 
 def test_pickled_weights_are_refused(bert, tmp_path):
@@ -141,7 +188,10 @@ def test_pickled_weights_are_refused(bert, tmp_path):
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(UserError, match=r"a pickle, which may run code; .* save_pretrained writes model.safetensors"):
+    with pytest.raises(
+        UserError,
+        match=r"a pickle, which may run code; .* save_pretrained writes model.safetensors",
+    ):
         load_scorer(f"hf:{tmp_path}")
 
 
@@ -149,10 +199,18 @@ def test_code_of_the_directory_is_not_run(bert, tmp_path):
     """Not even where config.json and the tokenizer ask for it."""
     for file in bert[0].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own:\n    pass\n")
+    (tmp_path / "own.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own:\n    pass\n"
+    )
     tree = json.loads((tmp_path / "config.json").read_text())
-    names = {"AutoConfig": "own.Own", "AutoModelForMaskedLM": "own.Own", "AutoTokenizer": ["own.Own", "own.Own"]}
-    (tmp_path / "config.json").write_text(json.dumps({**tree, "auto_map": names, "model_type": "own"}))
+    names = {
+        "AutoConfig": "own.Own",
+        "AutoModelForMaskedLM": "own.Own",
+        "AutoTokenizer": ["own.Own", "own.Own"],
+    }
+    (tmp_path / "config.json").write_text(
+        json.dumps({**tree, "auto_map": names, "model_type": "own"})
+    )
     with pytest.raises(UserError, match="give a masked or causal"):
         load_scorer(f"hf:{tmp_path}")
     assert not (tmp_path / "ran").exists()

@@ -25,19 +25,26 @@ def scorers(trained, tiny, tmp_path_factory):
     """A tiny scorer a kind, by name."""
     out = tmp_path_factory.mktemp("ngram") / "lm"
     build([tiny / "train.txt"], 3, out, Normaliser(), kenlm="none")
-    return {"ngram": load_scorer(str(out)), **{name: load_scorer(str(path), "cpu") for name, path in trained.items()}}
+    return {
+        "ngram": load_scorer(str(out)),
+        **{name: load_scorer(str(path), "cpu") for name, path in trained.items()},
+    }
 
 
 def rescorer(scorers, *names, old=None, **changes) -> Rescorer:
     """The rescorer of these models, with weight 2 each."""
     weights = {"am": 1, **dict.fromkeys([*names, *changes.get("mixtures", {})], 2.0)}
     named = {name: scorers[name] for name in names}
-    settings = Settings(**{"lms": dict.fromkeys(names, "-"), "weights": weights, "old": old and "-", **changes})
+    settings = Settings(
+        **{"lms": dict.fromkeys(names, "-"), "weights": weights, "old": old and "-", **changes}
+    )
     return Rescorer(settings, named, old and scorers[old])
 
 
 def word_scores(scorer, words) -> np.ndarray:
-    """What the model says of each word, which is a token here, and of the end of sentence (W + 1,)."""
+    """What the model says of each word, which is a token here, and of the end of sentence (W +
+    1,).
+    """
     return scorer.log_probs(scorer.prepare([" ".join(words)]))[0]
 
 
@@ -56,7 +63,13 @@ def test_every_path_gets_the_scores_of_its_sentence(scorers, seed):
     """Several models and a mixture of two in one pass."""
     lattice = random_lattice(seed, words=WORDS[:4])
     both = rescorer(scorers, "ngram", "causal")
-    mixed = rescorer(scorers, "ngram", "causal", mixtures={"mix": {"ngram": 0.3, "causal": 0.7}}, weights={"am": 1, "mix": 1})
+    mixed = rescorer(
+        scorers,
+        "ngram",
+        "causal",
+        mixtures={"mix": {"ngram": 0.3, "causal": 0.7}},
+        weights={"am": 1, "mix": 1},
+    )
     apart, together = both.rescore(lattice), mixed.rescore(lattice)
     assert apart[1] == together[1] == []
     found, expected, mixture = (paths(one) for one in (apart[0], lattice, together[0]))
@@ -66,11 +79,15 @@ def test_every_path_gets_the_scores_of_its_sentence(scorers, seed):
         for sums in rows:
             assert list(sums) == ["am", "lm", "ngram", "causal"]
             for name in ("ngram", "causal"):
-                assert sums[name] == pytest.approx(word_scores(scorers[name], words).sum(), abs=1e-4)
+                assert sums[name] == pytest.approx(
+                    word_scores(scorers[name], words).sum(), abs=1e-4
+                )
         for sums in mixture[words, am]:
             assert list(sums) == ["am", "lm", "mix"]
             parts = [word_scores(scorers[name], words) for name in ("ngram", "causal")]
-            assert sums["mix"] == pytest.approx(np.log(0.3 * np.exp(parts[0]) + 0.7 * np.exp(parts[1])).sum(), abs=1e-4)
+            assert sums["mix"] == pytest.approx(
+                np.log(0.3 * np.exp(parts[0]) + 0.7 * np.exp(parts[1])).sum(), abs=1e-4
+            )
 
 
 @pytest.mark.parametrize("model", ["tta", "masked"])
@@ -98,37 +115,70 @@ def test_the_best_context_is_judged_by_all_scores_so_far(scorers, monkeypatch):
 
 def test_one_order_is_for_models_that_never_forget(scorers):
     mixtures = {"mix": {"ngram": 0.5, "causal": 0.5}, "counts": {"again": 0.5, "more": 0.5}}
-    scorers = {**scorers, "again": scorers["ngram"], "more": scorers["ngram"], "nn": scorers["causal"], "grams": scorers["ngram"]}
-    made = rescorer(scorers, "ngram", "causal", "again", "more", "nn", "grams", mixtures=mixtures, order=4)
+    scorers = {
+        **scorers,
+        "again": scorers["ngram"],
+        "more": scorers["ngram"],
+        "nn": scorers["causal"],
+        "grams": scorers["ngram"],
+    }
+    made = rescorer(
+        scorers, "ngram", "causal", "again", "more", "nn", "grams", mixtures=mixtures, order=4
+    )
     assert made.order == {"nn": 4, "mix": 4}
 
 
 def test_signatures_name_the_models(scorers):
-    made = rescorer(scorers, "ngram", "causal", "tta", mixtures={"mix": {"ngram": 0.3, "causal": 0.7}}, weights={})
-    assert {name: signature["lm"] for name, signature in made.signatures.items()} == {"mix": "mixture", "tta": "tta"}
+    made = rescorer(
+        scorers,
+        "ngram",
+        "causal",
+        "tta",
+        mixtures={"mix": {"ngram": 0.3, "causal": 0.7}},
+        weights={},
+    )
+    assert {name: signature["lm"] for name, signature in made.signatures.items()} == {
+        "mix": "mixture",
+        "tta": "tta",
+    }
     model = scorers["ngram"].signature["model"]
-    assert made.signatures["mix"]["model"] == f"0.3*{model}+0.7*{scorers['causal'].signature['model']}"
+    assert (
+        made.signatures["mix"]["model"] == f"0.3*{model}+0.7*{scorers['causal'].signature['model']}"
+    )
 
 
 def test_what_is_broken_is_repaired_with_a_message(scorers):
-    arcs = [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 0, "king", {"am": -1.0}), Arc(0, 1, "the", {"am": float("nan")})]
+    arcs = [
+        Arc(0, 1, "a", {"am": -1.0}),
+        Arc(1, 0, "king", {"am": -1.0}),
+        Arc(0, 1, "the", {"am": float("nan")}),
+    ]
     done, messages = rescorer(scorers, "ngram").rescore(Lattice.of("u7", 2, 0, arcs, [Final(1)]))
     assert done.words == ("a",)
     assert messages == ["u7: dropped 1 arc with impossible scores, cut 1 arc that closed cycles"]
     dead = Lattice.of("u7", 3, 0, [Arc(0, 1, "a"), Arc(0, 2, "the")], [Final(1)])
-    done, messages = rescorer(scorers, "ngram").rescore(replace(dead, scores={"am": np.zeros(2)}, final_scores={"am": np.zeros(1)}))
+    done, messages = rescorer(scorers, "ngram").rescore(
+        replace(dead, scores={"am": np.zeros(2)}, final_scores={"am": np.zeros(1)})
+    )
     assert done.words == ("a",) and messages == []
 
 
 def ladder(rungs: int) -> Lattice:
     """2^rungs paths; the first word of each rung is better."""
-    arcs = [Arc(i, i + 1, WORDS[2 * i + n], {"am": -0.5 * n - i / 100}) for i in range(rungs) for n in range(2)]
+    arcs = [
+        Arc(i, i + 1, WORDS[2 * i + n], {"am": -0.5 * n - i / 100})
+        for i in range(rungs)
+        for n in range(2)
+    ]
     return Lattice.of("u8", rungs + 1, 0, arcs, [Final(rungs)])
 
 
 def test_the_lattice_is_pruned_before(scorers):
     lattice = ladder(6)
-    for bounds, given_bounds in (({"prune_arcs": 9}, {"arcs": 9}), ({"prune_beam": 0.7}, {"beam": 0.7})):
+    for bounds, given_bounds in (
+        ({"prune_arcs": 9}, {"arcs": 9}),
+        ({"prune_beam": 0.7}, {"beam": 0.7}),
+    ):
         done, messages = rescorer(scorers, "ngram", **bounds).rescore(lattice)
         assert set(done.words) == set(prune(lattice, {"am": 1}, **given_bounds).words)
         assert messages == []
@@ -158,7 +208,10 @@ class Forgetful:
         def counted(nodes, some):
             room[0] -= len(some)
             if room[0] < 0:
-                raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+                raise RuntimeError(
+                    "[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"
+                    " allocate 8 bytes"
+                )
             return words(nodes, some)
 
         prefixes.words = counted
@@ -186,7 +239,11 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(scorers, monkeypatch):
 
 def test_the_old_model_is_taken_out_of_the_graph_score(scorers):
     lattice = ladder(3)
-    lattice = replace(lattice, scores={**lattice.scores, "graph": np.arange(6.0)}, final_scores={"am": np.zeros(1), "graph": np.ones(1)})
+    lattice = replace(
+        lattice,
+        scores={**lattice.scores, "graph": np.arange(6.0)},
+        final_scores={"am": np.zeros(1), "graph": np.ones(1)},
+    )
     weights = {"am": 1, "graph": 1, "causal": 1}
     done, _ = rescorer(scorers, "causal", old="ngram", weights=weights).rescore(lattice)
     assert set(done.scores) == {"am", "graph", "causal", "lm"}
@@ -204,9 +261,21 @@ def test_the_old_model_is_taken_out_of_the_graph_score(scorers):
     [
         ([], {}, "no language model to rescore lattices with"),
         (["ngram"], {"weights": {"am": 1}}, "no weight for 'ngram'"),
-        (["ngram"], {"mixtures": {"mix": {"ngram": 0.5, "other": 0.5}}}, "mixture of 'other': no language model"),
-        (["ngram"], {"mixtures": {"ngram": {"ngram": 1.0}}}, "two language models are called 'ngram'"),
-        (["ngram", "causal"], {"mixtures": {"mix": {"ngram": 0.5, "causal": 0.4}}}, "mixture of 2 language models"),
+        (
+            ["ngram"],
+            {"mixtures": {"mix": {"ngram": 0.5, "other": 0.5}}},
+            "mixture of 'other': no language model",
+        ),
+        (
+            ["ngram"],
+            {"mixtures": {"ngram": {"ngram": 1.0}}},
+            "two language models are called 'ngram'",
+        ),
+        (
+            ["ngram", "causal"],
+            {"mixtures": {"mix": {"ngram": 0.5, "causal": 0.4}}},
+            "mixture of 2 language models",
+        ),
         (["ngram", "tta"], {"mixtures": {"mix": {"ngram": 0.5, "tta": 0.5}}}, "left-to-right"),
         (["ngram"], {"order": {"causal": 3}}, "order of 'causal': no language model"),
         (["ngram"], {"old": "tta"}, "left-to-right"),
@@ -222,7 +291,9 @@ def test_errors_name_the_utterance(scorers):
     with pytest.raises(UserError, match=r"^u8: no score 'nn'"):
         made.rescore(ladder(2))
     taken = ladder(2)
-    taken = replace(taken, scores={"ngram": taken.scores["am"]}, final_scores={"ngram": np.zeros(1)})
+    taken = replace(
+        taken, scores={"ngram": taken.scores["am"]}, final_scores={"ngram": np.zeros(1)}
+    )
     with pytest.raises(UserError, match=r"^u8: the lattice has a score 'ngram' already"):
         rescorer(scorers, "ngram").rescore(taken)
 

@@ -28,12 +28,21 @@ def lm(request, trained):
 
 @pytest.fixture(params=LEFT_TO_RIGHT)
 def spelling(request, trained):
-    """A model that reads each of its words as two or three tokens, the first word otherwise than later ones."""
+    """A model that reads each of its words as two or three tokens, the first word otherwise than
+    later ones.
+    """
     lm = NeuralPrefixLM(load_scorer(str(trained[request.param]), "cpu"))
-    ids = {word: tuple(lm.scorer.subword.encode(" ".join(sentences(1, i, 3)))) for i, word in enumerate(WORDS)}
+    ids = {
+        word: tuple(lm.scorer.subword.encode(" ".join(sentences(1, i, 3))))
+        for i, word in enumerate(WORDS)
+    }
     learn = lm.words.learn
-    lm.words.learn = lambda words: learn([]) or lm.words.known.update({w: (ids[w][:2], (*ids[w], 9)) for w in words})
-    lm.spelt = lambda line: tuple(i for at, w in enumerate(line) for i in lm.words.tokens(w, at == 0))
+    lm.words.learn = lambda words: (
+        learn([]) or lm.words.known.update({w: (ids[w][:2], (*ids[w], 9)) for w in words})
+    )
+    lm.spelt = lambda line: tuple(
+        i for at, w in enumerate(line) for i in lm.words.tokens(w, at == 0)
+    )
     return lm
 
 
@@ -49,7 +58,10 @@ def walked(prefixes, lines):
 
 def test_sums_equal_the_scores_of_sentences(lm):
     lines = [line.split() for line in [*sentences(40, 5), "xylophone king", "king"]]
-    exact = [scores.sum() for scores in lm.scorer.log_probs(lm.scorer.prepare([" ".join(line) for line in lines]))]
+    exact = [
+        scores.sum()
+        for scores in lm.scorer.log_probs(lm.scorer.prepare([" ".join(line) for line in lines]))
+    ]
     total, _ = walked(lm.utterance(), lines)
     np.testing.assert_allclose(total, exact, rtol=0, atol=1e-4)
 
@@ -60,7 +72,9 @@ def test_each_word_of_several_tokens_has_their_sum(spelling):
     total, nodes = walked(prefixes, lines)
     spelt = [spelling.spelt(line) for line in lines]
     assert len({len(s) for s in spelt}) > 4
-    np.testing.assert_allclose(total, [scores.sum() for scores in spelling.scorer.log_probs(spelt)], rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        total, [scores.sum() for scores in spelling.scorer.log_probs(spelt)], rtol=0, atol=1e-4
+    )
     assert [nodes[spelt.index(s)] for s in spelt] == nodes.tolist(), "equal prefixes are one node"
     assert len(set(nodes.tolist())) == len(set(spelt))
 
@@ -80,7 +94,11 @@ def test_batch_and_order_of_the_questions_change_nothing(lm, together, monkeypat
 def test_a_state_is_computed_once_and_only_when_extended(lm, monkeypatch):
     grown, prefixes = [], lm.utterance()
     grow = prefixes.memory.grow
-    monkeypatch.setattr(prefixes.memory, "grow", lambda parents, tokens: grown.append(len(tokens)) or grow(parents, tokens))
+    monkeypatch.setattr(
+        prefixes.memory,
+        "grow",
+        lambda parents, tokens: grown.append(len(tokens)) or grow(parents, tokens),
+    )
     _, nodes = prefixes.words(np.zeros(3, dtype=np.int64), ["king", "queen", "king"])
     assert grown == [1] and nodes[0] == nodes[2] != nodes[1]
     _, longer = prefixes.words(nodes[[0, 1, 2, 1]], ["the", "the", "the", "of"])
@@ -101,10 +119,17 @@ def test_a_word_that_normalises_to_nothing_changes_nothing(lm):
 
 
 def test_a_prefix_that_fills_the_positions_forgets_its_oldest_half(trained):
-    """By hand: 15 tokens fit beside the beginning of sentence; the 16th comes after the last 8, whatever was before."""
+    """By hand: 15 tokens fit beside the beginning of sentence; the 16th comes after the last 8,
+    whatever was before.
+    """
     lm = NeuralPrefixLM(load_scorer(str(trained["causal"]), "cpu"))
     assert lm.scorer.lm.longest == 15
-    line, prefixes, node, scores = " ".join(sentences(20, 4)).split()[:40], lm.utterance(), np.array([0]), []
+    line, prefixes, node, scores = (
+        " ".join(sentences(20, 4)).split()[:40],
+        lm.utterance(),
+        np.array([0]),
+        [],
+    )
     for word in line:
         log_p, node = prefixes.words(node, [word])
         scores.append(log_p[0])
@@ -138,7 +163,9 @@ def test_a_damaged_model_is_refused(lm):
 def subwords(tmp_path_factory):
     """One vocabulary of each scheme, with the normaliser that changes most."""
     out, lines = tmp_path_factory.mktemp("subwords"), sentences(200, 1)
-    return [train(scheme, lines, 60, NORMALISERS["librispeech"], out / scheme) for scheme in SUBWORDS]
+    return [
+        train(scheme, lines, 60, NORMALISERS["librispeech"], out / scheme) for scheme in SUBWORDS
+    ]
 
 
 TEXT = st.text(st.sampled_from("kingtheao KE'’`´-.!İßΣǆ\u0301\u0345ﬁ▁½"), max_size=24)
@@ -148,7 +175,11 @@ TEXT = st.text(st.sampled_from("kingtheao KE'’`´-.!İßΣǆ\u0301\u0345ﬁ▁
 @given(text=TEXT)
 def test_tokens_of_words_in_a_row_are_those_of_the_sentence(subwords, text):
     for subword in subwords:
-        scorer = SimpleNamespace(prepare=lambda texts, subword=subword: [tuple(ids) for ids in subword.encode_batch(texts)])
+        scorer = SimpleNamespace(
+            prepare=lambda texts, subword=subword: [
+                tuple(ids) for ids in subword.encode_batch(texts)
+            ]
+        )
         words, found = WordTokens(scorer), ()
         words.learn(text.split())
         for word in text.split():

@@ -1,4 +1,6 @@
-"""A sentence's score and vector have the same bits whatever goes through with them, on any processor, with any number of threads."""
+"""A sentence's score and vector have the same bits whatever goes through with them, on any
+processor, with any number of threads.
+"""
 
 import os
 import subprocess
@@ -50,7 +52,16 @@ def model(family: str, criterion: str = "softmax") -> LanguageModel:
     """A random model whose scores differ from sentence to sentence."""
     torch.manual_seed(0)
     objective, arch = FAMILIES[family]
-    lm = LanguageModel(Settings(model=family, objective=objective, arch=arch, criterion=criterion, output=CRITERIA[criterion]), SIZE)
+    lm = LanguageModel(
+        Settings(
+            model=family,
+            objective=objective,
+            arch=arch,
+            criterion=criterion,
+            output=CRITERIA[criterion],
+        ),
+        SIZE,
+    )
     for parameter in lm.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)
     return lm
@@ -59,11 +70,18 @@ def model(family: str, criterion: str = "softmax") -> LanguageModel:
 def random_sentences(count: int, longest: int) -> list[tuple[int, ...]]:
     """Distinct sentences, a few of no token or one."""
     rng = np.random.default_rng(1)
-    return list(dict.fromkeys(tuple(rng.integers(5, SIZE, rng.integers(0, longest + 1)).tolist()) for _ in range(count)))
+    return list(
+        dict.fromkeys(
+            tuple(rng.integers(5, SIZE, rng.integers(0, longest + 1)).tolist())
+            for _ in range(count)
+        )
+    )
 
 
 def check(families, threads, precisions=("float32", "bfloat16")):
-    """Assert that scores and vectors do not depend on order, company, what the cache knows, or threads."""
+    """Assert that scores and vectors do not depend on order, company, what the cache knows, or
+    threads.
+    """
     before = torch.get_num_threads()
     try:
         for family, criterion in families:
@@ -75,7 +93,8 @@ def check(families, threads, precisions=("float32", "bfloat16")):
 
 def agree(lm: LanguageModel, precision: str, threads) -> None:
     """`check` for one model in one precision."""
-    sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)  # some are read in windows
+    # some are read in windows
+    sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
     scorer = Neural(lm, Ids(), "0" * 16, "cpu", precision)
     encoder = Encoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
     options, expected = Options("-", cache="none"), {}
@@ -88,8 +107,20 @@ def agree(lm: LanguageModel, precision: str, threads) -> None:
             scores = score_sentences(some, scorer, options, options.open_cache(scorer))
             for sentence, score, vector in zip(some, scores, vectors, strict=True):
                 first = expected.setdefault(sentence, (score, vector))
-                assert score == first[0], (lm.settings.model, lm.settings.criterion, precision, count, len(sentence))
-                assert np.array_equal(vector, first[1]), ("vector of", lm.settings.model, precision, count, len(sentence))
+                assert score == first[0], (
+                    lm.settings.model,
+                    lm.settings.criterion,
+                    precision,
+                    count,
+                    len(sentence),
+                )
+                assert np.array_equal(vector, first[1]), (
+                    "vector of",
+                    lm.settings.model,
+                    precision,
+                    count,
+                    len(sentence),
+                )
         assert torch.get_num_threads() == count  # put back
 
 
@@ -102,21 +133,35 @@ def test_nor_do_those_of_a_sampled_criterion():
     check([("causal", "ce-nce")], (1, 2), ["float32"])
 
 
-@pytest.mark.parametrize("processor", PROCESSORS, ids=lambda processor: processor["ATEN_CPU_CAPABILITY"])
+@pytest.mark.parametrize(
+    "processor", PROCESSORS, ids=lambda processor: processor["ATEN_CPU_CAPABILITY"]
+)
 def test_nor_on_another_processor(processor):
-    """As far as this one can stand for it: instruction sets that it has and is told not to use; they emulate bfloat16, slowly."""
-    command = "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'softmax')], (1, 2), ['float32'])"
+    """As far as this one can stand for it: instruction sets that it has and is told not to use;
+    they emulate bfloat16, slowly.
+    """
+    command = (
+        "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'softmax')], (1, 2),"
+        " ['float32'])"
+    )
     path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     done = subprocess.run(
-        [sys.executable, "-c", command], env={**os.environ, **processor, "PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, "-c", command],
+        env={**os.environ, **processor, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 def test_what_numerics_depend_on_is_in_the_signature():
     lm = model("causal")
-    one, other = (Neural(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature for rows in (None, 64))
-    assert {name for name in one if one[name] != other[name]} == {"rows"} and set(NUMERICS) <= set(one)
+    one, other = (
+        Neural(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature for rows in (None, 64)
+    )
+    assert {name for name in one if one[name] != other[name]} == {"rows"} and set(NUMERICS) <= set(
+        one
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
@@ -127,7 +172,11 @@ def test_batches_have_one_shape(rows):
     for batch in plan:
         (cost,) = {costs[i] for i in batch}
         size = planner.together(cost, rows)
-        assert len(batch) <= size and (size % 8 == 0 or size == 1) and size * cost <= max(4 * rows, cost)
+        assert (
+            len(batch) <= size
+            and (size % 8 == 0 or size == 1)
+            and size * cost <= max(4 * rows, cost)
+        )
 
 
 def test_an_error_in_a_thread_ends_the_rest():

@@ -18,7 +18,14 @@ from lmtools.score.scorers import load_scorer
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
-TEXTS = ["the king", "xylophone king zebra", "", "the zebra", "zebra zebra zebra", "a queen went to the zoo"]
+TEXTS = [
+    "the king",
+    "xylophone king zebra",
+    "",
+    "the zebra",
+    "zebra zebra zebra",
+    "a queen went to the zoo",
+]
 UNKNOWN = np.array([0, 2, 0, 1, 3, 1])
 P = 3.25
 
@@ -51,7 +58,9 @@ def test_the_token_itself_has_it(lm):
     free = load_scorer(lm, "cpu")
     dear = penalised(free, P)
     sentences = free.prepare(["xylophone king zebra"])
-    np.testing.assert_allclose(free.log_probs(sentences)[0] - dear.log_probs(sentences)[0], [P, 0, P, 0], atol=1e-9)
+    np.testing.assert_allclose(
+        free.log_probs(sentences)[0] - dear.log_probs(sentences)[0], [P, 0, P, 0], atol=1e-9
+    )
     assert penalised(free, 0.0) is free
 
 
@@ -78,7 +87,10 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
 
 def test_lattices_cost_it_but_not_their_old_model(lms):
     """Left to right, mixed, on both sides."""
-    named = {name: lms[name] for name in ("ngram", "lstm", "tta")} | {"a": lms["causal"], "b": lms["ngram"]}
+    named = {name: lms[name] for name in ("ngram", "lstm", "tta")} | {
+        "a": lms["causal"],
+        "b": lms["ngram"],
+    }
     names = ("ngram", "lstm", "tta", "mix")
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(names, 1.0)
     words = [("the", "zebra"), ("king", "zebra"), ("zoo",)]
@@ -86,35 +98,63 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
     lattice, found = Lattice.of("u", 4, 0, arcs, [Final(3, {"graph": 0.0})]), {}
     for penalty in (0.0, P):
         mixtures = {"mix": {"a": 0.5, "b": 0.5}}
-        done, _ = Settings(named, weights, mixtures, old=lms["ngram"], device="cpu", oov_penalty=penalty).load().rescore(lattice)
+        done, _ = (
+            Settings(named, weights, mixtures, old=lms["ngram"], device="cpu", oov_penalty=penalty)
+            .load()
+            .rescore(lattice)
+        )
         paths = nbest(done, weights, 10)
-        found[penalty] = {p.words: {name: column[list(p.arcs)] for name, column in done.scores.items()} for p in paths}
+        found[penalty] = {
+            p.words: {name: column[list(p.arcs)] for name, column in done.scores.items()}
+            for p in paths
+        }
     assert len(found[P]) == 4
     for line, dear in found[P].items():
         unknown = np.array([word in ("zebra", "zoo") for word in line])
         for name in ("ngram", "lstm", "mix", "lm"):
             expected = 0 * unknown if name == "lm" else P * unknown
-            np.testing.assert_allclose(found[0.0][line][name] - dear[name], expected, atol=1e-5, err_msg=name)
-    best = next(iter(found[P]))  # under all weights the first of the list has its own sentence's scores, about
+            np.testing.assert_allclose(
+                found[0.0][line][name] - dear[name], expected, atol=1e-5, err_msg=name
+            )
+    # under all weights the first of the list has its own sentence's scores, about
+    best = next(iter(found[P]))
     scorer = penalised(load_scorer(lms["tta"], "cpu"), P)
     (exact,) = scorer.log_probs(scorer.prepare([" ".join(best)]))
     assert np.abs(found[P][best]["tta"] - exact[:-1]).max() < P / 2
 
 
 def test_one_order_is_not_for_penalised_ngrams(lms):
-    settings = Settings({"g": lms["ngram"], "n": lms["lstm"]}, {"g": 1.0, "n": 1.0}, order=3, device="cpu", oov_penalty=1.0)
+    settings = Settings(
+        {"g": lms["ngram"], "n": lms["lstm"]},
+        {"g": 1.0, "n": 1.0},
+        order=3,
+        device="cpu",
+        oov_penalty=1.0,
+    )
     assert settings.load().order == {"n": 3}
 
 
 def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
     hyps = ", ".join(json.dumps({"text": text}) for text in TEXTS)
     (tmp_path / "n.jsonl").write_text(f'{{"utt": "u", "hyps": [{hyps}]}}\n')
-    arguments = ["score", "--lm", lms["tta"], "--nbest", str(tmp_path / "n.jsonl"), "--out", str(tmp_path / "o"), "--cache", "none"]
+    arguments = [
+        "score",
+        "--lm",
+        lms["tta"],
+        "--nbest",
+        str(tmp_path / "n.jsonl"),
+        "--out",
+        str(tmp_path / "o"),
+        "--cache",
+        "none",
+    ]
     assert main(arguments) == 0
     assert capsys.readouterr().err.endswith("22 tokens, 7 unknown (31.82%)\n")
     free = score_files.read(tmp_path / "o").log_prob["u"]
     assert main([*arguments, "--oov-penalty", "3.25"]) == 0
-    assert capsys.readouterr().err.endswith("22 tokens, 7 unknown (31.82%) at a penalty of 22.8 nats in all\n")
+    assert capsys.readouterr().err.endswith(
+        "22 tokens, 7 unknown (31.82%) at a penalty of 22.8 nats in all\n"
+    )
     table = score_files.read(tmp_path / "o")
     np.testing.assert_allclose(free - table.log_prob["u"], P * UNKNOWN, atol=1e-9)
     assert table.signature["oov"] == "3.25"
@@ -122,7 +162,11 @@ def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
 
 def test_perplexity_states_it(lm):
     texts = [text for text in TEXTS if text]
-    free, dear = (perplexity(texts, Options(lm, device="cpu", cache="none", oov_penalty=p)) for p in (0.0, P))
+    free, dear = (
+        perplexity(texts, Options(lm, device="cpu", cache="none", oov_penalty=p)) for p in (0.0, P)
+    )
     assert free["log_prob"] - dear["log_prob"] == pytest.approx(P * 7)
-    assert "unknown-token probability less 3.25 nats;" in dear["rules"] and "less" not in free["rules"]
+    assert (
+        "unknown-token probability less 3.25 nats;" in dear["rules"] and "less" not in free["rules"]
+    )
     assert dear.get("log_normaliser") == free.get("log_normaliser")

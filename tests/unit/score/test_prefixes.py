@@ -16,8 +16,31 @@ from lmtools.score.scorers import Ngram, load_scorer
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
-ODD = ["KING", "zzz", "...", "<s>", "</s>", "<unk>", "q\0q", "half\udce9", "▁", "of▁the", "kings", "ö", "king-queen"]
-KINDS = {"bare": 3, "word": 3, "bpe": 3, "unigram": 3, "char": 3, "words alone": 1, "characters alone": 1}  # and their order
+ODD = [
+    "KING",
+    "zzz",
+    "...",
+    "<s>",
+    "</s>",
+    "<unk>",
+    "q\0q",
+    "half\udce9",
+    "▁",
+    "of▁the",
+    "kings",
+    "ö",
+    "king-queen",
+]
+# and their order
+KINDS = {
+    "bare": 3,
+    "word": 3,
+    "bpe": 3,
+    "unigram": 3,
+    "char": 3,
+    "words alone": 1,
+    "characters alone": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +51,17 @@ def models(tmp_path_factory):
     (root / "text").write_text("\n".join(lines) + "\n")
     normaliser = Normaliser(case="lower", punctuation="strip")
     sizes = {"bpe": 40, "unigram": 35, "char": None}
-    tokens = {kind: train(kind, lines, size, normaliser, root / "sw" / kind) for kind, size in sizes.items()}
+    tokens = {
+        kind: train(kind, lines, size, normaliser, root / "sw" / kind)
+        for kind, size in sizes.items()
+    }
     tokens |= {"word": normaliser, "words alone": normaliser, "characters alone": tokens["char"]}
     for kind, tokenise in tokens.items():
         build([root / "text"], KINDS[kind], root / kind, tokenise, kenlm="none")
-    return {kind: Ngram(NgramModel.load(root / kind if kind != "bare" else root / "word" / "lm.arpa")) for kind in KINDS}
+    return {
+        kind: Ngram(NgramModel.load(root / kind if kind != "bare" else root / "word" / "lm.arpa"))
+        for kind in KINDS
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -80,9 +109,14 @@ def test_histories_with_one_future_are_one_node(models):
 def test_a_lattice_is_rescored_as_each_of_its_paths(models, kind, seed):
     scorer = models[kind]
     lattice = random_lattice(seed, words=(*WORDS[:4], "...", "zzz"))
-    expanded, messages = expand(lattice, {"ng": load_prefix_lm(scorer).utterance()}, {"am": 1, "ng": 2})
+    expanded, messages = expand(
+        lattice, {"ng": load_prefix_lm(scorer).utterance()}, {"am": 1, "ng": 2}
+    )
     assert messages == []
-    found = sorted((words, *rounded(named_sums(expanded, arcs, end))) for words, arcs, end in all_paths(expanded))
+    found = sorted(
+        (words, *rounded(named_sums(expanded, arcs, end)))
+        for words, arcs, end in all_paths(expanded)
+    )
     expected = []
     for words, arcs, end in all_paths(lattice):
         score = scorer.model.score([" ".join(words)])[0][0]

@@ -1,4 +1,6 @@
-"""A hypothesis's score is its own: not that of its batch, its neighbours, the cache or the number of workers."""
+"""A hypothesis's score is its own: not that of its batch, its neighbours, the cache or the number
+of workers.
+"""
 
 import dataclasses
 
@@ -15,7 +17,15 @@ from lmtools.score import Options, perplexity, score_texts, texts
 from lmtools.score.scorers import load_scorer, windows
 from lmtools.subword import BOS, EOS, MASK
 
-TEXTS = [*sentences(60, 5), "", "king", "xylophone king", "the the", " ".join(sentences(12, 6)), "a" * 300]
+TEXTS = [
+    *sentences(60, 5),
+    "",
+    "king",
+    "xylophone king",
+    "the the",
+    " ".join(sentences(12, 6)),
+    "a" * 300,
+]
 
 
 def scores(options, lines=TEXTS):
@@ -28,7 +38,9 @@ def options(request, trained):
 
 
 def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
-    """An independent second computation: whole logits, log_softmax, a pass a token for the masked model."""
+    """An independent second computation: whole logits, log_softmax, a pass a token for the masked
+    model.
+    """
     scorer = options.load()
     lm = scorer.lm
     for text, score in zip(TEXTS, scores(options), strict=True):
@@ -52,7 +64,9 @@ def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
 
 @pytest.mark.parametrize("rows", [1, 50, 333, 4096])
 def test_score_does_not_depend_on_the_batch(options, rows):
-    np.testing.assert_allclose(scores(dataclasses.replace(options, rows=rows)), scores(options), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        scores(dataclasses.replace(options, rows=rows)), scores(options), rtol=0, atol=1e-4
+    )
 
 
 def test_score_does_not_depend_on_order_or_duplicates(options):
@@ -76,7 +90,8 @@ def test_cache_of_another_model_is_not_used(trained, tmp_path):
     assert not np.allclose(scores(tta), scores(causal))
 
 
-@pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)  # passes a token and passes a sentence; processes start slowly
+# passes a token and passes a sentence; processes start slowly
+@pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)
 def test_workers_give_the_same(options, monkeypatch):
     monkeypatch.setattr(texts, "WORTH_A_PROCESS", 100)
     spread = dataclasses.replace(options, nj=2, rows=200)
@@ -94,8 +109,12 @@ def test_out_of_memory_halves_the_batch(options, monkeypatch):
         return original(batch)
 
     monkeypatch.setattr(scorer, "log_probs", small)
-    np.testing.assert_allclose(score_texts(TEXTS, scorer, options).log_prob, expected, rtol=0, atol=1e-4)
-    monkeypatch.setattr(scorer, "log_probs", lambda batch: (_ for _ in ()).throw(torch.OutOfMemoryError("no room")))
+    np.testing.assert_allclose(
+        score_texts(TEXTS, scorer, options).log_prob, expected, rtol=0, atol=1e-4
+    )
+    monkeypatch.setattr(
+        scorer, "log_probs", lambda batch: (_ for _ in ()).throw(torch.OutOfMemoryError("no room"))
+    )
     with pytest.raises(UserError, match="does not fit into memory"):
         score_texts(["king"], scorer, options)
 
@@ -114,7 +133,11 @@ def test_windows_score_every_token_once_with_context(length, longest):
     covered = [begin + i for begin, end, first, last in cuts for i in range(first, last)]
     assert covered == list(range(length + 1))
     for begin, end, first, last in cuts:
-        assert 0 <= begin <= end <= length and end - begin <= longest and 0 <= first < last <= end - begin + 1
+        assert (
+            0 <= begin <= end <= length
+            and end - begin <= longest
+            and 0 <= first < last <= end - begin + 1
+        )
         assert last <= end - begin or end == length, "only the true end of sentence is scored"
         if begin and longest >= 4:
             assert first >= longest // 4, "a token in the middle has context on its left"
@@ -124,7 +147,9 @@ def test_an_overlong_hypothesis_is_never_better_for_it(trained):
     """Known elsewhere: over-long hypotheses score 0 and so win."""
     for model in OBJECTIVE:
         line = " ".join(sentences(20, 9))
-        long, short = scores(Options(str(trained[model]), cache="none"), [line + " king" * 30, line])
+        long, short = scores(
+            Options(str(trained[model]), cache="none"), [line + " king" * 30, line]
+        )
         assert long < short < -10
 
 
@@ -152,10 +177,13 @@ def test_perplexity_figures_agree_with_the_scores(options):
     words = sum(len(line.split()) for line in lines)
     assert figures["word_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / (words + len(lines))))
     assert figures["subword_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / flat.tokens.sum()))
-    assert figures["bits_per_char"] == pytest.approx(-flat.log_prob.sum() / sum(len(x) + 1 for x in lines) / np.log(2))
-    assert figures["sentence_ppl_median"] == pytest.approx(np.median(np.exp(-flat.log_prob / flat.tokens)))
+    assert figures["bits_per_char"] == pytest.approx(
+        -flat.log_prob.sum() / sum(len(x) + 1 for x in lines) / np.log(2)
+    )
+    assert figures["sentence_ppl_median"] == pytest.approx(
+        np.median(np.exp(-flat.log_prob / flat.tokens))
+    )
     assert figures["oov"] == 2 and figures["tokens"] == words + len(lines)
-
 
 
 def test_unknown_language_models_are_refused(tmp_path, capsys):
@@ -171,12 +199,33 @@ def test_score_verb_writes_in_input_order(trained, tmp_path):
     from lmtools.formats import scores as score_files
 
     nbest = tmp_path / "n.jsonl"
-    lines = ['{"utt": "b", "hyps": [{"text": "the king"}, {"text": ""}, {"text": "the king"}]}', '{"utt": "a", "hyps": []}',
+    lines = ['{"utt": "b", "hyps": [{"text": "the king"}, {"text": ""}, {"text": "the king"}]}',
+    '{"utt": "a", "hyps": []}',
              '{"utt": "c", "hyps": [{"text": "a queen"}]}']  # fmt: skip
     nbest.write_text("\n".join(lines) + "\n")
     out = tmp_path / "o.scores"
-    assert main(["score", "--lm", str(trained["tta"]), "--nbest", str(nbest), "--out", str(out), "--cache", "none"]) == 0
-    assert [line.split("\t")[0] for line in out.read_text().splitlines()[1:]] == ["b#1", "b#2", "b#3", "c#1"]
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                str(trained["tta"]),
+                "--nbest",
+                str(nbest),
+                "--out",
+                str(out),
+                "--cache",
+                "none",
+            ]
+        )
+        == 0
+    )
+    assert [line.split("\t")[0] for line in out.read_text().splitlines()[1:]] == [
+        "b#1",
+        "b#2",
+        "b#3",
+        "c#1",
+    ]
     table = score_files.read(out)
     assert table.log_prob["b"][0] == table.log_prob["b"][2] != table.log_prob["b"][1]
     assert table.tokens["b"].tolist() == [3, 1, 3] and table.signature["lm"] == "tta"

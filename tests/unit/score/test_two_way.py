@@ -1,4 +1,6 @@
-"""Scores of two-way models: both directions against the model's own states, batches, perplexity, N-best lists, lattices."""
+"""Scores of two-way models: both directions against the model's own states, batches, perplexity,
+N-best lists, lattices.
+"""
 
 import json
 
@@ -17,7 +19,15 @@ from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser
 
-ARCH = {"piece_dim": 4, "filters": [[1, 4], [2, 4]], "highway": 1, "dim": 8, "units": 12, "layers": 2, "dropout": 0.0}
+ARCH = {
+    "piece_dim": 4,
+    "filters": [[1, 4], [2, 4]],
+    "highway": 1,
+    "dim": 8,
+    "units": 12,
+    "layers": 2,
+    "dropout": 0.0,
+}
 LINES = sentences(60, 3)
 
 
@@ -37,7 +47,9 @@ def directory(request, tmp_path_factory):
 
 @torch.no_grad()
 def plain(directory, text: str) -> tuple[np.ndarray, np.ndarray]:
-    """log p of the words and EOS from the left, and of the words and BOS from the right, each in the order of the text."""
+    """log p of the words and EOS from the left, and of the words and BOS from the right, each in
+    the order of the text.
+    """
     lm, vocabulary = load_model(directory)
     words = vocabulary.words
     split = words.split(vocabulary.encode(text))
@@ -74,27 +86,59 @@ def test_perplexity_is_of_words_over_both_directions(directory):
     texts = ["the king went", "a stranger came"]
     figures = perplexity(texts, Options(str(directory), cache="none", device="cpu"))
     sums = sum(part.sum() for text in texts for part in plain(directory, text))
-    assert figures["word_ppl"] == figures["subword_ppl"] == pytest.approx(np.exp(-sums / (2 * 8)), rel=1e-5)
+    assert (
+        figures["word_ppl"]
+        == figures["subword_ppl"]
+        == pytest.approx(np.exp(-sums / (2 * 8)), rel=1e-5)
+    )
     assert (figures["words"], figures["tokens"], figures["oov"]) == (6, 8, 1)
     assert "the mean of that from the left" in figures["rules"]
 
 
 def test_rescores_lists_and_lattices(directory, tmp_path, capsys):
     hyps = [{"text": text, "scores": {"am": -1.0}} for text in ("the king came", "a king")]
-    (tmp_path / "lists.jsonl").write_text(json.dumps({"utt": "u", "ref": "a king", "hyps": hyps}) + "\n")
+    (tmp_path / "lists.jsonl").write_text(
+        json.dumps({"utt": "u", "ref": "a king", "hyps": hyps}) + "\n"
+    )
     scores = tmp_path / "lists.scores"
-    assert main(["score", "--lm", str(directory), "--nbest", str(tmp_path / "lists.jsonl"), "--out", str(scores), "--cache", "none"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                str(directory),
+                "--nbest",
+                str(tmp_path / "lists.jsonl"),
+                "--out",
+                str(scores),
+                "--cache",
+                "none",
+            ]
+        )
+        == 0
+    )
     written = [line.split("\t") for line in scores.read_text().splitlines() if line.startswith("u")]
-    expected = {text: sum(part.sum() for part in plain(directory, text)) / 2 for text in ("the king came", "a king")}
+    expected = {
+        text: sum(part.sum() for part in plain(directory, text)) / 2
+        for text in ("the king came", "a king")
+    }
     assert [float(row[1]) for row in written] == pytest.approx(list(expected.values()), rel=1e-5)
     assert [int(row[2]) for row in written] == [4, 3]
-    lattice = "VERSION=1.0\nUTTERANCE=u\nN=5 L=5\nI=0 W=!NULL\nI=1 W=the\nI=2 W=a\nI=3 W=king\nI=4 W=!NULL\n"
-    lattice += "J=0 S=0 E=1 a=-1\nJ=1 S=0 E=2 a=-9\nJ=2 S=1 E=3 a=-1\nJ=3 S=2 E=3 a=-1\nJ=4 S=3 E=4 a=-1\n"
+    lattice = (
+        "VERSION=1.0\nUTTERANCE=u\nN=5 L=5\nI=0 W=!NULL\nI=1 W=the\nI=2 W=a\nI=3 W=king\nI=4"
+        " W=!NULL\n"
+    )
+    lattice += (
+        "J=0 S=0 E=1 a=-1\nJ=1 S=0 E=2 a=-9\nJ=2 S=1 E=3 a=-1\nJ=3 S=2 E=3 a=-1\nJ=4 S=3 E=4 a=-1\n"
+    )
     (tmp_path / "u.slf").write_text(lattice)
     out = tmp_path / "out.jsonl"
     what = ["--lm", f"new={directory}", "--weights", "am=1,new=1", "--nbest", str(out)]
     assert main(["lattice", "rescore", str(tmp_path / "u.slf"), *what]) == 0
     (line,) = out.read_text().splitlines()
     found = {hyp["text"]: hyp["scores"]["new"] for hyp in json.loads(line)["hyps"]}
-    expected = {text: sum(part.sum() for part in plain(directory, text)) / 2 for text in ("the king", "a king")}
+    expected = {
+        text: sum(part.sum() for part in plain(directory, text)) / 2
+        for text in ("the king", "a king")
+    }
     assert found["the king"] == pytest.approx(expected["the king"], rel=1e-4)  # the best path

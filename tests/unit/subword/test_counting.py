@@ -15,13 +15,22 @@ from lmtools.subword.lists import Char, Normalised, Word
 from lmtools.text import NORMALISERS, Normaliser, blocks
 from lmtools.text.normaliser import CHOICES
 
-ITEMS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\t\n"), min_size=1, max_size=3)
-ANY = st.text(st.one_of(st.sampled_from("abΣσΑAiİ '’`´▁-.\u00a0\u0301\u2000\x1c\x85ﬁ①"), st.characters()), max_size=12)
-NORMALISER = st.builds(Normaliser, **{name: st.sampled_from(values) for name, values in CHOICES.items()})
+ITEMS = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\t\n"), min_size=1, max_size=3
+)
+ANY = st.text(
+    st.one_of(st.sampled_from("abΣσΑAiİ '’`´▁-.\u00a0\u0301\u2000\x1c\x85ﬁ①"), st.characters()),
+    max_size=12,
+)
+NORMALISER = st.builds(
+    Normaliser, **{name: st.sampled_from(values) for name, values in CHOICES.items()}
+)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.dictionaries(ITEMS, st.integers(1, 9), max_size=8), max_size=8), st.integers(0, 9))
+@given(
+    st.lists(st.dictionaries(ITEMS, st.integers(1, 9), max_size=8), max_size=8), st.integers(0, 9)
+)
 def test_spilling_changes_nothing(parts, room):
     made = tally(parts, room)
     expected = sum(map(Counter, parts), Counter())
@@ -54,7 +63,16 @@ def text_of(tmp_path, lines, **options):
     return path
 
 
-LINES = ["The blue, blue finch’s song", "", " -- ", "naïve ΣΑΣ <unk> <s>", "a\tb\r", "▁marked▁ ´x´", "don't stop", "漢 字"]
+LINES = [
+    "The blue, blue finch’s song",
+    "",
+    " -- ",
+    "naïve ΣΑΣ <unk> <s>",
+    "a\tb\r",
+    "▁marked▁ ´x´",
+    "don't stop",
+    "漢 字",
+]
 
 
 @pytest.mark.parametrize("normaliser", NORMALISERS.values(), ids=NORMALISERS)
@@ -65,7 +83,8 @@ def test_files_in_blocks_are_counted_as_lines_are(tmp_path, monkeypatch, kind, n
     path = text_of(tmp_path, lines)
     expected = train(kind.scheme, lines, None, normaliser, tmp_path / "lines", min_count=2)
     monkeypatch.setattr(blocks, "SIZE", 50)
-    monkeypatch.setattr(counting.tally, "__defaults__", (3,))  # room for so few: everything goes over the disk
+    # room for so few: everything goes over the disk
+    monkeypatch.setattr(counting.tally, "__defaults__", (3,))
     made = kind.learnt([path], normaliser, None, 2)
     assert (made.content, made.left_out) == (expected.content, expected.left_out)
 
@@ -86,10 +105,27 @@ def test_processes_change_no_byte(tmp_path, monkeypatch, scheme, capsys):
     monkeypatch.setattr(blocks, "SIZE", 2000)
     path = text_of(tmp_path, [f"w{n % 97} w{n % 31} é{n}" for n in range(1000)])
     for nj in (1, 2):
-        assert main(["subword", "--text", str(path), "--type", scheme, "--nj", str(nj), "--out", str(tmp_path / str(nj))]) == 0
+        assert (
+            main(
+                [
+                    "subword",
+                    "--text",
+                    str(path),
+                    "--type",
+                    scheme,
+                    "--nj",
+                    str(nj),
+                    "--out",
+                    str(tmp_path / str(nj)),
+                ]
+            )
+            == 0
+        )
     for file in ("vocab.txt", "subword.yaml", "normaliser.yaml"):
         assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()
-    assert load_subword(tmp_path / "2").counts.sum() == (3000 if scheme == "word" else sum(map(len, path.read_text().splitlines())))
+    assert load_subword(tmp_path / "2").counts.sum() == (
+        3000 if scheme == "word" else sum(map(len, path.read_text().splitlines()))
+    )
 
 
 def test_a_line_that_is_no_text_is_named(tmp_path):

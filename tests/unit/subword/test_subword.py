@@ -33,7 +33,10 @@ ANY = st.text(st.one_of(st.sampled_from("abcdefg ▁<>/s漢字"), st.characters(
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("subword")
-    return {scheme: train(scheme, LINES, 80, NORMALISERS["librispeech"], folder / scheme) for scheme in SUBWORDS}, folder
+    return {
+        scheme: train(scheme, LINES, 80, NORMALISERS["librispeech"], folder / scheme)
+        for scheme in SUBWORDS
+    }, folder
 
 
 @pytest.fixture(params=SUBWORDS)
@@ -43,7 +46,13 @@ def subword(models, request):
 
 def test_specials_come_first(subword):
     assert subword.vocabulary[:5] == SPECIALS
-    assert [subword.vocabulary[i] for i in (PAD, EOS, UNK, BOS, MASK)] == ["<pad>", "</s>", "<unk>", "<s>", "<mask>"]
+    assert [subword.vocabulary[i] for i in (PAD, EOS, UNK, BOS, MASK)] == [
+        "<pad>",
+        "</s>",
+        "<unk>",
+        "<s>",
+        "<mask>",
+    ]
     assert subword.size == len(subword.vocabulary) == len(set(subword.vocabulary)) <= 80
 
 
@@ -78,11 +87,14 @@ def test_any_text(models, texts):
 def test_lengths_are_those_of_words_alone(subword):
     text = " ".join(WORDS)
     alone = [len(subword.encode(word)) for word in WORDS]
-    between = [int(subword.scheme == "char" and place > 0) for place in range(len(WORDS))]  # the mark counts with the word after it
+    # the mark counts with the word after it
+    between = [int(subword.scheme == "char" and place > 0) for place in range(len(WORDS))]
     assert subword.word_lengths(text) == np.add(alone, between).tolist()
 
 
-@pytest.mark.parametrize("text", ["<mask>", "</s>", "<s>", "<pad>", "<unk>", "x<mask>y", "▁<mask>", "<mask> </s>"])
+@pytest.mark.parametrize(
+    "text", ["<mask>", "</s>", "<s>", "<pad>", "<unk>", "x<mask>y", "▁<mask>", "<mask> </s>"]
+)
 def test_written_specials_are_only_text(tmp_path, text):
     for scheme in SUBWORDS:
         subword = train(scheme, LINES, 80, Normaliser(), tmp_path / scheme)
@@ -92,7 +104,9 @@ def test_written_specials_are_only_text(tmp_path, text):
 @pytest.mark.parametrize("scheme", ["bpe", "unigram"])
 def test_same_as_sentencepiece_on_whole_sentences(models, scheme):
     subword = models[0][scheme]
-    processor = sentencepiece.SentencePieceProcessor(model_file=str(models[1] / scheme / "subword.model"))
+    processor = sentencepiece.SentencePieceProcessor(
+        model_file=str(models[1] / scheme / "subword.model")
+    )
     for line in map(subword.normaliser, LINES):
         assert subword.encode(line) == processor.encode(line)
         assert subword.pieces(line) == processor.encode(line, out_type=str)
@@ -107,11 +121,19 @@ def test_unknown_characters(subword):
 
 def test_normalises_by_itself(subword):
     assert subword.encode("  The BLUE, finch! ") == subword.encode("the blue finch")
-    assert subword.encode(" -- ") == subword.encode("") == subword.pieces("") == subword.word_lengths("") == []
+    assert (
+        subword.encode(" -- ")
+        == subword.encode("")
+        == subword.pieces("")
+        == subword.word_lengths("")
+        == []
+    )
 
 
 def test_words_and_characters_are_sorted_by_frequency(models):
-    """An independent count: ids follow falling counts, ties the alphabet; the count stands beside each in vocab.txt."""
+    """An independent count: ids follow falling counts, ties the alphabet; the count stands beside
+    each in vocab.txt.
+    """
     subwords, folder = models
     lines = [line for line in map(NORMALISERS["librispeech"], LINES) if line]
     counts = Counter(" ".join(lines).split())
@@ -121,17 +143,32 @@ def test_words_and_characters_are_sorted_by_frequency(models):
     letters = Counter("".join(lines))
     rows = [line.split("\t") for line in (folder / "char/vocab.txt").read_text().splitlines()]
     assert rows[0] == ["▁", str(letters[" "])]
-    assert rows[1:] == [[c, str(n)] for c, n in sorted(letters.items(), key=lambda pair: (-pair[1], pair[0])) if c != " "]
+    assert rows[1:] == [
+        [c, str(n)]
+        for c, n in sorted(letters.items(), key=lambda pair: (-pair[1], pair[0]))
+        if c != " "
+    ]
 
 
 def test_min_count_and_size_bound_the_list(tmp_path):
     text = ["a a a b b c"]
-    assert train("word", text, None, Normaliser(), tmp_path / "all").vocabulary[5:] == ("a", "b", "c")
-    assert train("word", text, None, Normaliser(), tmp_path / "often", min_count=2).vocabulary[5:] == ("a", "b")
+    assert train("word", text, None, Normaliser(), tmp_path / "all").vocabulary[5:] == (
+        "a",
+        "b",
+        "c",
+    )
+    assert train("word", text, None, Normaliser(), tmp_path / "often", min_count=2).vocabulary[
+        5:
+    ] == ("a", "b")
     small = train("word", text, 6, Normaliser(), tmp_path / "small")
     assert small.vocabulary[5:] == ("a",)
     assert small.encode("a b c") == [5, UNK, UNK]
-    assert train("char", ["a", "b"], None, Normaliser(), tmp_path / "char").encode("a b") == [6, 5, 7]  # the mark is there though unseen
+    # the mark is there though unseen
+    assert train("char", ["a", "b"], None, Normaliser(), tmp_path / "char").encode("a b") == [
+        6,
+        5,
+        7,
+    ]
 
 
 def test_bpe_merges_the_most_frequent_pair_first(tmp_path):
@@ -143,13 +180,23 @@ def test_loaded_copied_pickled_and_in_another_process(models, tmp_path, subword)
     folder = models[1] / subword.scheme
     shutil.copytree(folder, tmp_path / "copy")
     subword.save_to(tmp_path / "saved")
-    twins = [load_subword(folder), load_subword(tmp_path / "copy"), load_subword(tmp_path / "saved"), pickle.loads(pickle.dumps(subword))]
+    twins = [
+        load_subword(folder),
+        load_subword(tmp_path / "copy"),
+        load_subword(tmp_path / "saved"),
+        pickle.loads(pickle.dumps(subword)),
+    ]
     for twin in twins:
         assert twin.hash == subword.hash
         assert twin.encode_batch(LINES) == subword.encode_batch(LINES)
-    code = "import sys; from lmtools.subword import load_subword; print(load_subword(sys.argv[1]).hash)"
+    code = (
+        "import sys; from lmtools.subword import load_subword;"
+        " print(load_subword(sys.argv[1]).hash)"
+    )
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
-    other = subprocess.check_output([sys.executable, "-c", code, tmp_path / "copy"], env=environment, text=True)
+    other = subprocess.check_output(
+        [sys.executable, "-c", code, tmp_path / "copy"], env=environment, text=True
+    )
     assert other.strip() == subword.hash
 
 
@@ -157,20 +204,31 @@ def test_learning_is_deterministic_and_hash_covers_all(tmp_path):
     for scheme in SUBWORDS:
         first = train(scheme, LINES, 80, Normaliser(), tmp_path / "1")
         assert train(scheme, iter(LINES), 80, Normaliser(), tmp_path / "2").hash == first.hash
-        assert train(scheme, LINES, 80, Normaliser(apostrophe="straight"), tmp_path / "3").hash != first.hash
-        assert train(scheme, [*LINES, "zebra zz"], 80, Normaliser(), tmp_path / "4").hash != first.hash
+        assert (
+            train(scheme, LINES, 80, Normaliser(apostrophe="straight"), tmp_path / "3").hash
+            != first.hash
+        )
+        assert (
+            train(scheme, [*LINES, "zebra zz"], 80, Normaliser(), tmp_path / "4").hash != first.hash
+        )
 
 
 def test_an_older_model_is_replaced_anything_else_kept(tmp_path):
     out = tmp_path / "m"
     train("word", ["a b"], None, Normaliser(), out)
     train("char", ["a b"], None, Normaliser(), out)
-    assert sorted(path.name for path in out.iterdir()) == ["normaliser.yaml", "subword.yaml", "vocab.txt"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "normaliser.yaml",
+        "subword.yaml",
+        "vocab.txt",
+    ]
     assert load_subword(out).scheme == "char"
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "chapter.tex").write_text("years of work")
-    with pytest.raises(UserError, match=r"exists and holds no subword\.yaml; give another directory"):
+    with pytest.raises(
+        UserError, match=r"exists and holds no subword\.yaml; give another directory"
+    ):
         train("word", ["a b"], None, Normaliser(), other)
     assert (other / "chapter.tex").read_text() == "years of work"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "thesis"]
@@ -187,7 +245,13 @@ def test_long_words_neither_break_learning_nor_encoding(tmp_path):
     ("scheme", "lines", "size", "options", "message"),
     [
         ("bpe", LINES, 10, {}, r"cannot hold the text's characters; give --vocab-size \d+ or more"),
-        ("unigram", LINES, 10, {}, r"cannot hold the text's characters; give --vocab-size \d+ or more"),
+        (
+            "unigram",
+            LINES,
+            10,
+            {},
+            r"cannot hold the text's characters; give --vocab-size \d+ or more",
+        ),
         ("bpe", LINES, None, {}, "give --vocab-size"),
         ("bpe", LINES, 80, {"min_count": 2}, "--min-count is for word and char"),
         ("word", LINES, 5, {}, "no room beside its 5 specials"),
@@ -218,12 +282,27 @@ def damage(path, how):
 @pytest.mark.parametrize(
     ("scheme", "file", "how", "message"),
     [
-        ("bpe", "subword.model", lambda content: content[: len(content) // 2], "damaged subword model"),
+        (
+            "bpe",
+            "subword.model",
+            lambda content: content[: len(content) // 2],
+            "damaged subword model",
+        ),
         ("bpe", "subword.model", lambda content: b"", "damaged subword model"),
         ("word", "vocab.txt", lambda content: content + b"no count\n", "damaged subword model"),
         ("word", "vocab.txt", lambda content: content[: content.index(b"\n") + 1], "was changed"),
-        ("char", "normaliser.yaml", lambda content: content.replace(b"case: lower", b"case: upper"), "was changed"),
-        ("char", "subword.yaml", lambda content: b"scheme: syllable\n", "scheme is 'syllable'; expected one of bpe"),
+        (
+            "char",
+            "normaliser.yaml",
+            lambda content: content.replace(b"case: lower", b"case: upper"),
+            "was changed",
+        ),
+        (
+            "char",
+            "subword.yaml",
+            lambda content: b"scheme: syllable\n",
+            "scheme is 'syllable'; expected one of bpe",
+        ),
     ],
 )
 def test_damage_is_found(models, tmp_path, scheme, file, how, message):
@@ -239,7 +318,9 @@ def test_no_model(tmp_path):
 
 
 def test_sample_is_fair_and_repeatable():
-    """A uniform sample of line numbers has the mean and the spread of a uniform distribution, within 5 sigma."""
+    """A uniform sample of line numbers has the mean and the spread of a uniform distribution,
+    within 5 sigma.
+    """
     assert sample(map(str, range(3)), 4) == ["0", "1", "2"]
     assert sample(map(str, range(1000)), 10) == sample(map(str, range(1000)), 10)
     chosen = sample(map(str, range(100_000)), 1000)

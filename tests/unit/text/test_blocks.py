@@ -14,7 +14,12 @@ from lmtools.files import read_lines
 from lmtools.text import blocks
 from lmtools.text.blocks import Block, read_blocks
 
-PIECES = st.lists(st.sampled_from(["a", "bc", "\n", "\r\n", "\r", "é漢", "\ufeff", "\u2028", "\x85", "\x0b", " "]), max_size=30)
+PIECES = st.lists(
+    st.sampled_from(
+        ["a", "bc", "\n", "\r\n", "\r", "é漢", "\ufeff", "\u2028", "\x85", "\x0b", " "]
+    ),
+    max_size=30,
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -31,7 +36,9 @@ def test_the_lines_of_read_lines(tmp_path_factory, pieces, size):
     assert numbered == lines * 2
 
 
-@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    ("suffix", "pack"), [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)]
+)
 def test_any_compression(tmp_path, monkeypatch, suffix, pack):
     text = b"".join(b"line %d\n" % n for n in range(1000))
     path = tmp_path / f"t{suffix}"
@@ -66,5 +73,7 @@ def test_a_line_may_have_so_many_bytes(tmp_path, monkeypatch, size, before):
         path.write_bytes(before + b"x" * (64 - len(end[:1])) + end)
         assert b"".join(block.content for block in read_blocks([path])) == path.read_bytes()
         path.write_bytes(before + b"x" * (65 - len(end[:1])) + end)
-        with pytest.raises(UserError, match=rf"t:{before.count(10) + 1}: a line of more than 64 bytes; "):
+        with pytest.raises(
+            UserError, match=rf"t:{before.count(10) + 1}: a line of more than 64 bytes; "
+        ):
             list(read_blocks([path]))

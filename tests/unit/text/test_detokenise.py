@@ -17,6 +17,9 @@ def test_a_file_line_by_line():
 
 
 def test_mistakes_are_one_line():
-    for text, language, cause in ((b"a\n", "French", b"not a language code"), (b"\xff\n", "fr", b"-:1: not UTF-8")):
+    for text, language, cause in (
+        (b"a\n", "French", b"not a language code"),
+        (b"\xff\n", "fr", b"-:1: not UTF-8"),
+    ):
         done = detokenised(text, language)
         assert done.returncode == 1 and cause in done.stderr and done.stderr.count(b"\n") == 1

@@ -1,4 +1,6 @@
-"""What is no text is refused by every verb that reads text, in one line that says what it is; what might be text is read."""
+"""What is no text is refused by every verb that reads text, in one line that says what it is; what
+might be text is read.
+"""
 
 import bz2
 import gzip
@@ -17,34 +19,79 @@ ROW = {"utt": "u1", "ref": "a b", "hyps": [{"text": "a b", "scores": {"am": -1.0
 ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-0.3\t<unk>\n-0.3\t<s>\t0\n-0.3\t</s>\n\n\\end\\\n"
 LINES = b"the king went\nand the queen came\n" * 40
 FOREIGN = {
-    "jsonl": (f"{json.dumps(ROW)}\n".encode() * 3, ":1: is no text but JSON, such as N-best lists; take its hypotheses with"),
+    "jsonl": (
+        f"{json.dumps(ROW)}\n".encode() * 3,
+        ":1: is no text but JSON, such as N-best lists; take its hypotheses with",
+    ),
     "indented json": (json.dumps([ROW], indent=1).encode(), ":1: is no text but JSON"),
     "object": (json.dumps({"utts": {"u": 1}}, indent=2).encode(), ":1: is no text but JSON"),
-    "arpa": (ARPA.encode(), ":1: is no text but an ARPA language model, which goes to --lm; give the text that it is made of"),
-    "arpa with a comment": (b"made by hand\n\n" + ARPA.encode(), ":1: is no text but an ARPA language model"),
-    "kenlm": (b"mmap lm http://kheafield.com/code format version 5\n\0\0\x08", ":1: is no text but KenLM's binary of a language model"),
-    "gzip": (gzip.compress(LINES), ": is compressed with gzip, which its name does not say; call it t.gz, or decompress it"),
+    "arpa": (
+        ARPA.encode(),
+        (
+            ":1: is no text but an ARPA language model, which goes to --lm; give the text that it"
+            " is made of"
+        ),
+    ),
+    "arpa with a comment": (
+        b"made by hand\n\n" + ARPA.encode(),
+        ":1: is no text but an ARPA language model",
+    ),
+    "kenlm": (
+        b"mmap lm http://kheafield.com/code format version 5\n\0\0\x08",
+        ":1: is no text but KenLM's binary of a language model",
+    ),
+    "gzip": (
+        gzip.compress(LINES),
+        ": is compressed with gzip, which its name does not say; call it t.gz, or decompress it",
+    ),
     "xz": (lzma.compress(LINES), ": is compressed with xz, which its name does not say"),
     "bzip2": (bz2.compress(LINES), ": is compressed with bzip2, which its name does not say"),
-    "corpus": (b'lmtools-corpus-1\n{"dtype": "<u2"}\n\0\0', ":1: is no text but a binarised corpus"),
-    "scores": (b'# lmtools-scores {"lm": "ngram"}\nu1#1\t-3.5\t4\n', ":1: is no text but a file of scores"),
-    "kaldi scores": (b"u1-1 -3.25\nu1-2 -4.5\nu2-1 1.5e2\nu3-1 -1.25\nu3-2 -7.5\n", ":1: is no text but a file of scores, a number a line"),
-    "kaldi matrix": (b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n", ":1: is no text but a Kaldi archive of vectors"),
+    "corpus": (
+        b'lmtools-corpus-1\n{"dtype": "<u2"}\n\0\0',
+        ":1: is no text but a binarised corpus",
+    ),
+    "scores": (
+        b'# lmtools-scores {"lm": "ngram"}\nu1#1\t-3.5\t4\n',
+        ":1: is no text but a file of scores",
+    ),
+    "kaldi scores": (
+        b"u1-1 -3.25\nu1-2 -4.5\nu2-1 1.5e2\nu3-1 -1.25\nu3-2 -7.5\n",
+        ":1: is no text but a file of scores, a number a line",
+    ),
+    "kaldi matrix": (
+        b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n",
+        ":1: is no text but a Kaldi archive of vectors",
+    ),
     "kaldi binary": (b"u1 \0BFM \4\1\0\0\0", ":1: is no text but a Kaldi archive (binary)"),
-    "kaldi lattice": (b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n", ":1: is no text but Kaldi lattices"),
+    "kaldi lattice": (
+        b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n",
+        ":1: is no text but Kaldi lattices",
+    ),
     "plf": (b"((('a',-1.5,1),('b',-2,1),),)\n", ":1: is no text but lattices (PLF)"),
     "slf": (b"VERSION=1.0\nUTTERANCE=u1\nN=2 L=1\n", ":1: is no text but a lattice (HTK SLF)"),
-    "moses": (b"0 ||| a b ||| LM0= -1 ||| -2\n", ":1: is no text but Moses's or Marian's N-best lists"),
+    "moses": (
+        b"0 ||| a b ||| LM0= -1 ||| -2\n",
+        ":1: is no text but Moses's or Marian's N-best lists",
+    ),
     "srilm": (b"NBestList2.0\n(-1) a\n", ":1: is no text but SRILM's N-best lists"),
-    "xml": (b'<?xml version="1.0"?>\n<srcset setid="x">\n', ":1: is no text but XML or HTML; take the text out of it"),
-    "sgm": (b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n', ":1: is no text but XML or HTML"),
+    "xml": (
+        b'<?xml version="1.0"?>\n<srcset setid="x">\n',
+        ":1: is no text but XML or HTML; take the text out of it",
+    ),
+    "sgm": (
+        b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n',
+        ":1: is no text but XML or HTML",
+    ),
     "html": (b"<!DOCTYPE html>\n<html>\n", ":1: is no text but XML or HTML"),
     "nul later": (LINES + b"a\0b\n", ":81: holds a NUL byte"),
 }
 TEXTS = [
-    "", "\n\n", "the king\n", "\ufeffthe king\n", "{laughter} yes\n", "[noise] the king [ 1 ]\n", '["Come," he said]\n', '{ "a" }\n',
-    "<s> the king </s>\n", "<unk> the\n", "call 911\ncall 411\n" * 5, "u1 5\nu2 7\nu3 5\nu4 1\nu5 2\nu6 1\n", "\\data\\ is a word\n",
-    "a | b\n", "the price rose 3.5 %\n" * 6, "pi 3.14\npi 3.14\n", "BZh is a name\n", "PKI\n", "VERSION is a word\n", "# comment\n",
+    "", "\n\n", "the king\n", "\ufeffthe king\n", "{laughter} yes\n", "[noise] the king [ 1 ]\n",
+    '["Come," he said]\n', '{ "a" }\n',
+    "<s> the king </s>\n", "<unk> the\n", "call 911\ncall 411\n" * 5,
+    "u1 5\nu2 7\nu3 5\nu4 1\nu5 2\nu6 1\n", "\\data\\ is a word\n",
+    "a | b\n", "the price rose 3.5 %\n" * 6, "pi 3.14\npi 3.14\n", "BZh is a name\n", "PKI\n",
+    "VERSION is a word\n", "# comment\n",
 ]  # fmt: skip
 
 
@@ -79,7 +126,18 @@ VERBS = {
     "corpus": ["corpus", "--text", "t", "--subword", "SW", "--out", "o"],
     "ngram": ["ngram", "--text", "t", "--order", "2", "--kenlm", "none", "--out", "o"],
     "ppl": ["ppl", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
-    "ppl --kaldi": ["ppl", "--kaldi", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
+    "ppl --kaldi": [
+        "ppl",
+        "--kaldi",
+        "--text",
+        "t",
+        "--lm",
+        "NGRAM",
+        "--cache",
+        "none",
+        "--out",
+        "o",
+    ],
     "ref": ["convert", "n.jsonl", "o", "--ref", "t"],
     "ref-lines": ["convert", "n.jsonl", "o", "--ref-lines", "t"],
     "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--json", "o"],
@@ -93,9 +151,13 @@ def test_no_verb_takes_it_for_text(tmp_path, monkeypatch, capsys, verb, name):
     (tmp_path / "plain").write_bytes(LINES)
     (tmp_path / "t").write_bytes(FOREIGN[name][0])
     (tmp_path / "n.jsonl").write_text(f"{json.dumps(ROW)}\n")
-    assert main(["ngram", "--text", "plain", "--order", "2", "--kenlm", "none", "--out", "NGRAM"]) == 0
+    assert (
+        main(["ngram", "--text", "plain", "--order", "2", "--kenlm", "none", "--out", "NGRAM"]) == 0
+    )
     assert main(["subword", "--text", "plain", "--type", "word", "--out", "SW"]) == 0
     capsys.readouterr()
     assert main(VERBS[verb]) == 1
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and f"t{FOREIGN[name][1]}" in said and not (tmp_path / "o").exists(), said
+    assert (
+        said.count("\n") == 1 and f"t{FOREIGN[name][1]}" in said and not (tmp_path / "o").exists()
+    ), said

@@ -9,8 +9,13 @@ from lmtools.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser, add_arguments, from_arguments
 from lmtools.text.normaliser import CHOICES
 
-EVERY = st.builds(Normaliser, **{name: st.sampled_from(allowed) for name, allowed in CHOICES.items()})
-AWKWARD = st.text(st.one_of(st.characters(), st.sampled_from("aA'’´`-.▁ \t\u00a0ßİŉǰΐ́ͅſﬁ½\u1fef\u1ffd\ud800")), max_size=30)
+EVERY = st.builds(
+    Normaliser, **{name: st.sampled_from(allowed) for name, allowed in CHOICES.items()}
+)
+AWKWARD = st.text(
+    st.one_of(st.characters(), st.sampled_from("aA'’´`-.▁ \t\u00a0ßİŉǰΐ́ͅſﬁ½\u1fef\u1ffd\ud800")),
+    max_size=30,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,13 +26,22 @@ AWKWARD = st.text(st.one_of(st.characters(), st.sampled_from("aA'’´`-.▁ \t\
         ({}, "", ""),
         ({"case": "lower"}, "ÉTÉ Straße", "été straße"),
         ({"case": "upper"}, "it's Straße", "IT'S STRASSE"),
-        ({"punctuation": "strip"}, "Well, he said: 'it's well-known' (twice).", "Well he said it's well known twice"),
-        ({"punctuation": "strip"}, "``said'' rock 'n' roll — the boys' $5 a+b", "said rock n roll the boys 5 a b"),
+        (
+            {"punctuation": "strip"},
+            "Well, he said: 'it's well-known' (twice).",
+            "Well he said it's well known twice",
+        ),
+        (
+            {"punctuation": "strip"},
+            "``said'' rock 'n' roll — the boys' $5 a+b",
+            "said rock n roll the boys 5 a b",
+        ),
         ({"punctuation": "strip"}, "isn’t ‘so’ he said``no''now", "isn’t so he said no now"),
         ({"punctuation": "strip"}, "... -- '", ""),
         ({"apostrophe": "straight"}, "isn’t isn´t isn`t ‘so’", "isn't isn't isn't 'so'"),
         ({"apostrophe": "straight", "punctuation": "strip"}, "isn’t ‘so’", "isn't so"),
-        ({"apostrophe": "straight", "unicode_form": "NFKC"}, "isn´t", "isn't"),  # NFKC alone makes it a space and an accent
+        # NFKC alone makes it a space and an accent
+        ({"apostrophe": "straight", "unicode_form": "NFKC"}, "isn´t", "isn't"),
         ({"apostrophe": "strip"}, "isn't isn’t", "isnt isnt"),
         ({"unicode_form": "NFC"}, "e\u0301 ﬁ", "é ﬁ"),
         ({"unicode_form": "NFKC"}, "ﬁ ½ ＡＢ", "fi 1⁄2 AB"),
@@ -62,7 +76,9 @@ def test_output_has_the_form_asked_for(normaliser, text):
         assert not set(out) & set("’‘´`")
     if normaliser.punctuation == "strip":
         for word in out.split():
-            assert all(unicodedata.category(c)[0] not in "PS" or c in "'’‘‛´`′＇" for c in word), word
+            assert all(unicodedata.category(c)[0] not in "PS" or c in "'’‘‛´`′＇" for c in word), (
+                word
+            )
             assert word.strip("'’‘‛ʼ´`′＇") == word
 
 
@@ -70,7 +86,9 @@ def test_every_single_character_is_settled():
     """Changes of case and form interact in few places of Unicode; all of them are visited."""
     for case, form in (("lower", "NFKC"), ("upper", "NFKC"), ("upper", "NFC")):
         normaliser = Normaliser(case, "strip", "straight", form)
-        text = [normaliser(f"a{chr(point)}b") for point in range(0x3100) if not 0xD800 <= point < 0xE000]
+        text = [
+            normaliser(f"a{chr(point)}b") for point in range(0x3100) if not 0xD800 <= point < 0xE000
+        ]
         assert [normaliser(one) for one in text] == text
 
 
@@ -87,7 +105,10 @@ def test_hash_tells_settings_apart():
 
 def test_hash_is_frozen():
     """Models on disk are recognised by it: a change here makes every one of them foreign."""
-    assert NORMALISERS["librispeech"].hash == "e39c9eaae801388ac350bfc59e652cc7ff7e4921b5928650f79f5606a92a7384"
+    assert (
+        NORMALISERS["librispeech"].hash
+        == "e39c9eaae801388ac350bfc59e652cc7ff7e4921b5928650f79f5606a92a7384"
+    )
 
 
 def test_unknown_choice_is_refused():
@@ -105,8 +126,14 @@ def test_no_normaliser_in_directory(tmp_path):
     [
         ([], Normaliser()),
         (["--normaliser", "librispeech"], NORMALISERS["librispeech"]),
-        (["--normaliser", "librispeech", "--case", "upper"], Normaliser("upper", "strip", "straight", "NFKC")),
-        (["--punctuation", "strip", "--unicode-form", "NFC"], Normaliser(punctuation="strip", unicode_form="NFC")),
+        (
+            ["--normaliser", "librispeech", "--case", "upper"],
+            Normaliser("upper", "strip", "straight", "NFKC"),
+        ),
+        (
+            ["--punctuation", "strip", "--unicode-form", "NFC"],
+            Normaliser(punctuation="strip", unicode_form="NFC"),
+        ),
     ],
 )
 def test_options(words, expected):

@@ -1,4 +1,6 @@
-"""Text of which a model knows little is told of, by every verb alike, with the words, why and what to do; other text is not."""
+"""Text of which a model knows little is told of, by every verb alike, with the words, why and what
+to do; other text is not.
+"""
 
 import io
 import json
@@ -33,12 +35,19 @@ def test_one_line_above_the_threshold_only(capsys):
     warn_unknown("t", 20, 100, "lm", ["X y X"], KNOWN)
     assert capsys.readouterr().err == ""
     warn_unknown("n.jsonl", 1500, 2000, "lm", ["THE KING THE", "<unk> the UP"], KNOWN, lists=True)
-    said = "n.jsonl: 75% of 2,000 tokens are unknown to lm, most often 'THE', 'KING', 'UP': most of them are known in lower case; "
+    said = (
+        "n.jsonl: 75% of 2,000 tokens are unknown to lm, most often 'THE', 'KING', 'UP': most of"
+        " them are known in lower case; "
+    )
     assert capsys.readouterr().err == said + "lmtools convert --normaliser none --case lower\n"
     warn_unknown("n.jsonl", 3, 4, "lm", ["der die der"], KNOWN, lists=True)
-    assert capsys.readouterr().err.endswith("or other tokens?; lmtools doctor --nbest n.jsonl --lm lm says more\n")
+    assert capsys.readouterr().err.endswith(
+        "or other tokens?; lmtools doctor --nbest n.jsonl --lm lm says more\n"
+    )
     warn_unknown("t.bin", 3, 4, "its vocabulary")
-    assert capsys.readouterr().err == f"t.bin: 75% of 4 tokens are unknown to its vocabulary; {LIKE}\n"
+    assert (
+        capsys.readouterr().err == f"t.bin: 75% of 4 tokens are unknown to its vocabulary; {LIKE}\n"
+    )
 
 
 @pytest.fixture
@@ -46,7 +55,10 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t").write_text(TEXT)
     (tmp_path / "T").write_text(TEXT.upper())
-    rows = [{"utt": f"u{i}", "hyps": [{"text": line.upper()}]} for i, line in enumerate(TEXT.splitlines()[:3])]
+    rows = [
+        {"utt": f"u{i}", "hyps": [{"text": line.upper()}]}
+        for i, line in enumerate(TEXT.splitlines()[:3])
+    ]
     (tmp_path / "n.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "low.jsonl").write_text("".join(f"{json.dumps(row)}\n".lower() for row in rows))
     assert main(["ngram", "--text", "t", "--order", "2", "--kenlm", "none", "--out", "ng"]) == 0
@@ -56,11 +68,26 @@ def here(tmp_path, monkeypatch):
 
 SCORE = ["score", "--lm", "ng", "--cache", "none", "--out", "o", "--nbest"]
 VERBS = {
-    "score": ([*SCORE, "n.jsonl"], "n.jsonl: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', "),
-    "score pipe": ([*SCORE, "-"], "-: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', "),
-    "ppl": (["ppl", "--lm", "ng", "--cache", "none", "--text", "T"], "T: 100% of 360 tokens are unknown to ng, most often 'THE', 'KING', "),
-    "corpus": (["corpus", "--subword", "sw", "--out", "o.bin", "--text", "T"], "T: 100% of 360 tokens are unknown to sw, most "),
-    "ngram": (["ngram", "--subword", "sw", "--order", "2", "--out", "o", "--text", "T"], "T: 100% of 360 tokens are unknown to sw, most "),
+    "score": (
+        [*SCORE, "n.jsonl"],
+        "n.jsonl: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
+    ),
+    "score pipe": (
+        [*SCORE, "-"],
+        "-: 100% of 12 tokens are unknown to ng, most often 'THE', 'KING', ",
+    ),
+    "ppl": (
+        ["ppl", "--lm", "ng", "--cache", "none", "--text", "T"],
+        "T: 100% of 360 tokens are unknown to ng, most often 'THE', 'KING', ",
+    ),
+    "corpus": (
+        ["corpus", "--subword", "sw", "--out", "o.bin", "--text", "T"],
+        "T: 100% of 360 tokens are unknown to sw, most ",
+    ),
+    "ngram": (
+        ["ngram", "--subword", "sw", "--order", "2", "--out", "o", "--text", "T"],
+        "T: 100% of 360 tokens are unknown to sw, most ",
+    ),
 }
 
 
@@ -73,13 +100,19 @@ def test_every_verb_says_so(here, capsys, monkeypatch, verb):
         low = {} if expected else {"n.jsonl": "low.jsonl", "T": "t"}
         assert main([low.get(word, word) for word in words]) == 0
         said = [row for row in capsys.readouterr().err.splitlines() if "are unknown to" in row]
-        assert len(said) == expected and all(row.startswith(line) and "--case lower" in row for row in said), said
+        assert len(said) == expected and all(
+            row.startswith(line) and "--case lower" in row for row in said
+        ), said
 
 
 def test_a_pipe_is_not_read_twice(here):
     """What is looked at for the warning is not missing from the model."""
-    command = "cat t | {} -m lmtools ngram --subword sw --order 2 --kenlm none --out p --text <(cat t) -"
-    done = subprocess.run(["bash", "-c", command.format(sys.executable)], capture_output=True, text=True, check=False)
+    command = (
+        "cat t | {} -m lmtools ngram --subword sw --order 2 --kenlm none --out p --text <(cat t) -"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command.format(sys.executable)], capture_output=True, text=True, check=False
+    )
     assert "180 sentences" in done.stdout, done
 
 
@@ -87,7 +120,9 @@ def test_train_says_so(tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "T").write_text(TEXT.upper())
     assert main(["corpus", "--text", "T", "--subword", str(tiny / "sw"), "--out", "T.bin"]) == 0
-    (tmp_path / "c.yaml").write_text("model: lstm\nobjective: causal\narch: {layers: 1, dim: 8, units: 8}\nsteps: 1\n")
+    (tmp_path / "c.yaml").write_text(
+        "model: lstm\nobjective: causal\narch: {layers: 1, dim: 8, units: 8}\nsteps: 1\n"
+    )
     capsys.readouterr()
     corpora = ["--train", "T.bin", "--valid", str(tiny / "valid.bin")]
     assert main(["train", "--conf", "c.yaml", *corpora, "--out", "lm", "--device", "cpu"]) == 0

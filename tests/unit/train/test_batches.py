@@ -31,14 +31,20 @@ def test_batches_of_sentences(lengths, size):
 def test_batches_cannot_be_merged():
     """Greedy: the next sentence would not have fitted."""
     lengths = np.random.default_rng(0).integers(1, 30, 500)
-    batches = sorted(plan(lengths, Batch(tokens=100), 1, 0, 0), key=lambda b: (lengths[b].max(), lengths[b].min(), -len(b)))
+    batches = sorted(
+        plan(lengths, Batch(tokens=100), 1, 0, 0),
+        key=lambda b: (lengths[b].max(), lengths[b].min(), -len(b)),
+    )
     for left, right in itertools.pairwise(batches):
         assert (len(left) + 1) * (lengths[right].min() + 1) > 100
 
 
 def test_epochs_differ_and_repeat():
     lengths = np.random.default_rng(0).integers(1, 30, 500)
-    flat = [np.concatenate(plan(lengths, Batch(tokens=100), 1, 7, epoch)).tolist() for epoch in (0, 1, 0)]
+    flat = [
+        np.concatenate(plan(lengths, Batch(tokens=100), 1, 7, epoch)).tolist()
+        for epoch in (0, 1, 0)
+    ]
     assert flat[0] == flat[2] != flat[1]
 
 
@@ -55,5 +61,8 @@ def test_long_sentences_are_cut_and_nothing_is_lost(sizes, longest):
     corpus = Fake(np.arange(size) + 100 * i for i, size in enumerate(sizes))
     segments = Segments(corpus, longest)
     pieces = segments.batch(np.arange(len(segments)))
-    assert all(len(piece) == length <= longest for piece, length in zip(pieces, segments.lengths, strict=True))
+    assert all(
+        len(piece) == length <= longest
+        for piece, length in zip(pieces, segments.lengths, strict=True)
+    )
     assert np.concatenate(pieces).tolist() == np.concatenate(corpus).tolist()

@@ -1,4 +1,6 @@
-"""Training: exact resume after SIGKILL and SIGTERM, early stopping, refusal of bad losses, nothing overwritten."""
+"""Training: exact resume after SIGKILL and SIGTERM, early stopping, refusal of bad losses, nothing
+overwritten.
+"""
 
 import dataclasses
 import json
@@ -22,21 +24,29 @@ from lmtools.train.loop import Training
 
 
 def weights(directory) -> bytes:
-    return (directory / "model.safetensors").read_bytes() + (directory / "checkpoint.safetensors").read_bytes()
+    return (directory / "model.safetensors").read_bytes() + (
+        directory / "checkpoint.safetensors"
+    ).read_bytes()
 
 
 def tensors(directory):
     """All tensors of the best and the last checkpoint, as bytes (metadata holds times)."""
     files = ("model.safetensors", "checkpoint.safetensors")
-    return {(f, n): t.numpy().tobytes() for f in files for n, t in load_tensors(directory / f).items()}
+    return {
+        (f, n): t.numpy().tobytes() for f in files for n, t in load_tensors(directory / f).items()
+    }
 
 
 @pytest.mark.parametrize("model", OBJECTIVE)
 def test_training_learns(trained, model):
-    lines = [json.loads(line) for line in (trained[model] / "metrics.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (trained[model] / "metrics.jsonl").read_text().splitlines()
+    ]
     losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
     assert losses[-1] < losses[0]
-    assert load_metadata(trained[model] / "checkpoint.safetensors")["progress"]["best"] == pytest.approx(min(losses), abs=1e-6)
+    assert load_metadata(trained[model] / "checkpoint.safetensors")["progress"][
+        "best"
+    ] == pytest.approx(min(losses), abs=1e-6)
 
 
 COMMAND = """
@@ -68,7 +78,8 @@ print(ends)
 
 
 def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path):
-    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one that never stopped.
+    """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one
+    that never stopped.
 
     Each is a process of its own, forked by one that has imported all that takes seconds.
     """
@@ -77,41 +88,73 @@ def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path):
     whole, pieces = str(tmp_path / "whole"), str(tmp_path / "pieces")
     runs = [(whole, -1, 0), *((pieces, step, int(sig)) for step, sig in kills), (pieces, -1, 0)]
     corpora = {part: str(tiny / f"{part}.bin") for part in ("train", "valid")}
-    command = [sys.executable, "-c", COMMAND.format(tests=tests, model="causal", runs=runs, **corpora)]
+    command = [
+        sys.executable,
+        "-c",
+        COMMAND.format(tests=tests, model="causal", runs=runs, **corpora),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == [0, -signal.SIGKILL, -signal.SIGKILL, 143, -signal.SIGKILL, 0]
+    assert json.loads(done.stdout.splitlines()[-1]) == [
+        0,
+        -signal.SIGKILL,
+        -signal.SIGKILL,
+        143,
+        -signal.SIGKILL,
+        0,
+    ]
     assert tensors(tmp_path / "pieces") == tensors(tmp_path / "whole")
-    logs = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "pieces")]
-    whole, pieces = ([line for line in map(json.loads, log) if "valid_loss" in line] for log in logs)
+    logs = [
+        (tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "pieces")
+    ]
+    whole, pieces = (
+        [line for line in map(json.loads, log) if "valid_loss" in line] for log in logs
+    )
     assert pieces == whole
 
 
 ADAPTIVE = {"criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}}
-RARE = {"optim": Optim(name="nag", lr=0.1, warmup=2, momentum=0.9, clip=0.1, decay="plateau"), **ADAPTIVE}
+RARE = {
+    "optim": Optim(name="nag", lr=0.1, warmup=2, momentum=0.9, clip=0.1, decay="plateau"),
+    **ADAPTIVE,
+}
 FAMILIES = {
-    "gcnn": {"model": "gcnn", "arch": {"dim": 8, "blocks": ["[3, 12]", "[1, 6; 3, 6; 1, 12]"], "dropout": 0.1}, **RARE},
+    "gcnn": {"model": "gcnn", "arch": {"dim": 8, "blocks": ["[3, 12]", "[1, 6; 3, 6; 1, 12]"],
+    "dropout": 0.1}, **RARE},
     "elmo": {
         "model": "elmo", "objective": "two-way", "optim": Optim(name="adagrad", lr=0.1, warmup=2),
-        "arch": {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12, "layers": 2, "dropout": 0.1},
+        "arch": {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12,
+        "layers": 2, "dropout": 0.1},
     },
-    "lstm": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12, "projection": 6, "dropout": 0.1}},
-    "tied": {"model": "lstm", "arch": {"layers": 2, "dim": 16, "units": 24, "tied": True, "dropout": 0.1}},
-    "streams": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12}, "batch": Batch(streams=30, unroll=5), **RARE},
+    "lstm": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12, "projection": 6,
+    "dropout": 0.1}},
+    "tied": {"model": "lstm", "arch": {"layers": 2, "dim": 16, "units": 24, "tied": True,
+    "dropout": 0.1}},
+    "streams": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12},
+    "batch": Batch(streams=30, unroll=5), **RARE},
     "sampled": {
-        "model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}, "criterion": "bce-nce", "output": {"samples": 12},
+        "model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}, "criterion": "bce-nce",
+        "output": {"samples": 12},
         "optim": Optim(name="adagrad", lr=0.1, warmup=2),
     },
     "tta": {"model": "tta", "objective": "autoencoding"},
     "masked": {"model": "masked", "objective": "masked"},
-    "plateau": {"optim": Optim(name="sgd", lr=9.0, warmup=2, clip=0.0, decay="plateau"), "valid_every": 1},
+    "plateau": {"optim": Optim(name="sgd", lr=9.0, warmup=2, clip=0.0, decay="plateau"),
+    "valid_every": 1},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(spelled, tmp_path, monkeypatch, family):
-    """Within a process: stopped before and after a checkpoint, and by SIGTERM in the second epoch."""
+def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
+    spelled, tmp_path, monkeypatch, family
+):
+    """Within a process: stopped before and after a checkpoint, and by SIGTERM in the second
+    epoch.
+    """
     some = dataclasses.replace(settings("causal", epochs=2, steps=17), **FAMILIES[family])
-    corpora = [spelled / f"{part}{'-spelled' if family == 'elmo' else ''}.bin" for part in ("train", "valid")]
+    corpora = [
+        spelled / f"{part}{'-spelled' if family == 'elmo' else ''}.bin"
+        for part in ("train", "valid")
+    ]
     whole = train(some, *corpora, tmp_path / "whole", "cpu")
     step, stops = Training.step, [3, 9, 14]
 
@@ -129,21 +172,34 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(spelled, tmp_path,
     assert load_metadata(tmp_path / "parts/checkpoint.safetensors")["progress"]["step"] == 15
     parts = train(some, *corpora, tmp_path / "parts", "cpu")
     assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
-    assert (parts.step, parts.best, parts.tokens, parts.shrunk) == (whole.step, whole.best, whole.tokens, whole.shrunk)
-    carried = [name for name in load_tensors(tmp_path / "whole/checkpoint.safetensors") if name.endswith((".0", ".3"))]
+    assert (parts.step, parts.best, parts.tokens, parts.shrunk) == (
+        whole.step,
+        whole.best,
+        whole.tokens,
+        whole.shrunk,
+    )
+    carried = [
+        name
+        for name in load_tensors(tmp_path / "whole/checkpoint.safetensors")
+        if name.endswith((".0", ".3"))
+    ]
     assert len(carried) == (2 if family == "streams" else 0)
 
 
 def test_a_plateau_lowers_the_learning_rate(tiny, tmp_path):
     """After each validation that is not the best so far, until it is below the least."""
     optim = Optim(name="sgd", lr=4.0, warmup=0, clip=0.0, decay="plateau", shrink=0.5, min_lr=0.1)
-    some = settings("causal", optim=optim, valid_every=2, log_every=2, checkpoint_every=1000, epochs=50)
+    some = settings(
+        "causal", optim=optim, valid_every=2, log_every=2, checkpoint_every=1000, epochs=50
+    )
     progress = train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
     lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
     best, rate = float("inf"), 4.0
     for trained, validated in zip(lines[::2], lines[1::2], strict=True):
         assert trained["lr"] == pytest.approx(rate)
-        best, rate = (validated["valid_loss"], rate) if validated["valid_loss"] < best else (best, rate / 2)
+        best, rate = (
+            (validated["valid_loss"], rate) if validated["valid_loss"] < best else (best, rate / 2)
+        )
     assert progress.done and rate < 0.1 <= 2 * rate and progress.shrunk == 6
 
 
@@ -153,7 +209,13 @@ def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_
     before, log = weights(tmp_path / "m"), (tmp_path / "m/metrics.jsonl").read_text()
     train(first, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
     assert weights(tmp_path / "m") == before and (tmp_path / "m/metrics.jsonl").read_text() == log
-    train(dataclasses.replace(first, seed=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    train(
+        dataclasses.replace(first, seed=2),
+        tiny / "train.bin",
+        tiny / "valid.bin",
+        tmp_path / "m",
+        "cpu",
+    )
     assert weights(tmp_path / "m.1") == before
     assert weights(tmp_path / "m") != before
     assert "kept as" in capsys.readouterr().out
@@ -165,7 +227,9 @@ def test_patience_stops_early_and_keeps_the_best(tiny, tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
     losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
     assert progress.done and progress.worse == 2 and losses[-3] == min(losses)
-    assert load_metadata(tmp_path / "m/model.safetensors")["valid_loss"] == pytest.approx(min(losses), abs=1e-6)
+    assert load_metadata(tmp_path / "m/model.safetensors")["valid_loss"] == pytest.approx(
+        min(losses), abs=1e-6
+    )
 
 
 def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
@@ -177,7 +241,9 @@ def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
         return step(self, indices)
 
     monkeypatch.setattr(Training, "step", poisoned)
-    with pytest.raises(UserError, match=r"not finite at step 5 \(batch 5 of epoch 1: sentences \d+"):
+    with pytest.raises(
+        UserError, match=r"not finite at step 5 \(batch 5 of epoch 1: sentences \d+"
+    ):
         train(settings("tta"), tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
 
 
@@ -185,7 +251,15 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
     from lmtools.cli import main
 
     conf = tmp_path / "c.yaml"
-    conf.write_text(yaml.safe_dump({"model": "tta", "objective": "autoencoding", "arch": {"layers": 1, "dim": 8, "heads": 2, "ffn": 8}}))
+    conf.write_text(
+        yaml.safe_dump(
+            {
+                "model": "tta",
+                "objective": "autoencoding",
+                "arch": {"layers": 1, "dim": 8, "heads": 2, "ffn": 8},
+            }
+        )
+    )
     corpora = ["--train", str(tiny / "train.bin"), "--valid", str(tiny / "valid.bin")]
     base = ["train", "--conf", str(conf), *corpora, "--out", str(tmp_path / "m")]
     for wrong, message in (
@@ -207,7 +281,15 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
 def test_bfloat16_follows_float32(tiny, tmp_path):
     """Matrix products in bfloat16 change the course of a short training only slightly."""
     best = {
-        p: train(settings("tta", precision=p), tiny / "train.bin", tiny / "valid.bin", tmp_path / p, "cpu").best
+        p: (
+            train(
+                settings("tta", precision=p),
+                tiny / "train.bin",
+                tiny / "valid.bin",
+                tmp_path / p,
+                "cpu",
+            ).best
+        )
         for p in ("float32", "bfloat16")
     }
     assert best["bfloat16"] == pytest.approx(best["float32"], abs=0.05)
@@ -215,14 +297,18 @@ def test_bfloat16_follows_float32(tiny, tmp_path):
 
 def test_a_damaged_model_directory_is_refused(trained, tmp_path):
     shutil.copytree(trained["tta"], tmp_path / "m")
-    (tmp_path / "m/model.safetensors").write_bytes((trained["tta"] / "model.safetensors").read_bytes()[:-100])
+    (tmp_path / "m/model.safetensors").write_bytes(
+        (trained["tta"] / "model.safetensors").read_bytes()[:-100]
+    )
     with pytest.raises(UserError, match="not a readable safetensors file"):
         load_model(tmp_path / "m")
     shutil.copy(trained["tta"] / "model.safetensors", tmp_path / "m")
     config = (tmp_path / "m/config.yaml").read_text()
     for change in (("dim: 16", "dim: 32"), ("hash: ", "hash: 0")):
         (tmp_path / "m/config.yaml").write_text(config.replace(*change))
-        with pytest.raises(UserError, match=r"config\.yaml: damaged, or edited after it was written"):
+        with pytest.raises(
+            UserError, match=r"config\.yaml: damaged, or edited after it was written"
+        ):
             load_model(tmp_path / "m")
     (tmp_path / "m/config.yaml").write_text(config)
     shutil.copytree(tmp_path / "m/subword", tmp_path / "sw")
@@ -265,9 +351,17 @@ def plain(directory) -> dict:
 
 
 @pytest.mark.parametrize("how", ["flipped", "cut", "missing", "other"])
-@pytest.mark.parametrize("valid_every", [10, 4])  # of 18 steps: the best weights are the last ones, or (a high learning rate) are not
-def test_train_mends_damaged_weights_or_trains_anew(tiny, trained, tmp_path, capsys, how, valid_every):
-    hot = settings("causal", steps=18, valid_every=valid_every, optim=Optim(lr=5e-3 if valid_every == 10 else 0.3, warmup=1))
+# of 18 steps: the best weights are the last ones, or (a high learning rate) are not
+@pytest.mark.parametrize("valid_every", [10, 4])
+def test_train_mends_damaged_weights_or_trains_anew(
+    tiny, trained, tmp_path, capsys, how, valid_every
+):
+    hot = settings(
+        "causal",
+        steps=18,
+        valid_every=valid_every,
+        optim=Optim(lr=5e-3 if valid_every == 10 else 0.3, warmup=1),
+    )
     corpora, out = (tiny / "train.bin", tiny / "valid.bin"), tmp_path / "m"
     progress = train(hot, *corpora, out, "cpu")
     last = progress.best_step == progress.step
@@ -286,14 +380,23 @@ def test_train_mends_damaged_weights_or_trains_anew(tiny, trained, tmp_path, cap
     train(hot, *corpora, out, "cpu")
     assert plain(out) == before
     said = capsys.readouterr().out
-    assert ("made again from the checkpoint" if last else f"it is kept as {out}.1, and training starts from the beginning") in said
+    assert (
+        "made again from the checkpoint"
+        if last
+        else f"it is kept as {out}.1, and training starts from the beginning"
+    ) in said
     if not last and damaged:
         assert (tmp_path / "m.1/model.safetensors").read_bytes() == damaged
     load_model(out)
 
 
-def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(tiny, tmp_path, capsys, monkeypatch):
-    some, corpora = settings("causal", steps=18, valid_every=5, checkpoint_every=7), (tiny / "train.bin", tiny / "valid.bin")
+def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
+    tiny, tmp_path, capsys, monkeypatch
+):
+    some, corpora = (
+        settings("causal", steps=18, valid_every=5, checkpoint_every=7),
+        (tiny / "train.bin", tiny / "valid.bin"),
+    )
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -310,33 +413,49 @@ def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(t
         monkeypatch.setattr(Training, "step", step)
         if name == "worse":
             monkeypatch.setattr(Training, "validation_loss", lambda self: 99.0)
-            with pytest.raises(UserError, match=r"the best weights, of step 5, were lost .* run the same command again"):
+            with pytest.raises(
+                UserError,
+                match=r"the best weights, of step 5, were lost .* run the same command again",
+            ):
                 train(some, *corpora, tmp_path / name, "cpu")
             monkeypatch.undo()
         train(some, *corpora, tmp_path / name, "cpu")
         assert plain(tmp_path / name) == plain(tmp_path / "whole")
-        assert "the next validation that is better than the best so far writes them" in capsys.readouterr().out
+        assert (
+            "the next validation that is better than the best so far writes them"
+            in capsys.readouterr().out
+        )
     assert (tmp_path / "worse.1").is_dir() and not (tmp_path / "better.1").exists()
 
 
-def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(tiny, tmp_path, capsys):
-    some, corpora, out = settings("tta", epochs=1), (tiny / "train.bin", tiny / "valid.bin"), tmp_path / "m"
+def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(
+    tiny, tmp_path, capsys
+):
+    some, corpora, out = (
+        settings("tta", epochs=1),
+        (tiny / "train.bin", tiny / "valid.bin"),
+        tmp_path / "m",
+    )
     train(some, *corpora, out, "cpu")
     before = plain(out)
     for damaged in ("config.yaml", "subword/vocab.txt", "subword/normaliser.yaml"):
         flip(out / damaged)
         train(some, *corpora, out, "cpu")
-        assert plain(out) == before and "damaged or changed; written again" in capsys.readouterr().out
+        assert (
+            plain(out) == before and "damaged or changed; written again" in capsys.readouterr().out
+        )
         load_model(out)
     flip(out / "checkpoint.safetensors")
     train(some, *corpora, out, "cpu")
     assert plain(out) == before and plain_weights(tmp_path / "m.1") == before["model"]
     assert (
-        f"checkpoint.safetensors: damaged (its tensors are not those that were written); it is kept as {out}.1" in capsys.readouterr().out
+        "checkpoint.safetensors: damaged (its tensors are not those that were written); it is kept"
+        f" as {out}.1" in capsys.readouterr().out
     )
     (out / "checkpoint.safetensors").unlink()
     train(dataclasses.replace(some, seed=5), *corpora, out, "cpu")
-    assert plain_weights(tmp_path / "m.2") == before["model"]  # is not overwritten though nothing else says whose it is
+    # is not overwritten though nothing else says whose it is
+    assert plain_weights(tmp_path / "m.2") == before["model"]
 
 
 def plain_weights(directory) -> bytes:
@@ -349,15 +468,22 @@ def test_a_model_of_an_older_version_is_taken_with_a_warning(trained, tmp_path, 
     shutil.copytree(trained["tta"], tmp_path / "m")
     path, config = tmp_path / "m/model.safetensors", tmp_path / "m/config.yaml"
     save_file(load_tensors(path), path, {"lmtools": json.dumps({"step": 3, "valid_loss": 1.5})})
-    config.write_text("".join(line for line in config.read_text().splitlines(True) if not line.startswith("seal")))
+    config.write_text(
+        "".join(line for line in config.read_text().splitlines(True) if not line.startswith("seal"))
+    )
     load_model(tmp_path / "m")
     load_model(tmp_path / "m")
     err = capsys.readouterr().err
-    assert err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage would not be found\n"
+    assert (
+        err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage"
+        " would not be found\n"
+    )
 
 
 @pytest.mark.parametrize("when", ["checkpoint", "model", "metrics"])
-def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(tiny, tmp_path, monkeypatch, when):
+def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
+    tiny, tmp_path, monkeypatch, when
+):
     import errno
 
     from safetensors import SafetensorError
@@ -365,7 +491,10 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(tin
     from lmtools import checkpoint
     from lmtools.train import log
 
-    some, corpora = settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2), (tiny / "train.bin", tiny / "valid.bin")
+    some, corpora = (
+        settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2),
+        (tiny / "train.bin", tiny / "valid.bin"),
+    )
     train(some, *corpora, tmp_path / "whole", "cpu")
     written, save, opener, full = [], checkpoint.save_file, open, True
 
@@ -373,7 +502,9 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(tin
         written.append(path.name)
         if full and when in path.name and sum(when in name for name in written) == 2:
             path.write_bytes(b"torn")
-            raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+            raise SafetensorError(
+                "Error while serializing: I/O error: No space left on device (os error 28)"
+            )
         save(tensors, path, metadata)
 
     def open_full(path, mode="r"):
@@ -385,19 +516,27 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(tin
 
     monkeypatch.setattr(checkpoint, "save_file", save_file)
     monkeypatch.setattr(log, "open", open_full, raising=False)
-    with pytest.raises(UserError, match=rf"{when}.*: cannot write: No space left on device; ") as refused:
+    with pytest.raises(
+        UserError, match=rf"{when}.*: cannot write: No space left on device; "
+    ) as refused:
         train(some, *corpora, tmp_path / "m", "cpu")
     assert "\n" not in str(refused.value)
     full = False
     train(some, *corpora, tmp_path / "m", "cpu")
     assert plain(tmp_path / "m") == plain(tmp_path / "whole")
-    logs = [[json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()] for name in ("whole", "m")]
+    logs = [
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("whole", "m")
+    ]
     whole, again = ([line for line in log if "valid_loss" in line] for log in logs)
     assert whole == again
 
 
 def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_path, monkeypatch):
-    some, corpora = settings("causal", steps=12, checkpoint_every=5), (tiny / "train.bin", tiny / "valid.bin")
+    some, corpora = (
+        settings("causal", steps=12, checkpoint_every=5),
+        (tiny / "train.bin", tiny / "valid.bin"),
+    )
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -428,7 +567,14 @@ def test_a_validation_loss_that_is_not_finite_is_refused(tiny, tmp_path, monkeyp
 
 def test_model_directories_hold_no_pickle(trained):
     for path in trained["tta"].rglob("*"):
-        assert path.suffix in (".yaml", ".safetensors", ".jsonl", ".txt", ".model", "") and not path.name.endswith((".pt", ".pkl"))
+        assert path.suffix in (
+            ".yaml",
+            ".safetensors",
+            ".jsonl",
+            ".txt",
+            ".model",
+            "",
+        ) and not path.name.endswith((".pt", ".pkl"))
         if path.is_file():
             assert b"\x80\x04\x95" not in path.read_bytes()[:64]
 
@@ -439,8 +585,12 @@ def test_weights_are_saved_once(trained):
 
 
 def test_the_machine_stands_beside_the_weights(tiny, tmp_path):
-    """In config.yaml, not in the weights: equal weights are equal files wherever they were trained."""
-    train(settings("causal", steps=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    """In config.yaml, not in the weights: equal weights are equal files wherever they were
+    trained.
+    """
+    train(
+        settings("causal", steps=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu"
+    )
     told = yaml.safe_load((tmp_path / "lm/config.yaml").read_text())["machine"]
     assert told == machine_facts(torch.device("cpu")) and told["threads"] == torch.get_num_threads()
     load_model(tmp_path / "lm")  # which reads its settings from there

@@ -1,4 +1,6 @@
-"""Sparse gradients: clipped and applied like dense ones where they should be, and resumed to the bit."""
+"""Sparse gradients: clipped and applied like dense ones where they should be, and resumed to the
+bit.
+"""
 
 import dataclasses
 
@@ -20,7 +22,12 @@ SAMPLES = {"samples": 8}
 
 def model(family="causal", criterion="bce-nce", tied=True, **optim):
     torch.manual_seed(0)
-    made = settings(family, criterion=criterion, output=SAMPLES if "-" in criterion else {}, optim=Optim(**{"weight_decay": 0.0, **optim}))
+    made = settings(
+        family,
+        criterion=criterion,
+        output=SAMPLES if "-" in criterion else {},
+        optim=Optim(**{"weight_decay": 0.0, **optim}),
+    )
     arch = made.arch | {"tied": tied, "dropout": 0.0}
     return LanguageModel(dataclasses.replace(made, arch=arch), SIZE, COUNTS)
 
@@ -37,14 +44,20 @@ def step(lm, optimiser, seed, longest=0.0):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize(("family", "name"), [*((family, "sgd") for family in OBJECTIVE), ("lstm", "adagrad")])
+@pytest.mark.parametrize(
+    ("family", "name"), [*((family, "sgd") for family in OBJECTIVE), ("lstm", "adagrad")]
+)
 def test_sparse_gradients_change_nothing(family, name, tied):
-    """The same updates with the gradients dense and sparse, clipped, embedding and output matrix shared or not."""
+    """The same updates with the gradients dense and sparse, clipped, embedding and output matrix
+    shared or not.
+    """
     weights = []
     for sparse in (False, True):
         lm = model(family, tied=tied, name=name, lr=0.5, sparse=sparse)
         optimiser = build_optimiser(lm, lm.settings.optim)
-        assert isinstance(optimiser, Joint) == sparse and len(lm.sparse_parameters()) == (0 if not sparse else 1 if tied else 2)
+        assert isinstance(optimiser, Joint) == sparse and len(lm.sparse_parameters()) == (
+            0 if not sparse else 1 if tied else 2
+        )
         for seed in range(4):
             step(lm, optimiser, seed, longest=0.1)
             assert all(p.grad.is_sparse for p in lm.sparse_parameters())
@@ -60,20 +73,26 @@ def test_clipping_takes_the_norm_of_all_gradients():
     sparse.grad = torch.sparse_coo_tensor(*twice, (5, 2), check_invariants=True)
     unused = torch.nn.Parameter(torch.zeros(1))
     clip_gradients([dense, sparse, unused], 1.0)
-    assert dense.grad.tolist() == pytest.approx([0.6, 0, 0]) and sparse.grad.to_dense()[1].tolist() == pytest.approx([0, 0.8])
+    assert dense.grad.tolist() == pytest.approx([0.6, 0, 0]) and sparse.grad.to_dense()[
+        1
+    ].tolist() == pytest.approx([0, 0.8])
     clip_gradients([dense, sparse], 10.0)
     assert dense.grad[0].item() == pytest.approx(0.6)
 
 
 def test_adam_moves_only_the_rows_in_use():
     lm = model(name="adam", lr=0.01)
-    optimiser, before = build_optimiser(lm, lm.settings.optim), lm.trunk.lookup.weight.detach().clone()
+    optimiser, before = (
+        build_optimiser(lm, lm.settings.optim),
+        lm.trunk.lookup.weight.detach().clone(),
+    )
     step(lm, optimiser, 1)
     used = lm.trunk.lookup.weight.grad.coalesce().indices()[0]
     moved = (lm.trunk.lookup.weight != before).any(1).nonzero()[:, 0]
     assert moved.tolist() == used.tolist() and len(used) < SIZE
     change = (lm.trunk.lookup.weight.detach() - before)[used].abs()
-    assert change.max() == pytest.approx(0.01, rel=1e-3)  # Adam's first step is the learning rate, whatever the gradient
+    # Adam's first step is the learning rate, whatever the gradient
+    assert change.max() == pytest.approx(0.01, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
@@ -94,9 +113,16 @@ def test_an_optimiser_goes_on_to_the_bit(tmp_path, name):
 
 
 def test_a_full_criterion_with_a_sparse_embedding():
-    """A table that is looked up sparsely and multiplied as a whole has a dense gradient; apart, the embedding's is sparse."""
-    shared, apart = (model(criterion="softmax", tied=tied, name="sgd", lr=0.1, sparse=True) for tied in (True, False))
-    assert shared.sparse_parameters() == [] and [p is apart.trunk.lookup.weight for p in apart.sparse_parameters()] == [True]
+    """A table that is looked up sparsely and multiplied as a whole has a dense gradient; apart, the
+    embedding's is sparse.
+    """
+    shared, apart = (
+        model(criterion="softmax", tied=tied, name="sgd", lr=0.1, sparse=True)
+        for tied in (True, False)
+    )
+    assert shared.sparse_parameters() == [] and [
+        p is apart.trunk.lookup.weight for p in apart.sparse_parameters()
+    ] == [True]
     for lm in (shared, apart):
         step(lm, build_optimiser(lm, lm.settings.optim), 1, longest=1.0)
 
@@ -122,7 +148,9 @@ def moved(name, decay, gradients):
 
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_nag_is_the_plain_recursion(decay):
-    """In the form of Sutskever et al. (2013): the model holds the point theta + mu v that looks ahead, and v is rescaled with the rate."""
+    """In the form of Sutskever et al. (2013): the model holds the point theta + mu v that looks
+    ahead, and v is rescaled with the rate.
+    """
     gradients = list(np.random.default_rng(0).normal(size=(len(RATES), 3, 2)))
     point, velocity, last = np.ones((3, 2)), np.zeros((3, 2)), RATES[0]
     for found, rate, gradient in zip(moved("nag", decay, gradients), RATES, gradients, strict=True):
@@ -136,8 +164,12 @@ def test_nag_is_the_plain_recursion(decay):
 def test_adagrad_divides_by_the_root_of_one_and_all_squares(decay):
     gradients = list(np.random.default_rng(0).normal(size=(len(RATES), 3, 2)))
     point = np.ones((3, 2))
-    for n, (found, rate) in enumerate(zip(moved("adagrad", decay, gradients), RATES, strict=True), 1):
-        point = point * (1 - rate * decay) - rate * gradients[n - 1] / np.sqrt(1 + np.square(gradients[:n]).sum(0))
+    for n, (found, rate) in enumerate(
+        zip(moved("adagrad", decay, gradients), RATES, strict=True), 1
+    ):
+        point = point * (1 - rate * decay) - rate * gradients[n - 1] / np.sqrt(
+            1 + np.square(gradients[:n]).sum(0)
+        )
         np.testing.assert_allclose(found, point, rtol=1e-5)
 
 
@@ -148,17 +180,25 @@ def test_nag_takes_a_first_gradient_at_any_step():
     for count in range(2):
         early.grad, late.grad = torch.ones(2), torch.ones(2) if count else None
         optimiser.step()
-    assert late.tolist() == pytest.approx([1 - 0.19] * 2) and early.tolist() == pytest.approx([1 - 0.19 - 0.271] * 2)
+    assert late.tolist() == pytest.approx([1 - 0.19] * 2) and early.tolist() == pytest.approx(
+        [1 - 0.19 - 0.271] * 2
+    )
 
 
 def test_nag_needs_dense_gradients():
     assert model(name="nag").sparse_parameters() == []
-    with pytest.raises(UserError, match=r"optim.sparse: nag moves every row .* give optim.sparse=false"):
+    with pytest.raises(
+        UserError, match=r"optim.sparse: nag moves every row .* give optim.sparse=false"
+    ):
         build_optimiser(model(name="nag", sparse=True), Optim(name="nag"))
 
 
 def test_the_learning_rate_of_a_plateau():
     optim = Optim(lr=0.8, warmup=4, decay="plateau", shrink=0.25)
-    assert [learning_rate(optim, step, 100) for step in (0, 1, 3, 4, 99)] == pytest.approx([0.2, 0.4, 0.8, 0.8, 0.8])
-    assert [learning_rate(optim, step, 100, shrunk=2) for step in (1, 50)] == pytest.approx([0.025, 0.05])
+    assert [learning_rate(optim, step, 100) for step in (0, 1, 3, 4, 99)] == pytest.approx(
+        [0.2, 0.4, 0.8, 0.8, 0.8]
+    )
+    assert [learning_rate(optim, step, 100, shrunk=2) for step in (1, 50)] == pytest.approx(
+        [0.025, 0.05]
+    )
     assert learning_rate(dataclasses.replace(optim, decay="none"), 50, 100, shrunk=2) == 0.8

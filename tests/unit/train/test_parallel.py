@@ -1,4 +1,6 @@
-"""Two processes of torchrun train what one trains; either may stop all, and one goes on from where two were."""
+"""Two processes of torchrun train what one trains; either may stop all, and one goes on from where
+two were.
+"""
 
 import json
 import os
@@ -17,13 +19,23 @@ from lmtools.train import train
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
 LSTM = {"layers": 2, "dim": 8, "units": 12, "tied": False, "dropout": 0.0}
 GCNN = {"dim": 8, "blocks": ["[3, 12]", "[1, 6; 3, 6; 1, 12]"], "dropout": 0.0}
-ELMO = {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12, "layers": 2, "dropout": 0.0}
+ELMO = {
+    "piece_dim": 4,
+    "filters": [[1, 4], [2, 6]],
+    "highway": 1,
+    "dim": 8,
+    "units": 12,
+    "layers": 2,
+    "dropout": 0.0,
+}
 ADAPTIVE = {"criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}}
 SAMPLED = {"criterion": "bce-nce", "output": {"samples": 12}}
 
 
 def optim(name, lr, **changes):
-    return Optim(name=name, lr=lr, warmup=2, weight_decay=0.01, momentum=0.9, decay="plateau", **changes)
+    return Optim(
+        name=name, lr=lr, warmup=2, weight_decay=0.01, momentum=0.9, decay="plateau", **changes
+    )
 
 
 def plans():
@@ -34,10 +46,28 @@ def plans():
         "causal": settings("causal", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
         "masked": settings("masked", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
         "sampled": settings("lstm", arch=LSTM, optim=optim("adagrad", 0.1), **SAMPLED, **short),
-        "lone": settings("causal", arch=TRANSFORMER, optim=optim("sgd", 0.5, sparse=True), batch=Batch(sentences=1), **SAMPLED, **short),
-        "streams": settings("lstm", arch=LSTM, optim=optim("nag", 0.1), batch=Batch(streams=4, unroll=5), **ADAPTIVE, **short),
-        "gcnn": replace(base, model="gcnn", arch=GCNN, optim=optim("nag", 0.1, clip=0.1), **ADAPTIVE),
-        "elmo": replace(base, model="elmo", objective="two-way", arch=ELMO, optim=optim("adagrad", 0.1)),
+        "lone": settings(
+            "causal",
+            arch=TRANSFORMER,
+            optim=optim("sgd", 0.5, sparse=True),
+            batch=Batch(sentences=1),
+            **SAMPLED,
+            **short,
+        ),
+        "streams": settings(
+            "lstm",
+            arch=LSTM,
+            optim=optim("nag", 0.1),
+            batch=Batch(streams=4, unroll=5),
+            **ADAPTIVE,
+            **short,
+        ),
+        "gcnn": replace(
+            base, model="gcnn", arch=GCNN, optim=optim("nag", 0.1, clip=0.1), **ADAPTIVE
+        ),
+        "elmo": replace(
+            base, model="elmo", objective="two-way", arch=ELMO, optim=optim("adagrad", 0.1)
+        ),
     }
 
 
@@ -76,7 +106,10 @@ json.dump(told, open({out!r} + "/" + str(rank) + ".json", "w"))
 
 def corpora(tiny, name):
     """The training and the validation corpus of a plan."""
-    return [os.path.join(tiny, f"{part}-spelled.bin" if name == "elmo" else f"{part}.bin") for part in ("train", "valid")]
+    return [
+        os.path.join(tiny, f"{part}-spelled.bin" if name == "elmo" else f"{part}.bin")
+        for part in ("train", "valid")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +117,30 @@ def two(spelled, tmp_path_factory):
     """What two processes left and what each of them was told."""
     out = tmp_path_factory.mktemp("two")
     script = out / "script.py"
-    script.write_text(SCRIPT.format(tests=os.path.dirname(sys.modules["toys"].__file__), here=__file__, tiny=str(spelled), out=str(out)))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    script.write_text(
+        SCRIPT.format(
+            tests=os.path.dirname(sys.modules["toys"].__file__),
+            here=__file__,
+            tiny=str(spelled),
+            out=str(out),
+        )
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        "2",
+        str(script),
+    ]
+    ran = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
     assert ran.returncode == 0, ran.stderr[-3000:]
     return out, [json.loads((out / f"{rank}.json").read_text()) for rank in range(2)], ran.stderr
 
@@ -95,18 +149,31 @@ def two(spelled, tmp_path_factory):
 def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
     out, told, _ = two
     alone = train(plans()[name], *corpora(str(spelled), name), tmp_path / name, "cpu")
-    together = train(plans()[name], *corpora(str(spelled), name), out / name, "cpu")  # streams: goes on alone; others are complete
-    assert together.best == pytest.approx(alone.best, rel=1e-5) and together.tokens == alone.tokens and together.shrunk == alone.shrunk
+    # streams: goes on alone; others are complete
+    together = train(plans()[name], *corpora(str(spelled), name), out / name, "cpu")
+    assert (
+        together.best == pytest.approx(alone.best, rel=1e-5)
+        and together.tokens == alone.tokens
+        and together.shrunk == alone.shrunk
+    )
     if name == "streams":
-        assert "stopped by SIGTERM at step 6, saved" in told[0][name] and told[0][name] == told[1][name]
+        assert (
+            "stopped by SIGTERM at step 6, saved" in told[0][name]
+            and told[0][name] == told[1][name]
+        )
     else:
         assert told[0][name] == told[1][name] == together.best
     for file in ("model.safetensors", "checkpoint.safetensors"):
         one, both = load_tensors(tmp_path / name / file), load_tensors(out / name / file)
         assert one.keys() == both.keys()
         for key, tensor in one.items():
-            torch.testing.assert_close(both[key], tensor, rtol=1e-4, atol=2e-6, msg=lambda text, key=key: f"{key}: {text}")
-    steps = [load_metadata(directory / name / "checkpoint.safetensors")["progress"]["step"] for directory in (tmp_path, out)]
+            torch.testing.assert_close(
+                both[key], tensor, rtol=1e-4, atol=2e-6, msg=lambda text, key=key: f"{key}: {text}"
+            )
+    steps = [
+        load_metadata(directory / name / "checkpoint.safetensors")["progress"]["step"]
+        for directory in (tmp_path, out)
+    ]
     assert steps == [8, 8]
 
 

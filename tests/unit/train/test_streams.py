@@ -86,7 +86,9 @@ def test_the_starting_point_differs_from_epoch_to_epoch():
 
 def lstm(**arch):
     torch.manual_seed(0)
-    made = settings("lstm", arch={"layers": 2, "dim": 8, "units": 12, **arch}, batch=Batch(streams=3, unroll=7))
+    made = settings(
+        "lstm", arch={"layers": 2, "dim": 8, "units": 12, **arch}, batch=Batch(streams=3, unroll=7)
+    )
     return LanguageModel(made, 25).eval()
 
 
@@ -96,11 +98,15 @@ def test_steps_are_one_long_pass(tiny, projection):
     lm, corpus = lstm(projection=projection), Corpus.open(tiny / "valid.bin")
     streams = Streams(corpus, lm.settings.batch, None, World())
     with torch.no_grad():
-        parts = [streams.loss(lm, streams.at(step), None, "cpu") for step in range(streams.per_epoch)]
+        parts = [
+            streams.loss(lm, streams.at(step), None, "cpu") for step in range(streams.per_epoch)
+        ]
         total, count = sum(float(loss) for loss, _ in parts), sum(n for _, n in parts)
         whole = 0.0
         for stream in range(3):
-            here = np.arange(stream * streams.length, min((stream + 1) * streams.length, streams.positions))
+            here = np.arange(
+                stream * streams.length, min((stream + 1) * streams.length, streams.positions)
+            )
             inputs, targets = map(torch.from_numpy, streams.read(here))
             states = lm.trunk.hidden(inputs[None], torch.tensor([len(here)]))[0]
             whole -= float(lm.output.log_prob(lm.trunk.head(states), targets).sum())
@@ -119,8 +125,19 @@ def test_gradients_stop_at_a_step():
 @pytest.mark.parametrize(
     ("family", "changes", "message"),
     [
-        ("causal", {}, r"batch.streams: causal/causal carries no state; .* recurrent model with objective causal \(lstm"),
-        ("lstm", {"objective": "autoencoding"}, r"batch.streams: lstm/autoencoding carries no state"),
+        (
+            "causal",
+            {},
+            (
+                r"batch.streams: causal/causal carries no state; .* recurrent model with objective"
+                r" causal \(lstm"
+            ),
+        ),
+        (
+            "lstm",
+            {"objective": "autoencoding"},
+            r"batch.streams: lstm/autoencoding carries no state",
+        ),
     ],
 )
 def test_only_models_that_carry_a_state(family, changes, message):
@@ -131,7 +148,10 @@ def test_only_models_that_carry_a_state(family, changes, message):
 def test_sizes_that_do_not_go_together():
     for wrong, message in (
         ({"streams": 2}, "batch.unroll: is the positions a step"),
-        ({"sentences": 2, "streams": 2, "unroll": 3}, "either batch.sentences or batch.tokens or batch.streams"),
+        (
+            {"sentences": 2, "streams": 2, "unroll": 3},
+            "either batch.sentences or batch.tokens or batch.streams",
+        ),
         ({"streams": 2, "unroll": 0}, "batch.unroll: 0 is too small"),
     ):
         with pytest.raises(UserError, match=message):

@@ -20,51 +20,105 @@ WEIGHTS = "am=1,lm=1,ngram=2,causal=2,words=0.5"
 def here(tmp_path, monkeypatch, trained, tiny):
     """A directory with lattices with times, and the models' arguments."""
     monkeypatch.chdir(tmp_path)
-    drawn = (dataclasses.replace(random_lattice(seed, 6, 14, WORDS[:4]), utt=f"u{seed}") for seed in range(100))
-    timed = [lattice for lattice in drawn if lattice.times is not None and len(lattice.words) > 5][:3]
+    drawn = (
+        dataclasses.replace(random_lattice(seed, 6, 14, WORDS[:4]), utt=f"u{seed}")
+        for seed in range(100)
+    )
+    timed = [lattice for lattice in drawn if lattice.times is not None and len(lattice.words) > 5][
+        :3
+    ]
     lattices.write(timed, "l", "slf")
     build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
     return ["--lm", "ngram=ngram", "--lm", f"causal={trained['causal']}", "--weights", WEIGHTS]
 
 
 def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
-    out = ["--by-beam", "0", "2", "--by-tokens", "1", "3", "--order", "3", "--repeats", "2", "--out", "b.json", "--figure", "b.png"]
+    out = [
+        "--by-beam",
+        "0",
+        "2",
+        "--by-tokens",
+        "1",
+        "3",
+        "--order",
+        "3",
+        "--repeats",
+        "2",
+        "--out",
+        "b.json",
+        "--figure",
+        "b.png",
+    ]
     assert main(["bench", "lattice", "l", *here, *out]) == 0
     printed = capsys.readouterr().out
     figures = json.loads((tmp_path / "b.json").read_text())
-    kinds = [("whole", None, None), ("density", 0, None), ("density", 2, None), ("tokens", None, 1), ("tokens", None, 3)]
+    kinds = [
+        ("whole", None, None),
+        ("density", 0, None),
+        ("density", 2, None),
+        ("tokens", None, 1),
+        ("tokens", None, 3),
+    ]
     assert [(row["lm"], row["kind"], row["beam"], row["tokens"]) for row in figures["rows"]] == [
         (lm, *kind) for kind in kinds for lm in ("ngram", "causal")
     ]
     read = lattices.read("l")
     whole, best = figures["rows"][0], figures["rows"][2]
-    assert whole["arcs"] == sum(len(lattice.words) for lattice in read) > best["arcs"] and figures["lattices"] == 3
+    assert (
+        whole["arcs"] == sum(len(lattice.words) for lattice in read) > best["arcs"]
+        and figures["lattices"] == 3
+    )
     for row in figures["rows"]:
-        assert len(row["seconds"]) == 2 and row["real_time_factor"] == pytest.approx(sum(row["seconds"]) / 2 / figures["speech"])
+        assert len(row["seconds"]) == 2 and row["real_time_factor"] == pytest.approx(
+            sum(row["seconds"]) / 2 / figures["speech"]
+        )
         assert row["density"] == row["arcs"] / figures["speech"]
-    assert figures["rows"][7]["rescored_arcs"] <= figures["rows"][9]["rescored_arcs"] <= figures["rows"][1]["rescored_arcs"]
+    assert (
+        figures["rows"][7]["rescored_arcs"]
+        <= figures["rows"][9]["rescored_arcs"]
+        <= figures["rows"][1]["rescored_arcs"]
+    )
     assert figures["order"] == 3 and figures["models"].keys() == {"ngram", "causal"}
-    assert printed.splitlines() == list(lines(figures)) and "3 lattices, " in printed and "arcs a second, all histories a state" in printed
-    assert (tmp_path / "b.png").read_bytes() == draw(figures) and draw(figures).startswith(b"\x89PNG")
+    assert (
+        printed.splitlines() == list(lines(figures))
+        and "3 lattices, " in printed
+        and "arcs a second, all histories a state" in printed
+    )
+    assert (tmp_path / "b.png").read_bytes() == draw(figures) and draw(figures).startswith(
+        b"\x89PNG"
+    )
 
 
-@pytest.mark.parametrize("kinds", [("whole",), ("whole", "density"), ("whole", "tokens"), ("whole", "density", "tokens")])
+@pytest.mark.parametrize(
+    "kinds", [("whole",), ("whole", "density"), ("whole", "tokens"), ("whole", "density", "tokens")]
+)
 def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kinds):
-    """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes are labelled otherwise."""
+    """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes
+    are labelled otherwise.
+    """
     from lmtools.report import lattices as module
 
     drawn = []
-    monkeypatch.setattr(module, "panels", lambda *arguments, panels=module.panels: drawn.append(panels(*arguments)) or drawn[-1])
+    monkeypatch.setattr(
+        module,
+        "panels",
+        lambda *arguments, panels=module.panels: drawn.append(panels(*arguments)) or drawn[-1],
+    )
     rows = []
     for i, kind in enumerate(kinds, 1):
         size = {"kind": kind, "density": 10.0 * i, "tokens": i if kind == "tokens" else None}
-        rows += [{**size, "lm": lm, "real_time_factor": 0.01 * i * j} for j, lm in enumerate(("ngram", "tta"), 1)]
+        rows += [
+            {**size, "lm": lm, "real_time_factor": 0.01 * i * j}
+            for j, lm in enumerate(("ngram", "tta"), 1)
+        ]
     assert draw({"rows": rows}).startswith(b"\x89PNG")
     (figure,) = drawn
     shown = [kind for kind in module.AXES if kind in kinds] or ["density"]
     assert [axes.get_xlabel() for axes in figure.axes] == [module.AXES[kind][1] for kind in shown]
     for axes in figure.axes:
-        labels = [text.get_text() for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels()]
+        labels = [
+            text.get_text() for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels()
+        ]
         assert labels and all(float(label) > 0 for label in labels if label)
         assert len(axes.lines) == 2 and all(len(line.get_xdata()) for line in axes.lines)
 
@@ -72,14 +126,23 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--weights", "am=1,ngram=1"], "no weight of 'causal'; give --weights, as in --weights am=1,causal=10"),
-        (["--weights", "am=1,ngram=1,causal=1,x=1"], "no score 'x' in the lattice; give weights to some of: am, lm"),
+        (
+            ["--weights", "am=1,ngram=1"],
+            "no weight of 'causal'; give --weights, as in --weights am=1,causal=10",
+        ),
+        (
+            ["--weights", "am=1,ngram=1,causal=1,x=1"],
+            "no score 'x' in the lattice; give weights to some of: am, lm",
+        ),
         (["--lm", "x"], "--lm x: not NAME=DIR"),
         (["--from", "nix"], "nix: no format is called 'nix'"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, arguments, message):
-    assert main(["bench", "lattice", "l", *here, "--out", "b.json", "--figure", "b.png", *arguments]) == 1
+    assert (
+        main(["bench", "lattice", "l", *here, "--out", "b.json", "--figure", "b.png", *arguments])
+        == 1
+    )
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1 and not list(tmp_path.glob("b.*"))
 
@@ -87,7 +150,10 @@ def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, argumen
 def test_lattices_without_times_or_none_at_all(here, tmp_path, capsys):
     (tmp_path / "plain.plf").write_text("((('a',-1,1),),)\n")
     (tmp_path / "none.plf").write_text("")
-    for name, message in (("plain", "the lattices have no times"), ("none", "no lattices to measure with; give the recogniser's")):
+    for name, message in (
+        ("plain", "the lattices have no times"),
+        ("none", "no lattices to measure with; give the recogniser's"),
+    ):
         assert main(["bench", "lattice", f"{name}.plf", "--from", "plf", *here]) == 1
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1

@@ -17,15 +17,22 @@ SUMMED = {"am": 1.0}
 def here(tmp_path, monkeypatch):
     """A directory with four lattices of one score as SLF (`l`), and Kaldi's words.txt."""
     monkeypatch.chdir(tmp_path)
-    drawn = [dataclasses.replace(random_lattice(seed, words=WORDS), utt=f"u{seed}") for seed in range(40, 44)]
+    drawn = [
+        dataclasses.replace(random_lattice(seed, words=WORDS), utt=f"u{seed}")
+        for seed in range(40, 44)
+    ]
     lattices.write([only_am(lattice) for lattice in drawn], "l", "slf")
-    (tmp_path / "words.txt").write_text("".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS])))
+    (tmp_path / "words.txt").write_text(
+        "".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS]))
+    )
     return tmp_path
 
 
 def only_am(lattice: Lattice) -> Lattice:
     """The lattice without its score `lm`."""
-    scores, final_scores = ({"am": columns["am"]} for columns in (lattice.scores, lattice.final_scores))
+    scores, final_scores = (
+        {"am": columns["am"]} for columns in (lattice.scores, lattice.final_scores)
+    )
     return dataclasses.replace(lattice, scores=scores, final_scores=final_scores)
 
 
@@ -36,12 +43,23 @@ def convert(capsys, *arguments):
 
 
 @pytest.mark.parametrize(
-    ("to", "out"), [("kaldi", "o.ark"), ("kaldi", "ark,t:o.ark"), ("openfst", "o"), ("plf", "o.plf"), ("pocketsphinx", "o"), ("slf", "o")]
+    ("to", "out"),
+    [
+        ("kaldi", "o.ark"),
+        ("kaldi", "ark,t:o.ark"),
+        ("openfst", "o"),
+        ("plf", "o.plf"),
+        ("pocketsphinx", "o"),
+        ("slf", "o"),
+    ],
 )
 def test_there_and_back(here, capsys, to, out):
     status, said = convert(capsys, "l", out, "--to", to)
     first = lattices.read("l")
-    assert status == 0 and said == f"{out}: 4 lattices, {sum(len(lattice.words) for lattice in first)} arcs\n"
+    assert (
+        status == 0
+        and said == f"{out}: 4 lattices, {sum(len(lattice.words) for lattice in first)} arcs\n"
+    )
     source = [] if to == "kaldi" and "," not in out else ["--from", to]
     assert convert(capsys, out, "back", *source)[0] == 0
     for old, new in zip(first, lattices.read("back"), strict=True):
@@ -64,22 +82,59 @@ def test_formats_with_options(here, capsys):
     assert convert(capsys, "l", "o", "--to", "openfst:symbols=table")[0] == 0
     words = (here / "o" / "u40.fst.txt").read_text().split()
     assert not set(words) & set(WORDS)
-    assert convert(capsys, "o", "ark,t:-", "--from", "openfst:symbols=table", "--to", "kaldi:words=table")[0] == 0
+    assert (
+        convert(
+            capsys, "o", "ark,t:-", "--from", "openfst:symbols=table", "--to", "kaldi:words=table"
+        )[0]
+        == 0
+    )
     assert convert(capsys, "o", "back", "--from", "openfst:symbols=table")[0] == 0
-    assert [set(sentences(a, SUMMED)) for a in lattices.read("back")] == [set(sentences(a, SUMMED)) for a in lattices.read("l")]
+    assert [set(sentences(a, SUMMED)) for a in lattices.read("back")] == [
+        set(sentences(a, SUMMED)) for a in lattices.read("l")
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("l o --to jsonl", "l: format slf holds lattices, jsonl does not; take lists from lattices with `lmtools lattice nbest`"),
+        (
+            "l o --to jsonl",
+            (
+                "l: format slf holds lattices, jsonl does not; take lists from lattices with"
+                " `lmtools lattice nbest`"
+            ),
+        ),
         ("l o --to nix", "nix: no such format; known are jsonl, "),
         ("l o --from nix", "nix: no such format; known are jsonl, "),
         ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x' of this value"),
-        ("l o --depth 3", "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best lists"),
-        ("l o --case sentence", "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best lists"),
-        ("l o --dedup", "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best lists"),
-        ("l o --ref words.txt", "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best lists"),
+        (
+            "l o --depth 3",
+            (
+                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
+                " lists"
+            ),
+        ),
+        (
+            "l o --case sentence",
+            (
+                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
+                " lists"
+            ),
+        ),
+        (
+            "l o --dedup",
+            (
+                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
+                " lists"
+            ),
+        ),
+        (
+            "l o --ref words.txt",
+            (
+                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
+                " lists"
+            ),
+        ),
         ("l o.slf", "o.slf: holds one lattice, and there are more"),
         ("l o --to wcn", "o: utterance 'u40': is no confusion network"),
         ("l o.ark --to kaldi --case upper", "o.ark: utterance 'u40': word "),
@@ -91,15 +146,27 @@ def test_formats_with_options(here, capsys):
         ("none o", "none: cannot read: No such file or directory"),
         ("empty.plf o --from plf", "empty.plf: no lattices; give the recogniser's"),
         ("hollow o --from slf", "hollow: no lattices; give the recogniser's"),
-        ("cycle.slf o.plf --to plf", "o.plf: utterance 'cycle': has a cycle, which this format cannot hold; run `lmtools lattice info`"),
+        (
+            "cycle.slf o.plf --to plf",
+            (
+                "o.plf: utterance 'cycle': has a cycle, which this format cannot hold; run `lmtools"
+                " lattice info`"
+            ),
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(here, capsys, arguments, message):
     (here / "empty.plf").write_text("")
     (here / "hollow").mkdir()
-    arcs = "".join(f"J={j} S={s} E={e} W=a a=-1\n" for j, (s, e) in enumerate([(0, 1), (1, 2), (2, 1), (2, 3)]))
-    (here / "cycle.slf").write_text(f"VERSION=1.0\nstart=0 end=3\nN=4 L=4\nI=0\nI=1\nI=2\nI=3\n{arcs}")
+    arcs = "".join(
+        f"J={j} S={s} E={e} W=a a=-1\n" for j, (s, e) in enumerate([(0, 1), (1, 2), (2, 1), (2, 3)])
+    )
+    (here / "cycle.slf").write_text(
+        f"VERSION=1.0\nstart=0 end=3\nN=4 L=4\nI=0\nI=1\nI=2\nI=3\n{arcs}"
+    )
     before = sorted(here.iterdir())
     status, said = convert(capsys, *arguments.split())
-    assert status == 1 and said.count("\n") == 1 and said.startswith(f"lmtools convert: {message}"), said
+    assert (
+        status == 1 and said.count("\n") == 1 and said.startswith(f"lmtools convert: {message}")
+    ), said
     assert sorted(here.iterdir()) == before

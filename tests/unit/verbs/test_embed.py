@@ -16,12 +16,27 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("embed")
     random_elmo(home)
     (home / "text").write_text("".join(f"{line}\n" for line in LINES))
-    (home / "kaldi").write_text("".join(f"utt-{number} {line}\n" for number, line in enumerate(LINES)))
+    (home / "kaldi").write_text(
+        "".join(f"utt-{number} {line}\n" for number, line in enumerate(LINES))
+    )
     return home
 
 
 def embed(home, out, *more, text="text"):
-    return main(["embed", "--lm", str(home / "lm"), "--text", str(home / text), "--out", str(out), "--device", "cpu", *more])
+    return main(
+        [
+            "embed",
+            "--lm",
+            str(home / "lm"),
+            "--text",
+            str(home / text),
+            "--out",
+            str(out),
+            "--device",
+            "cpu",
+            *more,
+        ]
+    )
 
 
 @pytest.mark.parametrize("form", [("text",), ("kaldi", "--kaldi")])
@@ -30,7 +45,10 @@ def test_both_files_hold_the_librarys_vectors(home, tmp_path, form, capsys):
     expected = list(word_vectors(home / "lm", LINES, device="cpu"))
     for name in ("v.npz", "v.h5"):
         assert embed(home, tmp_path / name, *more, text=text) == 0
-    assert f"{tmp_path / 'v.npz'}: 7 words of 4 lines, 16 values in each of the layers 0, 1, 2\n" in capsys.readouterr().err
+    assert (
+        f"{tmp_path / 'v.npz'}: 7 words of 4 lines, 16 values in each of the layers 0, 1, 2\n"
+        in capsys.readouterr().err
+    )
     npz = np.load(tmp_path / "v.npz")
     assert npz["words"].tolist() == ["the", "king", "a", "queen", "went", "the", "king"]
     assert npz["offsets"].tolist() == [0, 2, 2, 5, 7]
@@ -51,14 +69,27 @@ def test_layers(home, tmp_path, layers, expected):
 def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
     (home / "empty").write_text("")
     cases = [
-        (["--out", str(tmp_path / "v.txt")], "v.txt: not a kind of file for vectors; give a name that ends in one of .npz, .h5, .hdf5"),
+        (
+            ["--out", str(tmp_path / "v.txt")],
+            (
+                "v.txt: not a kind of file for vectors; give a name that ends in one of .npz, .h5,"
+                " .hdf5"
+            ),
+        ),
         (["--layers", "3"], "has the layers 0 (input) to 2, no 3; choose of these"),
-        (["--pool", "words", "--lm", str(random_causal(home / "other"))], "a causal model has no word vectors; give a two-way one"),
+        (
+            ["--pool", "words", "--lm", str(random_causal(home / "other"))],
+            "a causal model has no word vectors; give a two-way one",
+        ),
         (["--text", str(home / "empty")], "empty:1: no lines; give text"),
         (["--lm", str(home / "nowhere")], "nowhere"),
     ]
     for more, message in cases:
         assert embed(home, tmp_path / "v.h5", *more) == 1
         error = capsys.readouterr().err
-        assert message in error and len(error.splitlines()) == 1 and error.startswith("lmtools embed: ")
+        assert (
+            message in error
+            and len(error.splitlines()) == 1
+            and error.startswith("lmtools embed: ")
+        )
     assert not list(tmp_path.iterdir())

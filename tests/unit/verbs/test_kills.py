@@ -1,4 +1,6 @@
-"""Verbs whose processes are killed: one line, status 1, within seconds, and nobody left; what was computed stays in the cache."""
+"""Verbs whose processes are killed: one line, status 1, within seconds, and nobody left; what was
+computed stays in the cache.
+"""
 
 import contextlib
 import dataclasses
@@ -24,11 +26,17 @@ from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[3]
 # the verbs as they are, but that little work is worth a process and a block of text is small
-SCRIPT = "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import main; sys.exit(main(sys.argv[1:]))"
+SCRIPT = (
+    "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import"
+    " main; sys.exit(main(sys.argv[1:]))"
+)
 SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
 VERBS = {
     "score": "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache cache --rows 1 --nj 2",
-    "rescore": "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out {out} --nj 2",
+    "rescore": (
+        "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out {out}"
+        " --nj 2"
+    ),
     "corpus": "corpus --text text --subword {lm}/../sw --out {out} --nj 2",
     "subword": "subword --text text --type word --out {out} --nj 2",
 }
@@ -42,9 +50,13 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("kills")
     lines = sentences(20_000, 1, 12)
     (home / "text").write_text("\n".join(lines * 40) + "\n")
-    jsonl.write([NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines)], home / "n.jsonl")
+    jsonl.write(
+        [NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines)], home / "n.jsonl"
+    )
     lattice = random_lattice(3, words=WORDS[:4])
-    slf.write((dataclasses.replace(lattice, utt=f"u{n}") for n in range(3000)), str(home / "lattices"))
+    slf.write(
+        (dataclasses.replace(lattice, utt=f"u{n}") for n in range(3000)), str(home / "lattices")
+    )
     return home
 
 
@@ -57,12 +69,17 @@ class Verb:
         self.out = home / f"out-{next(NUMBERS)}"
         self.process = subprocess.Popen(
             [sys.executable, "-c", script, *VERBS[name].format(lm=lm, out=self.out).split()],
-            text=True, cwd=home, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, cwd=home, env=environment, start_new_session=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )  # fmt: skip
 
     def __enter__(self):
         until = time.monotonic() + 6 * PATIENCE
-        while len(workers_of(self.process.pid)) < 2 and time.monotonic() < until and self.process.poll() is None:
+        while (
+            len(workers_of(self.process.pid)) < 2
+            and time.monotonic() < until
+            and self.process.poll() is None
+        ):
             time.sleep(0.02)
         assert len(workers_of(self.process.pid)) == 2, self.process.communicate()
         return self
@@ -73,29 +90,41 @@ class Verb:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("pause", [0.0, 2.0])  # as soon as the workers are there, and when they have their models
+# as soon as the workers are there, and when they have their models
+@pytest.mark.parametrize("pause", [0.0, 2.0])
 @pytest.mark.parametrize("name", VERBS)
 def test_a_worker_is_killed(home, trained, name, pause):
     with Verb(name, home, trained["masked"].parent) as verb:
         time.sleep(pause)
         everybody, victim = descendants(verb.process.pid), workers_of(verb.process.pid)[1]
-        assert verb.process.poll() is None and len(workers_of(verb.process.pid)) == 2, "it ended before"
+        assert verb.process.poll() is None and len(workers_of(verb.process.pid)) == 2, (
+            "it ended before"
+        )
         os.kill(victim, signal.SIGKILL)
         _, said = verb.process.communicate(timeout=PATIENCE)
         assert verb.process.returncode == 1 and gone(everybody, 5)
-        cause = f"worker process {victim} was killed by SIGKILL (9), perhaps for want of memory; give fewer processes (a lower --nj)"
+        cause = (
+            f"worker process {victim} was killed by SIGKILL (9), perhaps for want of memory; give"
+            " fewer processes (a lower --nj)"
+        )
         assert f": {cause}" in said and said.count("\n") == 1 and not verb.out.exists()
 
 
 @pytest.mark.parametrize("killed", ["worker", "parent", "both", "interrupted"])
 def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
-    """Of a run that ends early, up to what a second brings; what is there are the scores of a run without a cache."""
+    """Of a run that ends early, up to what a second brings; what is there are the scores of a run
+    without a cache.
+    """
     with Verb("score", home, trained["masked"].parent) as verb:
         place = home / "cache" / FILE
         until, before = time.monotonic() + 3 * PATIENCE, rows(place)
         while rows(place) < before + 20 and time.monotonic() < until:
             time.sleep(0.1)
-        there, everybody, victim = rows(place), descendants(verb.process.pid), workers_of(verb.process.pid)[0]
+        there, everybody, victim = (
+            rows(place),
+            descendants(verb.process.pid),
+            workers_of(verb.process.pid)[0],
+        )
         if killed == "interrupted":
             os.killpg(verb.process.pid, signal.SIGINT)
         if killed in ("worker", "both"):
@@ -106,7 +135,11 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
         assert gone(everybody, 5) and before + 20 <= there <= rows(place)
     options = Options(str(trained["masked"]), cache=str(home / "cache"), rows=1)
     scorer = options.load()
-    sentences = list(dict.fromkeys(scorer.prepare([nbest.hyps[0].text for nbest in jsonl.read(home / "n.jsonl")])))
+    sentences = list(
+        dict.fromkeys(
+            scorer.prepare([nbest.hyps[0].text for nbest in jsonl.read(home / "n.jsonl")])
+        )
+    )
     with contextlib.closing(options.open_cache(scorer)) as cache:
         known = cache.get(sentences)
     assert len(known) == rows(place)
@@ -116,7 +149,10 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
 
 def rows(path: Path) -> int:
     """How many scores a cache holds."""
-    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file:
+    with (
+        contextlib.suppress(sqlite3.Error),
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
+    ):
         return file.execute("SELECT count(*) FROM checked_score").fetchone()[0]
     return 0
 
@@ -139,4 +175,9 @@ def test_an_interrupt_is_silent(home, trained, name, pause):
         everybody = descendants(verb.process.pid)
         os.killpg(verb.process.pid, signal.SIGINT)
         printed = verb.process.communicate(timeout=PATIENCE)
-        assert verb.process.returncode == 130 and printed == ("", "") and gone(everybody, 5) and not verb.out.exists()
+        assert (
+            verb.process.returncode == 130
+            and printed == ("", "")
+            and gone(everybody, 5)
+            and not verb.out.exists()
+        )

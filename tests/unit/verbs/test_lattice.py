@@ -1,4 +1,6 @@
-"""`lmtools lattice`, as users call it: what it prints and writes, and what it says of their mistakes."""
+"""`lmtools lattice`, as users call it: what it prints and writes, and what it says of their
+mistakes.
+"""
 
 import dataclasses
 import json
@@ -26,18 +28,29 @@ def lm(trained, tiny, tmp_path_factory):
     home = tmp_path_factory.mktemp("ngrams")
     for name, order in (("ngram", 3), ("bigram", 2)):
         build([tiny / "train.txt"], order, home / name, Normaliser(), kenlm="none")
-    return {**{name: str(path) for name, path in trained.items()}, "ngram": f"{home}/ngram", "bigram": f"{home}/bigram"}
+    return {
+        **{name: str(path) for name, path in trained.items()},
+        "ngram": f"{home}/ngram",
+        "bigram": f"{home}/bigram",
+    }
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A directory with five lattices as SLF (`l`), references (`ref`, one shared by two lattices' words) and Kaldi's words.txt."""
+    """A directory with five lattices as SLF (`l`), references (`ref`, one shared by two lattices'
+    words) and Kaldi's words.txt.
+    """
     monkeypatch.chdir(tmp_path)
-    made = [dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}") for seed in range(20, 25)]
+    made = [
+        dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}")
+        for seed in range(20, 25)
+    ]
     lattices.write(made, "l", "slf")
     read = lattices.read("l")
     kaldi_text.write({lattice.utt: " ".join(max(all_paths(lattice))[0]) for lattice in read}, "ref")
-    (tmp_path / "words.txt").write_text("".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS])))
+    (tmp_path / "words.txt").write_text(
+        "".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS]))
+    )
     return tmp_path
 
 
@@ -50,7 +63,9 @@ def run(capsys, *arguments):
 def refused(capsys, *arguments) -> str:
     """The one line that a mistake gets."""
     status, printed = run(capsys, *arguments)
-    assert status == 1 and printed.err.count("\n") == 1 and printed.err.startswith("lmtools lattice: "), printed.err
+    assert (
+        status == 1 and printed.err.count("\n") == 1 and printed.err.startswith("lmtools lattice: ")
+    ), printed.err
     return printed.err.removeprefix("lmtools lattice: ").rstrip("\n")
 
 
@@ -73,93 +88,181 @@ def test_references_by_line_are_those_by_id(here, capsys, lm, action):
         assert status == 0
         made.append((printed.out, (here / "o").read_bytes() if (here / "o").exists() else b""))
     assert made[0] == made[1] and (action in ("info", "oracle") or b'"ref"' in made[0][1])
-    for some, told in (("a\n" * 4, "lines: 4 lines for 5 utterances or more in l"), ("a\n" * 6, "lines: 6 lines for 5 utterances in l")):
+    for some, told in (
+        ("a\n" * 4, "lines: 4 lines for 5 utterances or more in l"),
+        ("a\n" * 6, "lines: 6 lines for 5 utterances in l"),
+    ):
         (here / "lines").write_text(some)
         (here / "o").unlink(missing_ok=True)
-        assert told in run(capsys, *asked, "--ref-lines", "lines")[1].err and not (here / "o").exists()
+        assert (
+            told in run(capsys, *asked, "--ref-lines", "lines")[1].err and not (here / "o").exists()
+        )
 
 
 def test_nbest_is_the_best_sequences_in_order(here, capsys):
-    status, _ = run(capsys, "nbest", "l", "--weights", SPELLED, "--n", 4, "--ref", "ref", "--out", "n.jsonl")
+    status, _ = run(
+        capsys, "nbest", "l", "--weights", SPELLED, "--n", 4, "--ref", "ref", "--out", "n.jsonl"
+    )
     refs = kaldi_text.read("ref")
     assert status == 0
     for lattice, nbest in zip(lattices.read("l"), jsonl.read("n.jsonl"), strict=True):
         expected = sorted(sentences(lattice, WEIGHTS).items(), key=lambda item: -item[1])[:4]
-        assert (nbest.utt, nbest.ref) == (lattice.utt, refs[lattice.utt]) and len(nbest.hyps) == len(expected)
+        assert (nbest.utt, nbest.ref) == (lattice.utt, refs[lattice.utt]) and len(
+            nbest.hyps
+        ) == len(expected)
         for hyp, (_, score) in zip(nbest.hyps, expected, strict=True):
             found = hyp.scores["am"] + 0.5 * hyp.scores["lm"] - 0.25 * len(hyp.text.split())
-            assert found == pytest.approx(score) == pytest.approx(sentences(lattice, WEIGHTS)[tuple(hyp.text.split())])
+            assert (
+                found
+                == pytest.approx(score)
+                == pytest.approx(sentences(lattice, WEIGHTS)[tuple(hyp.text.split())])
+            )
 
 
 def test_oracle_and_best_path(here, capsys):
-    status, printed = run(capsys, "oracle", "l", "--weights", SPELLED, "--ref", "ref", "--out", "o.txt")
-    assert status == 0 and kaldi_text.read("o.txt") == kaldi_text.read("ref")  # the references are paths
+    status, printed = run(
+        capsys, "oracle", "l", "--weights", SPELLED, "--ref", "ref", "--out", "o.txt"
+    )
+    # the references are paths
+    assert status == 0 and kaldi_text.read("o.txt") == kaldi_text.read("ref")
     low = high = total = 0
     for lattice in lattices.read("l"):
         ref, scores = kaldi_text.read("ref")[lattice.utt].split(), sentences(lattice, WEIGHTS)
-        ties = [errors(ref, list(words)).errors for words, score in scores.items() if score > max(scores.values()) - 1e-9]
+        ties = [
+            errors(ref, list(words)).errors
+            for words, score in scores.items()
+            if score > max(scores.values()) - 1e-9
+        ]
         low, high, total = low + min(ties), high + max(ties), total + len(ref)
     first, least = printed.out.splitlines()
     rate = float(re.match(r"best path: WER ([0-9.]+)%", first)[1])
-    assert 0 < 100 * low / total - 0.01 < rate < 100 * high / total + 0.01 and least.startswith("oracle: WER 0.00%")
+    assert 0 < 100 * low / total - 0.01 < rate < 100 * high / total + 0.01 and least.startswith(
+        "oracle: WER 0.00%"
+    )
 
 
 def test_info_counts(here, capsys):
     status, printed = run(capsys, "info", "l", "--each")
     read = lattices.read("l")
-    states, arcs = sum(lattice.states for lattice in read), sum(len(lattice.words) for lattice in read)
+    states, arcs = (
+        sum(lattice.states for lattice in read),
+        sum(len(lattice.words) for lattice in read),
+    )
     assert status == 0 and f"l: 5 lattices, {states} states, {arcs} arcs (" in printed.out
-    assert [line.partition(":")[0] for line in printed.out.splitlines()[:5]] == [lattice.utt for lattice in read]
+    assert [line.partition(":")[0] for line in printed.out.splitlines()[:5]] == [
+        lattice.utt for lattice in read
+    ]
 
 
 def test_broken_lattices_are_told_and_repaired(here, capsys):
     cyclic = "UTTERANCE=u\nstart=0 end=2\nN=4 L=5\nI=0\nI=1 W=a\nI=2 W=!NULL\nI=3 W=b\n" + "".join(
-        f"J={j} S={s} E={e} a={a}\n" for j, (s, e, a) in enumerate([(0, 1, -1), (1, 3, -2), (3, 1, -3), (3, 2, -4), (1, 2, "nan")])
+        f"J={j} S={s} E={e} a={a}\n"
+        for j, (s, e, a) in enumerate(
+            [(0, 1, -1), (1, 3, -2), (3, 1, -3), (3, 2, -4), (1, 2, "nan")]
+        )
     )
     (here / "c.slf").write_text(cyclic)
     status, printed = run(capsys, "info", "c.slf", "--repair", "r.slf")
-    assert status == 0 and "error: cycle: 1 in 1 lattices, first closed by arc 2 (3 -> 1, 'a') of 'u'" in printed.out
-    assert "error: NaN score: 1 in 1 lattices" in printed.out and "u: cut 1 arc that closed cycles" in printed.err
+    assert (
+        status == 0
+        and "error: cycle: 1 in 1 lattices, first closed by arc 2 (3 -> 1, 'a') of 'u'"
+        in printed.out
+    )
+    assert (
+        "error: NaN score: 1 in 1 lattices" in printed.out
+        and "u: cut 1 arc that closed cycles" in printed.err
+    )
     (repaired,) = lattices.read("r.slf")
     assert [words for words, _, _ in all_paths(repaired)] == [("a", "b")]
     status, printed = run(capsys, "info", "r.slf")
     assert status == 0 and "error" not in printed.out
-    for action in (("nbest", "--out", "-"), ("oracle", "--ref", "cref"), ("rescore", "--lm", "x=x", "--weights", "am=1,x=1")):
+    for action in (
+        ("nbest", "--out", "-"),
+        ("oracle", "--ref", "cref"),
+        ("rescore", "--lm", "x=x", "--weights", "am=1,x=1"),
+    ):
         kaldi_text.write({"u": "a b"}, "cref")
         if action[0] != "rescore":
             status, printed = run(capsys, action[0], "c.slf", *action[1:])
-            assert status == 0 and "u: dropped 1 arc with impossible scores, cut 1 arc that closed cycles" in printed.err
+            assert (
+                status == 0
+                and "u: dropped 1 arc with impossible scores, cut 1 arc that closed cycles"
+                in printed.err
+            )
 
 
 def test_rescore_two_models_and_their_mixture(here, lm, capsys):
     """All that can be asked for in one pass belongs together, and scores are the models'."""
-    models = ("--lm", f"a={lm['ngram']}", "--lm", f"b={lm['bigram']}", "--lm", f"c={lm['causal']}", "--mix", "m=a:0.25,b:0.75")
+    models = (
+        "--lm",
+        f"a={lm['ngram']}",
+        "--lm",
+        f"b={lm['bigram']}",
+        "--lm",
+        f"c={lm['causal']}",
+        "--mix",
+        "m=a:0.25,b:0.75",
+    )
     weights = {**WEIGHTS, "m": 2.0, "c": 1.5}
     spelled = ",".join(f"{name}={weight}" for name, weight in weights.items())
-    out = ("--out", "o", "--nbest", "n.jsonl", "--n", 3, "--text", "t", "--ref", "ref", "--report", "r.json")
+    out = (
+        "--out",
+        "o",
+        "--nbest",
+        "n.jsonl",
+        "--n",
+        3,
+        "--text",
+        "t",
+        "--ref",
+        "ref",
+        "--report",
+        "r.json",
+    )
     status, printed = run(capsys, "rescore", "l", *models, "--weights", spelled, "--order", 0, *out)
     tree = json.loads((here / "r.json").read_text())
-    assert status == 0 and printed.err.startswith("5 lattices, ") and tree["lattices"] == 5 and tree["weights"] == weights
-    assert tree["arcs"] == sum(len(lattice.words) for lattice in lattices.read("l")) and tree["approximation"] == {}
+    assert (
+        status == 0
+        and printed.err.startswith("5 lattices, ")
+        and tree["lattices"] == 5
+        and tree["weights"] == weights
+    )
+    assert (
+        tree["arcs"] == sum(len(lattice.words) for lattice in lattices.read("l"))
+        and tree["approximation"] == {}
+    )
     texts, refs = kaldi_text.read("t"), kaldi_text.read("ref")
     for lattice, nbest in zip(lattices.read("o"), jsonl.read("n.jsonl"), strict=True):
         assert {"am", "lm", "m", "c"} <= lattice.scores.keys()
         assert texts[lattice.utt] == nbest.hyps[0].text and nbest.ref == refs[lattice.utt]
         best = sentences(lattice, weights)
-        assert sorted(best.values(), reverse=True)[:3] == pytest.approx([best[tuple(hyp.text.split())] for hyp in nbest.hyps])
+        assert sorted(best.values(), reverse=True)[:3] == pytest.approx(
+            [best[tuple(hyp.text.split())] for hyp in nbest.hyps]
+        )
     lists = {name: scored(here, capsys, lm[name]) for name in ("ngram", "bigram", "causal")}
     for nbest in jsonl.read("n.jsonl"):
         for rank, hyp in enumerate(nbest.hyps, 1):
-            assert hyp.scores["c"] == pytest.approx(lists["causal"][f"{nbest.utt}#{rank}"], abs=1e-4)
+            assert hyp.scores["c"] == pytest.approx(
+                lists["causal"][f"{nbest.utt}#{rank}"], abs=1e-4
+            )
             parts = sorted(lists[name][f"{nbest.utt}#{rank}"] for name in ("ngram", "bigram"))
             assert parts[0] - 3 < hyp.scores["m"] < parts[1] + 3
 
 
 def scored(here, capsys, path, *options) -> dict[str, float]:
     """What `lmtools score` gives n.jsonl."""
-    assert main(["score", "--lm", path, "--nbest", "n.jsonl", "--out", "s", "--cache", "none", *options]) == 0
+    assert (
+        main(
+            ["score", "--lm", path, "--nbest", "n.jsonl", "--out", "s", "--cache", "none", *options]
+        )
+        == 0
+    )
     capsys.readouterr()
-    rows = [line.split("\t") for line in (here / "s").read_text().splitlines() if not line.startswith("#")]
+    rows = [
+        line.split("\t")
+        for line in (here / "s").read_text().splitlines()
+        if not line.startswith("#")
+    ]
     return {row[0]: float(row[1]) for row in rows if row[0].partition("#")[0].startswith("u")}
 
 
@@ -168,13 +271,32 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
     vocabulary = {"the": "THEE", "king": "king"}  # so that a word of every lattice is unknown
     for lattice in (made := lattices.read("l")):
         assert vocabulary.keys() & {*lattice.words}
-    lattices.write([dataclasses.replace(x, words=tuple(vocabulary.get(w, w) for w in x.words)) for x in made], "k", "slf")
+    lattices.write(
+        [dataclasses.replace(x, words=tuple(vocabulary.get(w, w) for w in x.words)) for x in made],
+        "k",
+        "slf",
+    )
     models = ("--lm", f"c={lm['causal']}", "--lm", f"g={lm['ngram']}", "--weights", "am=1,c=1,g=1")
     how = ("--normalise", "none", "--oov-penalty", "2.5")
-    status, _ = run(capsys, "rescore", "k", *models, *how, "--order", 0, "--nbest", "n.jsonl", "--report", "r.json")
+    status, _ = run(
+        capsys,
+        "rescore",
+        "k",
+        *models,
+        *how,
+        "--order",
+        0,
+        "--nbest",
+        "n.jsonl",
+        "--report",
+        "r.json",
+    )
     tree = json.loads((here / "r.json").read_text())
     assert status == 0 and tree["normalise"] == "none" and tree["oov_penalty"] == 2.5
-    expected = {"c": scored(here, capsys, lm["causal"], *how), "g": scored(here, capsys, lm["ngram"], *how[2:])}
+    expected = {
+        "c": scored(here, capsys, lm["causal"], *how),
+        "g": scored(here, capsys, lm["ngram"], *how[2:]),
+    }
     plain = scored(here, capsys, lm["causal"])
     for nbest in jsonl.read("n.jsonl"):
         for rank, hyp in enumerate(nbest.hyps, 1):
@@ -186,16 +308,49 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
 @pytest.mark.parametrize("name", ["tta", "masked"])
 def test_a_model_of_both_sides_reports_its_approximation(here, lm, capsys, name):
     status, _ = run(
-        capsys, "rescore", "l", "--lm", f"x={lm[name]}", "--weights", "am=1,x=1", "--exact", 4, "--text", "t", "--report", "r.json"
+        capsys,
+        "rescore",
+        "l",
+        "--lm",
+        f"x={lm[name]}",
+        "--weights",
+        "am=1,x=1",
+        "--exact",
+        4,
+        "--text",
+        "t",
+        "--report",
+        "r.json",
     )
     off = json.loads((here / "r.json").read_text())["approximation"]
-    assert status == 0 and off["word_mean"] >= 0 and off["sentence_max"] >= off["sentence_mean"] >= 0 and 0 <= off["agrees"] <= 1
+    assert (
+        status == 0
+        and off["word_mean"] >= 0
+        and off["sentence_max"] >= off["sentence_mean"] >= 0
+        and 0 <= off["agrees"] <= 1
+    )
 
 
 def test_bounds_make_lattices_smaller(here, lm, capsys):
     sizes = {}
-    for bounds in ("--tokens 1", "--beam 0", "--order 1", "--prune-beam 0", "--prune-arcs 1", "--order 0"):
-        common = ("--lm", f"c={lm['causal']}", "--weights", f"{SPELLED},c=1", "--out", "o", "--text", "t")
+    for bounds in (
+        "--tokens 1",
+        "--beam 0",
+        "--order 1",
+        "--prune-beam 0",
+        "--prune-arcs 1",
+        "--order 0",
+    ):
+        common = (
+            "--lm",
+            f"c={lm['causal']}",
+            "--weights",
+            f"{SPELLED},c=1",
+            "--out",
+            "o",
+            "--text",
+            "t",
+        )
         status, _ = run(capsys, "rescore", "l", *common, *bounds.split())
         sizes[bounds] = sum(len(lattice.words) for lattice in lattices.read("o"))
         assert status == 0 and len(kaldi_text.read("t")) == 5
@@ -204,26 +359,65 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
 
 
 def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
-    """What `lm` gains `graph` loses, and the new model takes its place; the result is again a Kaldi lattice."""
-    arcs = [Arc(0, 1, "the", {"graph": -5.0, "am": -1.0}), Arc(1, 2, "king", {"graph": -6.0, "am": -2.0}),
+    """What `lm` gains `graph` loses, and the new model takes its place; the result is again a Kaldi
+    lattice.
+    """
+    arcs = [Arc(0, 1, "the", {"graph": -5.0, "am": -1.0}),
+    Arc(1, 2, "king", {"graph": -6.0, "am": -2.0}),
             Arc(0, 2, "queen", {"graph": -4.0, "am": -3.0})]  # fmt: skip
-    lattices.write([Lattice.of("k", 3, 0, arcs, [Final(2, {"graph": -0.5, "am": 0.0})])], "ark,t:k.ark", "kaldi")
+    lattices.write(
+        [Lattice.of("k", 3, 0, arcs, [Final(2, {"graph": -0.5, "am": 0.0})])],
+        "ark,t:k.ark",
+        "kaldi",
+    )
     models = ("--old-lm", lm["bigram"], "--lm", f"new={lm['ngram']}")
     # compare by the plain sum
-    status, _ = run(capsys, "rescore", "k.ark", *models, "--weights", "am=1,graph=1,new=1", "--out", "o.slf", "--to", "slf")
+    status, _ = run(
+        capsys,
+        "rescore",
+        "k.ark",
+        *models,
+        "--weights",
+        "am=1,graph=1,new=1",
+        "--out",
+        "o.slf",
+        "--to",
+        "slf",
+    )
     (rescored,) = lattices.read("o.slf")
     assert status == 0
     sums = {words: named_sums(rescored, way, final) for words, way, final in all_paths(rescored)}
     for words, graph, am in ((("the", "king"), -11.5, -3.0), (("queen",), -4.5, -3.0)):
-        assert sums[words]["graph"] + sums[words]["lm"] == pytest.approx(graph, abs=1e-4) and sums[words]["am"] == pytest.approx(am)
-    status, _ = run(capsys, "rescore", "k.ark", *models, "--weights", "am=1,graph=1,new=1", "--out", "ark,t:o.ark")
+        assert sums[words]["graph"] + sums[words]["lm"] == pytest.approx(graph, abs=1e-4) and sums[
+            words
+        ]["am"] == pytest.approx(am)
+    status, _ = run(
+        capsys,
+        "rescore",
+        "k.ark",
+        *models,
+        "--weights",
+        "am=1,graph=1,new=1",
+        "--out",
+        "ark,t:o.ark",
+    )
     (folded,) = lattices.read("o.ark")
-    totals = {words_of(folded, way): sum(named_sums(folded, way, final).values()) for _, way, final in all_paths(folded)}
+    totals = {
+        words_of(folded, way): sum(named_sums(folded, way, final).values())
+        for _, way, final in all_paths(folded)
+    }
     expected = {words: each["graph"] + each["am"] + each["new"] for words, each in sums.items()}
-    assert status == 0 and folded.scores.keys() == {"graph", "am"} and totals == pytest.approx(expected, abs=1e-4)
+    assert (
+        status == 0
+        and folded.scores.keys() == {"graph", "am"}
+        and totals == pytest.approx(expected, abs=1e-4)
+    )
 
 
-@pytest.mark.parametrize(("to", "out", "unit"), [("openfst", "o", 1), ("plf", "o", 1), ("pocketsphinx", "o", 1), ("kaldi", "o.ark", 0.5)])
+@pytest.mark.parametrize(
+    ("to", "out", "unit"),
+    [("openfst", "o", 1), ("plf", "o", 1), ("pocketsphinx", "o", 1), ("kaldi", "o.ark", 0.5)],
+)
 def test_formats_of_one_or_two_scores_get_their_sum(here, lm, capsys, to, out, unit):
     models = ("--lm", f"new={lm['bigram']}", "--weights", "am=0.5,lm=0.5,new=2,words=-1")
     assert run(capsys, "rescore", "l", *models, "--out", "whole")[0] == 0
@@ -231,14 +425,29 @@ def test_formats_of_one_or_two_scores_get_their_sum(here, lm, capsys, to, out, u
     for whole, folded in zip(lattices.read("whole"), lattices.read(out, to), strict=True):
         expected = sentences(whole, {"am": 0.5, "lm": 0.5, "new": 2.0, "words": -1.0})
         found = sentences(folded, dict.fromkeys(folded.scores, 1.0))
-        assert found == pytest.approx({words: score / unit for words, score in expected.items()}, abs=2e-3)
+        assert found == pytest.approx(
+            {words: score / unit for words, score in expected.items()}, abs=2e-3
+        )
 
 
 def test_weights_from_tuning(here, lm, capsys):
-    save(Weights("wer", {"am": 1.0, "lm": 0.5, "new": 2.0}, "am", Dev("d", "0", 1, 2.0, 1.0)), "w=1.json")
+    save(
+        Weights("wer", {"am": 1.0, "lm": 0.5, "new": 2.0}, "am", Dev("d", "0", 1, 2.0, 1.0)),
+        "w=1.json",
+    )
     outputs = []
     for weights in ("w=1.json", "am=1,lm=0.5,new=2"):
-        status, printed = run(capsys, "rescore", "l", "--lm", f"new={lm['bigram']}", "--weights", weights, "--nbest", "-")
+        status, printed = run(
+            capsys,
+            "rescore",
+            "l",
+            "--lm",
+            f"new={lm['bigram']}",
+            "--weights",
+            weights,
+            "--nbest",
+            "-",
+        )
         outputs.append((status, printed.out))
     assert outputs[0] == outputs[1] and outputs[0][0] == 0 and outputs[0][1].count("\n") == 5
 
@@ -246,32 +455,80 @@ def test_weights_from_tuning(here, lm, capsys):
 MISTAKES = [
     ("", "nothing to write; give --out, --nbest or --text"),
     ("--text - --nbest -", "two results on standard output; give all but one the name of a file"),
-    ("--text - --out ark,t:-", "two results on standard output; give all but one the name of a file"),
+    (
+        "--text - --out ark,t:-",
+        "two results on standard output; give all but one the name of a file",
+    ),
     ("--text o", "no weights of the scores; give --weights, as in"),
-    ("--text o --weights am=1,new=1 --lm LM", "--lm LM: not NAME=DIR; give a name and what it means"),
-    ("--text o --weights am=1,new=1 --lm new=LM --lm new=x", "--lm new=x: a second one called 'new'; give each its own name"),
+    (
+        "--text o --weights am=1,new=1 --lm LM",
+        "--lm LM: not NAME=DIR; give a name and what it means",
+    ),
+    (
+        "--text o --weights am=1,new=1 --lm new=LM --lm new=x",
+        "--lm new=x: a second one called 'new'; give each its own name",
+    ),
     ("--text o --weights am=1,new=1", "no language model to rescore lattices with; name one"),
     ("--text o --weights am=1,new=1 --lm new=none", "none: no such language model"),
     ("--text o --weights am=1 --lm new=LM", "no weight for 'new'; give all language models one"),
-    ("--text o --weights am=1,x=1,new=1 --lm new=LM", "u20: no score 'x' in the lattice; give weights to some of: am, lm, words"),
+    (
+        "--text o --weights am=1,x=1,new=1 --lm new=LM",
+        "u20: no score 'x' in the lattice; give weights to some of: am, lm, words",
+    ),
     ("--text o --weights am=1,lm=1 --lm lm=LM", "u20: "),
-    ("--text o --weights am=1,new=1,am=2 --lm new=LM", "'am' before a weight; write NAME=NUMBER,..., each name once"),
-    ("--text o --weights am=1,new=much --lm new=LM", "the weight of 'new' is 'much'; expected a finite number"),
-    ("--text o --weights am=1,new=nan --lm new=LM", "the weight of 'new' is 'nan'; expected a finite number"),
+    (
+        "--text o --weights am=1,new=1,am=2 --lm new=LM",
+        "'am' before a weight; write NAME=NUMBER,..., each name once",
+    ),
+    (
+        "--text o --weights am=1,new=much --lm new=LM",
+        "the weight of 'new' is 'much'; expected a finite number",
+    ),
+    (
+        "--text o --weights am=1,new=nan --lm new=LM",
+        "the weight of 'new' is 'nan'; expected a finite number",
+    ),
     ("--text o --weights am=1,,new=1 --lm new=LM", "'no name' before a weight"),
     ("--text o --weights none --lm new=LM", "none: cannot read"),
-    ("--text o --weights am=1,m=1 --lm new=LM --mix m=new:x", "--mix new:x: shares are numbers, as in A:0.6,B:0.4"),
-    ("--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5", "mixture of 1 language models with weights 0.5"),
-    ("--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5,b:0.5", "mixture of 'b': no language model is called so; known are new"),
+    (
+        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:x",
+        "--mix new:x: shares are numbers, as in A:0.6,B:0.4",
+    ),
+    (
+        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5",
+        "mixture of 1 language models with weights 0.5",
+    ),
+    (
+        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5,b:0.5",
+        "mixture of 'b': no language model is called so; known are new",
+    ),
     ("--text o --weights am=1,new=1 --lm new=LM --old-lm LM", "u20: "),
-    ("--out o --to nix --weights am=1,new=1 --lm new=LM", "nix: no format is called 'nix'; known are kaldi, slf"),
+    (
+        "--out o --to nix --weights am=1,new=1 --lm new=LM",
+        "nix: no format is called 'nix'; known are kaldi, slf",
+    ),
     ("--out o --to slf:x=1 --weights am=1,new=1 --lm new=LM", "format 'slf' takes no option 'x'"),
-    ("--out o --to jsonl --weights am=1,new=1 --lm new=LM", "jsonl: no format is called 'jsonl'; known are kaldi, slf"),
-    ("--text o --nbest o --nbest-to nix --weights am=1,new=1 --lm new=LM", "nix: no format is called 'nix'; known are jsonl"),
-    ("--out o.slf --weights am=1,new=1 --lm new=LM", "o.slf: holds one lattice, and there are more; give the name of a directory"),
+    (
+        "--out o --to jsonl --weights am=1,new=1 --lm new=LM",
+        "jsonl: no format is called 'jsonl'; known are kaldi, slf",
+    ),
+    (
+        "--text o --nbest o --nbest-to nix --weights am=1,new=1 --lm new=LM",
+        "nix: no format is called 'nix'; known are jsonl",
+    ),
+    (
+        "--out o.slf --weights am=1,new=1 --lm new=LM",
+        "o.slf: holds one lattice, and there are more; give the name of a directory",
+    ),
     ("--out o --to wcn --weights am=1,new=1 --lm new=LM", "is no confusion network"),
-    ("--out o.ark --to kaldi --weights am=-1,new=1 --lm new=LM", "u20: scores can be folded into 'graph' only where 'am' stays apart"),
-    ("--nbest o --ref short --weights am=1,new=1 --lm new=LM", "short: no reference for lattice 'u20'; make the ids the same"),
+    (
+        "--out o.ark --to kaldi --weights am=-1,new=1 --lm new=LM",
+        "u20: scores can be folded into 'graph' only where 'am' stays apart",
+    ),
+    (
+        "--nbest o --ref short --weights am=1,new=1 --lm new=LM",
+        "short: no reference for lattice 'u20'; make the ids the same",
+    ),
     ("--text ref/o --weights am=1,new=1 --lm new=LM", "ref/o: cannot write"),
 ]
 
@@ -280,7 +537,9 @@ MISTAKES = [
 def test_mistakes_of_rescoring_are_one_line_and_write_nothing(here, lm, capsys, arguments, message):
     (here / "short").write_text("u99 a\n")
     before = sorted(here.iterdir())
-    found = refused(capsys, "rescore", "l", *(word.replace("LM", lm["bigram"]) for word in arguments.split()))
+    found = refused(
+        capsys, "rescore", "l", *(word.replace("LM", lm["bigram"]) for word in arguments.split())
+    )
     assert message.replace("LM", lm["bigram"]) in found and not re.search("Traceback|Error", found)
     assert sorted(here.iterdir()) == before
 
@@ -293,7 +552,15 @@ def test_mistakes_of_rescoring_are_one_line_and_write_nothing(here, lm, capsys, 
         ("VERSION=1.0\nN=2 L=1\nI=0\nI=1\nJ=0 S=0 E=7 W=a\n", "x.slf:5"),
     ],
 )
-@pytest.mark.parametrize("action", ["info", "nbest --out o", "oracle --ref ref --out o", "rescore --lm x=LM --weights am=1,x=1 --text o"])
+@pytest.mark.parametrize(
+    "action",
+    [
+        "info",
+        "nbest --out o",
+        "oracle --ref ref --out o",
+        "rescore --lm x=LM --weights am=1,x=1 --text o",
+    ],
+)
 def test_inputs_that_cannot_be_read(here, lm, capsys, content, message, action):
     if content is not None:
         (here / "x.slf").write_text(content)
@@ -302,28 +569,51 @@ def test_inputs_that_cannot_be_read(here, lm, capsys, content, message, action):
     assert not (here / "o").exists()
 
 
-@pytest.mark.parametrize("action", ["info", "nbest --out o", "oracle --ref ref --out o", "info --repair o"])
+@pytest.mark.parametrize(
+    "action", ["info", "nbest --out o", "oracle --ref ref --out o", "info --repair o"]
+)
 def test_nothing_at_all_is_a_mistake(here, capsys, action):
     (here / "none.plf").write_text("")
     name, *more = action.split()
-    assert refused(capsys, name, "none.plf", "--from", "plf", *more) == "none.plf: no lattices; give the recogniser's"
+    assert (
+        refused(capsys, name, "none.plf", "--from", "plf", *more)
+        == "none.plf: no lattices; give the recogniser's"
+    )
     assert not (here / "o").exists()
 
 
 def test_lists_for_formats_with_one_score_have_the_total(here, capsys):
     weights = {"am": 1.0, "lm": 2.0, "words": -0.5}
     asked = ("--weights", "am=1,lm=2,words=-0.5", "--n", 3, "--out")
-    assert run(capsys, "nbest", "l", *asked, "e", "--to", "espnet2")[0] == 0 == run(capsys, "nbest", "l", *asked, "j")[0]
-    parts, totals = (list(read(here / name, kind)) for name, kind in (("j", "jsonl"), ("e", "espnet2")))
+    assert (
+        run(capsys, "nbest", "l", *asked, "e", "--to", "espnet2")[0]
+        == 0
+        == run(capsys, "nbest", "l", *asked, "j")[0]
+    )
+    parts, totals = (
+        list(read(here / name, kind)) for name, kind in (("j", "jsonl"), ("e", "espnet2"))
+    )
     for nbest, scored in zip(parts, totals, strict=True):
-        sums = [sum(weights[name] * value for name, value in {**hyp.scores, "words": len(hyp.text.split())}.items()) for hyp in nbest.hyps]
-        assert [hyp.scores["am"] for hyp in scored.hyps] == pytest.approx(sums) and sums == sorted(sums, reverse=True)
+        sums = [
+            sum(
+                weights[name] * value
+                for name, value in {**hyp.scores, "words": len(hyp.text.split())}.items()
+            )
+            for hyp in nbest.hyps
+        ]
+        assert [hyp.scores["am"] for hyp in scored.hyps] == pytest.approx(sums) and sums == sorted(
+            sums, reverse=True
+        )
 
 
 def test_other_mistakes(here, capsys):
     assert "l: could be" not in refused(capsys, "nbest", "l", "--from", "nix", "--out", "o")
-    assert refused(capsys, "nbest", "ref", "--out", "o").startswith("ref: could be anything; name its format: kaldi, slf")
-    assert refused(capsys, "nbest", "-", "--out", "o").startswith("standard input is not looked into; name its format: kaldi, slf")
+    assert refused(capsys, "nbest", "ref", "--out", "o").startswith(
+        "ref: could be anything; name its format: kaldi, slf"
+    )
+    assert refused(capsys, "nbest", "-", "--out", "o").startswith(
+        "standard input is not looked into; name its format: kaldi, slf"
+    )
     assert "short" in refused(capsys, "oracle", "l", "--ref", "short")
     for wrong in ("--beam=-1", "--beam=nan", "--prune-beam=x", "--order=-1", "--tokens=0"):
         with pytest.raises(SystemExit) as stop:

@@ -1,4 +1,6 @@
-"""Every number that an option takes is looked at before anything is read: what is none is wrong usage, in one line."""
+"""Every number that an option takes is looked at before anything is read: what is none is wrong
+usage, in one line.
+"""
 
 import argparse
 import importlib
@@ -20,18 +22,29 @@ def parser_of(words: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     importlib.import_module(f"lmtools.verbs.{words[0]}").arguments(parser)
     for word in words[1:]:
-        parser = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices[word]
+        parser = next(
+            a for a in parser._actions if isinstance(a, argparse._SubParsersAction)
+        ).choices[word]
     return parser
 
 
 def commands() -> list[list[str]]:
     """The words before the options of every verb and action."""
-    return [words for verb in VERBS for words in ([[verb, action] for action in ACTIONS[verb]] if verb in ACTIONS else [[verb]])]
+    return [
+        words
+        for verb in VERBS
+        for words in ([[verb, action] for action in ACTIONS[verb]] if verb in ACTIONS else [[verb]])
+    ]
 
 
 def numeric() -> list[tuple[list[str], str, object]]:
     """(words, option, type) of every option that takes a number."""
-    return [(words, action.option_strings[0], action.type) for words in commands() for action in parser_of(words)._actions if action.type]
+    return [
+        (words, action.option_strings[0], action.type)
+        for words in commands()
+        for action in parser_of(words)._actions
+        if action.type
+    ]
 
 
 CASES = numeric()
@@ -39,7 +52,11 @@ CASES = numeric()
 
 def test_no_option_has_a_type_of_its_own():
     """One place says what numbers are."""
-    others = {(" ".join(words), option) for words, option, kind in CASES if kind.__module__ != types.__name__}
+    others = {
+        (" ".join(words), option)
+        for words, option, kind in CASES
+        if kind.__module__ != types.__name__
+    }
     assert others == {("embed", "--layer"), ("sts", "--layer")}  # numbers, or a word
     assert len(CASES) > 50
 
@@ -53,7 +70,11 @@ def wrong(kind) -> list[str]:
     return [f"a={text}" for text in texts] if kind is types.named else texts
 
 
-@pytest.mark.parametrize(("words", "option", "kind"), CASES, ids=[" ".join([*words, option]) for words, option, _ in CASES])
+@pytest.mark.parametrize(
+    ("words", "option", "kind"),
+    CASES,
+    ids=[" ".join([*words, option]) for words, option, _ in CASES],
+)
 def test_what_is_no_number_is_wrong_usage(words, option, kind, capsys):
     for text in wrong(kind):
         with pytest.raises(SystemExit) as caught:
@@ -65,8 +86,10 @@ def test_what_is_no_number_is_wrong_usage(words, option, kind, capsys):
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), [
-    (types.positive, "1", 1), (types.from_zero, "0", 0), (types.seed, "4294967295", 2**32 - 1), (types.weight, "-1e-3", -1e-3),
-    (types.amount, "0", 0.0), (types.several, "3,5", [3, 5]), (types.named, "a=b=-2", ("a=b", -2.0)),
+    (types.positive, "1", 1), (types.from_zero, "0", 0), (types.seed, "4294967295", 2**32 - 1),
+    (types.weight, "-1e-3", -1e-3),
+    (types.amount, "0", 0.0), (types.several, "3,5", [3, 5]),
+    (types.named, "a=b=-2", ("a=b", -2.0)),
 ])  # fmt: skip
 def test_what_is_one_is_taken(kind, text, value):
     assert kind(text) == value

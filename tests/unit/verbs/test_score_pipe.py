@@ -33,7 +33,13 @@ class Pipe:
 
     def __init__(self, *arguments):
         command = [sys.executable, "-m", "lmtools", *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         self.clock = threading.Timer(PATIENCE, self.process.kill)
         self.clock.start()
 
@@ -51,7 +57,11 @@ class Pipe:
 
     def lines(self, count: int) -> list[str]:
         """The next lines of output; fewer where it ends, or after the time that patience lasts."""
-        return [line.rstrip("\n") for line in (self.process.stdout.readline() for _ in range(count)) if line]
+        return [
+            line.rstrip("\n")
+            for line in (self.process.stdout.readline() for _ in range(count))
+            if line
+        ]
 
     def rest(self) -> tuple[int, str, str]:
         """Status, output and errors after the input ends."""
@@ -61,7 +71,22 @@ class Pipe:
 
 def expected(lm, capsys) -> dict[str, list[float]]:
     """The scores of LISTS by a run from file to file."""
-    assert main(["score", "--lm", f"{lm}/lm", "--nbest", f"{lm}/n.jsonl", "--out", f"{lm}/f.scores", "--cache", "none"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                f"{lm}/lm",
+                "--nbest",
+                f"{lm}/n.jsonl",
+                "--out",
+                f"{lm}/f.scores",
+                "--cache",
+                "none",
+            ]
+        )
+        == 0
+    )
     capsys.readouterr()
     return {utt: list(values) for utt, values in scores.read(f"{lm}/f.scores").log_prob.items()}
 
@@ -79,26 +104,47 @@ def test_score_answers_each_list(lm, capsys):
             assert [key for key, *_ in answer] == [f"{nbest.utt}#{rank}" for rank in (1, 2, 3)]
             found[nbest.utt] = [float(value) for _, value, _, _ in answer]
         status, out, err = pipe.rest()
-    assert (status, out) == (0, "") and err.startswith("-: 9 hypotheses of 3 utterances, ") and found == wanted
+    assert (
+        (status, out) == (0, "")
+        and err.startswith("-: 9 hypotheses of 3 utterances, ")
+        and found == wanted
+    )
 
 
 def test_score_in_a_pipe_of_kaldi_tables(lm, capsys):
-    """An utterance ends where the next one begins, so that its costs are there after the first line of that one."""
+    """An utterance ends where the next one begins, so that its costs are there after the first line
+    of that one.
+    """
     wanted = expected(lm, capsys)
-    lines = [[f"{nbest.utt}-{n} {hyp.text}\n" for n, hyp in enumerate(nbest.hyps, 1)] for nbest in LISTS]
-    with Pipe("score", "--lm", f"{lm}/lm", "--nbest", "ark:-", "--out", "ark,t:-", "--cache", "none") as pipe:
+    lines = [
+        [f"{nbest.utt}-{n} {hyp.text}\n" for n, hyp in enumerate(nbest.hyps, 1)] for nbest in LISTS
+    ]
+    with Pipe(
+        "score", "--lm", f"{lm}/lm", "--nbest", "ark:-", "--out", "ark,t:-", "--cache", "none"
+    ) as pipe:
         pipe.send("".join(lines[0]) + lines[1][0])
         answer = pipe.lines(3)
         pipe.send("".join(lines[1][1:] + lines[2]))
         status, out, _ = pipe.rest()
     assert len(answer) == 3 and status == 0
     found = dict(line.split() for line in [*answer, *out.splitlines()])
-    costs = {f"{utt}-{n}": -value for utt, values in wanted.items() for n, value in enumerate(values, 1)}
-    assert list(found) == list(costs) and {key: float(cost) for key, cost in found.items()} == pytest.approx(costs, rel=1e-6)
+    costs = {
+        f"{utt}-{n}": -value for utt, values in wanted.items() for n, value in enumerate(values, 1)
+    }
+    assert list(found) == list(costs) and {
+        key: float(cost) for key, cost in found.items()
+    } == pytest.approx(costs, rel=1e-6)
 
 
 def test_rescoring_lattices_in_a_pipe(lm):
-    options = ("--lm", f"new={lm}/lm", "--weights", "am=1,graph=1,new=2", "--from", f"kaldi:words={lm}/words.txt")
+    options = (
+        "--lm",
+        f"new={lm}/lm",
+        "--weights",
+        "am=1,graph=1,new=2",
+        "--from",
+        f"kaldi:words={lm}/words.txt",
+    )
     entries = []
     with Pipe("lattice", "rescore", "ark:-", *options, "--out", "ark,t:-") as pipe:
         for utt in ("u1", "u2"):
@@ -108,7 +154,9 @@ def test_rescoring_lattices_in_a_pipe(lm):
                 entries[-1] += pipe.lines(1) or [""]
         status, out, err = pipe.rest()
     assert (status, out) == (0, "") and err.startswith("2 lattices, 4 arcs, ")
-    assert [entry[0].strip() for entry in entries] == ["u1", "u2"] and entries[0][1:] == entries[1][1:]
+    assert [entry[0].strip() for entry in entries] == ["u1", "u2"] and entries[0][1:] == entries[1][
+        1:
+    ]
     assert {line.split("\t")[2] for line in entries[0][1:] if line.count("\t") > 1} >= {"1", "2"}
 
 
@@ -132,7 +180,23 @@ def given(monkeypatch, content: bytes):
 def test_mistakes_in_a_pipe(lm, monkeypatch, capsys, nbest, content, message):
     given(monkeypatch, content)
     form = ["--format", "jsonl"] if nbest == "/dev/null" else []
-    assert main(["score", "--lm", f"{lm}/lm", "--nbest", nbest, "--out", f"{lm}/none", "--cache", "none", *form]) == 1
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                f"{lm}/lm",
+                "--nbest",
+                nbest,
+                "--out",
+                f"{lm}/none",
+                "--cache",
+                "none",
+                *form,
+            ]
+        )
+        == 1
+    )
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1 and not (lm / "none").exists()
 
@@ -147,7 +211,24 @@ def test_lists_without_hypotheses_have_no_scores(lm, monkeypatch, capsys):
 
 def test_a_table_of_costs_from_a_file(lm, capsys):
     wanted = expected(lm, capsys)
-    assert main(["score", "--lm", f"{lm}/lm", "--nbest", f"{lm}/n.jsonl", "--out", f"ark,t:{lm}/costs", "--cache", "none"]) == 0
+    assert (
+        main(
+            [
+                "score",
+                "--lm",
+                f"{lm}/lm",
+                "--nbest",
+                f"{lm}/n.jsonl",
+                "--out",
+                f"ark,t:{lm}/costs",
+                "--cache",
+                "none",
+            ]
+        )
+        == 0
+    )
     rows = [line.split() for line in (lm / "costs").read_text().splitlines()]
     assert [key for key, _ in rows] == [f"u-{i}-{n}" for i in range(3) for n in (1, 2, 3)]
-    assert [float(cost) for _, cost in rows] == pytest.approx([-value for values in wanted.values() for value in values], rel=1e-6)
+    assert [float(cost) for _, cost in rows] == pytest.approx(
+        [-value for values in wanted.values() for value in values], rel=1e-6
+    )

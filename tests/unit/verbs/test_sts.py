@@ -33,12 +33,34 @@ def home(tmp_path):
 
 
 def embed(home, lm, *more):
-    command = ["embed", "--lm", str(lm), "--text", str(home / "sentences.txt"), "--out", str(home / "v.npz"), "--cache", "none", *more]
+    command = [
+        "embed",
+        "--lm",
+        str(lm),
+        "--text",
+        str(home / "sentences.txt"),
+        "--out",
+        str(home / "v.npz"),
+        "--cache",
+        "none",
+        *more,
+    ]
     return main(command if lm == "tfidf" else [*command, "--device", "cpu"])
 
 
 def sts(home, *more):
-    return main(["sts", "--pairs", str(home / "pairs.tsv"), "--out", str(home / "sts.json"), "--cache", "none", *map(str, more)])
+    return main(
+        [
+            "sts",
+            "--pairs",
+            str(home / "pairs.tsv"),
+            "--out",
+            str(home / "sts.json"),
+            "--cache",
+            "none",
+            *map(str, more),
+        ]
+    )
 
 
 @pytest.mark.parametrize("layers", ["last", "all", "0"])
@@ -46,7 +68,9 @@ def test_from_a_model_and_from_its_vectors_alike(home, trained, layers, capsys):
     assert embed(home, trained["tta"], "--layer", layers) == 0
     made = vectors.read(home / "v.npz")
     shape = np.load(home / "v.npz")["vectors"].shape
-    assert shape == ((9, 3, made.vectors.shape[2]) if layers == "all" else (9, made.vectors.shape[2]))
+    assert shape == (
+        (9, 3, made.vectors.shape[2]) if layers == "all" else (9, made.vectors.shape[2])
+    )
     assert sts(home, "--vectors", home / "v.npz") == 0
     stored, printed = json.loads((home / "sts.json").read_text()), capsys.readouterr().out
     assert sts(home, "--lm", trained["tta"], "--layer", layers, "--device", "cpu") == 0
@@ -54,24 +78,40 @@ def test_from_a_model_and_from_its_vectors_alike(home, trained, layers, capsys):
     assert capsys.readouterr().out == printed and stored["signature"] == direct["signature"]
     place = {text: i for i, text in enumerate(made.texts)}
     for i, (one, other) in enumerate(zip(stored["rows"], direct["rows"], strict=True)):
-        left, right = (np.array([made.vectors[place[pair[side]], i] for pair in PAIRS], dtype=np.float64) for side in (0, 1))
-        cosine = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+        left, right = (
+            np.array([made.vectors[place[pair[side]], i] for pair in PAIRS], dtype=np.float64)
+            for side in (0, 1)
+        )
+        cosine = (
+            (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+        )
         np.testing.assert_allclose(one["cosine"], cosine, atol=1e-6)
         np.testing.assert_allclose(other["cosine"], cosine, atol=1e-5)
         gold = [pair[2] for pair in PAIRS]
         r = stats.pearsonr(gold, cosine)
-        np.testing.assert_allclose(one["pearson"], [r.statistic, *r.confidence_interval()], atol=1e-5)
+        np.testing.assert_allclose(
+            one["pearson"], [r.statistic, *r.confidence_interval()], atol=1e-5
+        )
         assert one["spearman"][0] == pytest.approx(stats.spearmanr(gold, cosine).statistic)
         low, high = (100 * value for value in one["pearson"][1:])
-        assert f"layer {one['layer']}: pearson {100 * one['pearson'][0]:.2f} [{low:.2f}, {high:.2f}], spearman" in printed
+        assert (
+            f"layer {one['layer']}: pearson {100 * one['pearson'][0]:.2f} [{low:.2f}, {high:.2f}],"
+            " spearman" in printed
+        )
 
 
 def test_vectors_of_a_file_are_correlated_without_torch(home, trained):
     """Importing torch takes seconds, and a recipe calls the verb for each system and set."""
     assert tuple(pooling.POOLS) == POOLS
     assert embed(home, trained["tta"]) == 0
-    call = f"main(['sts', '--pairs', {str(home / 'pairs.tsv')!r}, '--vectors', {str(home / 'v.npz')!r}])"
-    code = f"import sys; from lmtools.cli import main; assert {call} == 0; assert 'torch' not in sys.modules"
+    call = (
+        f"main(['sts', '--pairs', {str(home / 'pairs.tsv')!r}, '--vectors',"
+        f" {str(home / 'v.npz')!r}])"
+    )
+    code = (
+        f"import sys; from lmtools.cli import main; assert {call} == 0; assert 'torch' not in"
+        " sys.modules"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -90,12 +130,18 @@ def test_pairs_without_similarity_have_cosines(home, capsys):
     (home / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b, _ in PAIRS))
     assert sts(home, "--lm", "tfidf") == 0
     tree = json.loads((home / "sts.json").read_text())
-    assert tree["similarity"] is None and tree["rows"][0].keys() == {"layer", "cosine"} and len(tree["rows"][0]["cosine"]) == len(PAIRS)
+    assert (
+        tree["similarity"] is None
+        and tree["rows"][0].keys() == {"layer", "cosine"}
+        and len(tree["rows"][0]["cosine"]) == len(PAIRS)
+    )
     assert "layer 0: no correlation (6 pairs)" in capsys.readouterr().out
 
 
 def test_sentences_without_known_words_are_counted(home, capsys):
-    (home / "pairs.tsv").write_text("".join(f"{a}\t{b}\t{s}\n" for a, b, s in [*PAIRS, ("...", "the king", 2.0)]))
+    (home / "pairs.tsv").write_text(
+        "".join(f"{a}\t{b}\t{s}\n" for a, b, s in [*PAIRS, ("...", "the king", 2.0)])
+    )
     assert sts(home, "--lm", "tfidf") == 0
     assert "1 pairs have a sentence without any known word" in capsys.readouterr().err
     assert json.loads((home / "sts.json").read_text())["rows"][0]["cosine"][-1] == 0
@@ -111,17 +157,46 @@ def test_what_cannot_be_is_one_line(home, trained, tmp_path, capsys):
     capsys.readouterr()
     vector = ["--vectors", str(home / "v.npz")]
     cases = [
-        ([*vector, "--pairs", str(home / "more.tsv")], "v.npz: no vector of 'an unknown sentence', which"),
+        (
+            [*vector, "--pairs", str(home / "more.tsv")],
+            "v.npz: no vector of 'an unknown sentence', which",
+        ),
         ([*vector, "--pairs", str(home / "flat.tsv")], "flat.tsv: people's similarities are all"),
         (["--vectors", str(home / "words.npz")], "words.npz: no sentence vectors ("),
         (["--vectors", str(home / "torn.npz")], "torn.npz: no sentence vectors ("),
-        (["--vectors", str(home / "none.npz")], "none.npz: cannot read: No such file or directory; check the path"),
-        ([*vector, "--against", str(home / "other.json")], "other.json: not what lmtools sts --out wrote; write it again"),
+        (
+            ["--vectors", str(home / "none.npz")],
+            "none.npz: cannot read: No such file or directory; check the path",
+        ),
+        (
+            [*vector, "--against", str(home / "other.json")],
+            "other.json: not what lmtools sts --out wrote; write it again",
+        ),
     ]
     for more, message in cases:
-        assert main(["sts", "--pairs", str(home / "pairs.tsv"), "--out", str(home / "none.json"), *more]) == 1
+        assert (
+            main(
+                ["sts", "--pairs", str(home / "pairs.tsv"), "--out", str(home / "none.json"), *more]
+            )
+            == 1
+        )
         said = capsys.readouterr().err.strip()
         assert message in said and len(said.splitlines()) == 1
         assert not (home / "none.json").exists()
-    assert main(["embed", "--lm", "tfidf", "--text", str(home / "sentences.txt"), "--out", str(home / "v.h5")]) == 1
-    assert "v.h5: sentence vectors go to a name that ends in .npz; give one" in capsys.readouterr().err
+    assert (
+        main(
+            [
+                "embed",
+                "--lm",
+                "tfidf",
+                "--text",
+                str(home / "sentences.txt"),
+                "--out",
+                str(home / "v.h5"),
+            ]
+        )
+        == 1
+    )
+    assert (
+        "v.h5: sentence vectors go to a name that ends in .npz; give one" in capsys.readouterr().err
+    )

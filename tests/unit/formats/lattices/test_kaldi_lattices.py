@@ -9,7 +9,10 @@ from lmtools.formats import lattices
 from lmtools.types import Arc, Final, Lattice
 
 WORDS = "<eps> 0\nblue 412\nfinch 77\nßing 5\n"
-COMPACT = "zed1 \n0\t1\t412\t3.1,250.4,3_3_4\n0\t1\t0\tInfinity,1,3_3_3\n1\t2\t77\n2\t0.5,0,\n\nzed2 \n0\n\n"
+COMPACT = (
+    "zed1 \n0\t1\t412\t3.1,250.4,3_3_4\n0\t1\t0\tInfinity,1,3_3_3\n1\t2\t77\n2\t0.5,0,\n\nzed2"
+    " \n0\n\n"
+)
 PLAIN = "zed1 \n3\t1\t9\t412\t3.5,250.25\n1\t2\t9\t0\n2\t0\t0\t77\t0,-1\n0\t0.5,0\n\n"
 
 
@@ -71,12 +74,17 @@ def test_text_comes_back_as_kaldi_wrote_it(place, text):
     assert written == text
 
 
-@pytest.mark.parametrize("spec", ["ark:{}/y.ark", "ark,scp:{}/y.ark,{}/y.scp", "{}/y.gz", "ark:| gzip -c > {}/y.gz"])
+@pytest.mark.parametrize(
+    "spec", ["ark:{}/y.ark", "ark,scp:{}/y.ark,{}/y.scp", "{}/y.gz", "ark:| gzip -c > {}/y.gz"]
+)
 def test_tables_of_any_kind(place, spec):
     some = read(place, COMPACT.replace("3.1,250.4", "3.125,250.5"))
     lattices.write(some, spec.replace("{}", str(place)), f"kaldi:words={place}/words.txt")
     back = {"ark,scp": f"scp:{place}/y.scp", "ark:|": f"ark:gunzip -c {place}/y.gz |"}
-    source = next((value for key, value in back.items() if spec.startswith(key)), spec.replace("{}", str(place)))
+    source = next(
+        (value for key, value in back.items() if spec.startswith(key)),
+        spec.replace("{}", str(place)),
+    )
     assert lattices.read(source, f"kaldi:words={place}/words.txt") == some
 
 
@@ -100,11 +108,19 @@ def test_decode_directory(place):
 
 
 def test_binary_is_laid_out_as_openfst_does(place):
-    lattice = Lattice.of("u", 2, 0, [Arc(0, 1, "finch", scores(-1.5, -2.0), {"ali": "7_8"})], [Final(1, scores(-0.25, 0.0))])
+    lattice = Lattice.of(
+        "u",
+        2,
+        0,
+        [Arc(0, 1, "finch", scores(-1.5, -2.0), {"ali": "7_8"})],
+        [Final(1, scores(-0.25, 0.0))],
+    )
     lattices.write([lattice], f"ark:{place}/b.ark", "kaldi")
     kinds = struct.pack("<i6si16s", 6, b"vector", 16, b"compactlattice44")
     head = struct.pack("<i", 2125659606) + kinds + struct.pack("<iiQqqq", 2, 0, 3, 0, 2, 1)
-    states = struct.pack("<ffiq", math.inf, math.inf, 0, 1) + struct.pack("<iiffiiii", 77, 77, 1.5, 2.0, 2, 7, 8, 1)
+    states = struct.pack("<ffiq", math.inf, math.inf, 0, 1) + struct.pack(
+        "<iiffiiii", 77, 77, 1.5, 2.0, 2, 7, 8, 1
+    )
     states += struct.pack("<ffiq", 0.25, 0, 0, 0)
     assert (place / "b.ark").read_bytes() == b"u " + head + states
     assert lattices.detect(place / "b.ark") == "kaldi"
@@ -113,7 +129,9 @@ def test_binary_is_laid_out_as_openfst_does(place):
 
 
 def test_plain_form_puts_one_transition_id_on_an_arc(place):
-    lattices.write(read(place, COMPACT.replace("0.5,0,", "0.5,0,6_7")), place / "p.ark", "kaldi:form=lattice")
+    lattices.write(
+        read(place, COMPACT.replace("0.5,0,", "0.5,0,6_7")), place / "p.ark", "kaldi:form=lattice"
+    )
     first, _ = lattices.read(place / "p.ark")
     assert first.header == {"form": "lattice"} and first.times.max() == pytest.approx(0.05)
     assert [word for word in first.words if word] == ["blue", "finch"]
@@ -170,7 +188,9 @@ def test_refuses_without_a_table_of_words(place):
 
 def test_refuses_words_that_have_no_id_and_costs_beyond_floats(place):
     with pytest.raises(UserError, match="'red' is not in"):
-        lattices.write([Lattice.of("u", 2, 0, [Arc(0, 1, "red")], [Final(1)])], place / "y.ark", "kaldi")
+        lattices.write(
+            [Lattice.of("u", 2, 0, [Arc(0, 1, "red")], [Final(1)])], place / "y.ark", "kaldi"
+        )
     huge = Lattice.of("u", 2, 0, [Arc(0, 1, "blue", {"am": -1e300})], [Final(1)])
     with pytest.raises(UserError, match="32-bit"):
         lattices.write([huge], f"ark:{place}/y.ark", "kaldi")

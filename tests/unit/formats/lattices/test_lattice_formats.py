@@ -1,4 +1,6 @@
-"""What holds for every lattice format: random lattices survive, in the same format as they are, in others by their sentences and scores."""
+"""What holds for every lattice format: random lattices survive, in the same format as they are, in
+others by their sentences and scores.
+"""
 
 import dataclasses
 import io
@@ -18,19 +20,30 @@ from lmtools.types import TOTAL, Arc, Final, Lattice
 WORDS = ("naïve", "b'", '"q', "\\", "a:b", "ß,)", "'em", "(x)", "#1", "=", "猫")
 SEEDS = st.integers(0, 1 << 30)
 FEW = settings(max_examples=25, deadline=None, database=None)
-SUFFIX = {"slf": ".slf", "pocketsphinx": ".lat", "openfst": ".fst.txt", "plf": ".plf", "kaldi": ".ark"}
+SUFFIX = {
+    "slf": ".slf",
+    "pocketsphinx": ".lat",
+    "openfst": ".fst.txt",
+    "plf": ".plf",
+    "kaldi": ".ark",
+}
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lattices")
-    (folder / "words.txt").write_text("".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS])), encoding="utf-8")
+    (folder / "words.txt").write_text(
+        "".join(f"{word} {i}\n" for i, word in enumerate(["<eps>", *WORDS])), encoding="utf-8"
+    )
     return folder
 
 
 def only_am(lattice, scale=1.0):
     """`lattice` with its scores added up as `am`, in multiples of `scale`."""
-    added = [{"am": np.round(sum(columns.values()) / scale) * scale + 0.0} for columns in (lattice.scores, lattice.final_scores)]
+    added = [
+        {"am": np.round(sum(columns.values()) / scale) * scale + 0.0}
+        for columns in (lattice.scores, lattice.final_scores)
+    ]
     return dataclasses.replace(lattice, scores=added[0], final_scores=added[1])
 
 
@@ -45,7 +58,9 @@ def through(lattice, name, place, options=""):
 def same_paths(a, b, weights, tolerance=1e-9):
     left, right = sentences(a, weights), sentences(b, weights)
     assert left.keys() == right.keys()
-    assert all(math.isclose(left[words], right[words], rel_tol=1e-9, abs_tol=tolerance) for words in left)
+    assert all(
+        math.isclose(left[words], right[words], rel_tol=1e-9, abs_tol=tolerance) for words in left
+    )
 
 
 @FEW
@@ -53,8 +68,11 @@ def same_paths(a, b, weights, tolerance=1e-9):
 def test_slf_keeps_words_scores_and_times(place, seed):
     lattice = random_lattice(seed, words=WORDS, impossible=0.1)
     first = through(lattice, "slf", place)
-    assert first.scores.keys() == lattice.scores.keys() or not first.words  # without links there is no place for l=0
-    same_paths(first, lattice, {"am": 1.0, **({"lm": 0.5} if "lm" in first.scores else {}), "words": -1.0})
+    # without links there is no place for l=0
+    assert first.scores.keys() == lattice.scores.keys() or not first.words
+    same_paths(
+        first, lattice, {"am": 1.0, **({"lm": 0.5} if "lm" in first.scores else {}), "words": -1.0}
+    )
     assert through(first, "slf", place) == first
     if first.words and len(lattice.finals) == 1 and first.states == lattice.states:
         assert dataclasses.replace(first, header={}) == lattice
@@ -80,7 +98,10 @@ def test_openfst_keeps_every_arc(place, seed):
         return sorted(lattice.arcs(), key=repr), sorted(lattice.ends(), key=repr)
 
     plain = dataclasses.replace(lattice, extra={}, final_extra={})
-    assert rows(read) == rows(plain) and (read.start, read.states) == (lattice.start, lattice.states)
+    assert rows(read) == rows(plain) and (read.start, read.states) == (
+        lattice.start,
+        lattice.states,
+    )
 
 
 @FEW
@@ -101,32 +122,59 @@ def test_kaldi_text_keeps_everything_but_lm(place, seed, kind):
     lattices.write([lattice, dataclasses.replace(lattice, utt="second")], path, "kaldi")
     read = lattices.read(path, "kaldi")
     assert [one.utt for one in read] == [lattice.utt, "second"]
-    folded = [{"graph": columns["lm"], "am": columns["am"]} for columns in (lattice.scores, lattice.final_scores)]
-    expected = dataclasses.replace(lattice, scores=folded[0], final_scores=folded[1], extra={}, final_extra={})
+    folded = [
+        {"graph": columns["lm"], "am": columns["am"]}
+        for columns in (lattice.scores, lattice.final_scores)
+    ]
+    expected = dataclasses.replace(
+        lattice, scores=folded[0], final_scores=folded[1], extra={}, final_extra={}
+    )
     for one in read:
         assert one.start == lattice.start
         assert sorted(map(repr, one.arcs())) == sorted(map(repr, expected.arcs()))
         assert one.states == lattice.states
-        assert sorted(map(repr, one.ends())) == sorted(repr(end) for end in expected.ends() if max(end.scores.values()) > -math.inf)
+        assert sorted(map(repr, one.ends())) == sorted(
+            repr(end) for end in expected.ends() if max(end.scores.values()) > -math.inf
+        )
 
 
 @FEW
 @given(SEEDS, st.sampled_from(["compact", "lattice"]))
 def test_kaldi_binary_equals_text(place, seed, form):
     lattice = only_am(random_lattice(seed, words=WORDS), 0.25)
-    lattice = dataclasses.replace(lattice, extra={"ali": ("3_3_4", "", "7")[seed % 3 :][:1] * len(lattice.words)}, final_extra={})
+    lattice = dataclasses.replace(
+        lattice,
+        extra={"ali": ("3_3_4", "", "7")[seed % 3 :][:1] * len(lattice.words)},
+        final_extra={},
+    )
     for path in (f"ark:{place}/b.ark", f"ark,t:{place}/b.txt"):
         lattices.write([lattice], path, f"kaldi:form={form},words={place}/words.txt")
-    binary, text = lattices.read(f"{place}/b.ark", "kaldi"), lattices.read(f"{place}/b.txt", "kaldi")
+    binary, text = (
+        lattices.read(f"{place}/b.ark", "kaldi"),
+        lattices.read(f"{place}/b.txt", "kaldi"),
+    )
     same_paths(binary[0], lattice, {"am": 1.0, "words": -1.0})
-    assert [sorted(map(repr, some[0].arcs())) for some in (binary, text)] == [sorted(map(repr, binary[0].arcs()))] * 2
+    assert [sorted(map(repr, some[0].arcs())) for some in (binary, text)] == [
+        sorted(map(repr, binary[0].arcs()))
+    ] * 2
     assert binary[0].start == text[0].start and binary[0].header == text[0].header
 
 
 @FEW
-@given(st.lists(st.lists(st.tuples(st.sampled_from((*WORDS, None)), st.floats(0, 1)), min_size=1, max_size=3), max_size=4))
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from((*WORDS, None)), st.floats(0, 1)), min_size=1, max_size=3
+        ),
+        max_size=4,
+    )
+)
 def test_confusion_networks_come_back(place, slots):
-    arcs = [Arc(i, i + 1, w, {"am": math.log(p) if p else -math.inf}) for i, slot in enumerate(slots) for w, p in slot]
+    arcs = [
+        Arc(i, i + 1, w, {"am": math.log(p) if p else -math.inf})
+        for i, slot in enumerate(slots)
+        for w, p in slot
+    ]
     lattice = Lattice.of("1", len(slots) + 1, 0, arcs, [Final(len(slots))])
     lattices.write([lattice], place / "c.wcn", "wcn")
     (read,) = lattices.read(place / "c.wcn", "wcn:missing=nothing")
@@ -143,7 +191,10 @@ def test_words_and_total_survive_a_journey(place, seed, route):
     for name in route:
         if set(travelled.scores) > {"am"}:  # Kaldi adds a graph score, which is 0 here
             assert not any(travelled.scores["graph"])
-            travelled = dataclasses.replace(travelled, **{f: {"am": getattr(travelled, f)["am"]} for f in ("scores", "final_scores")})
+            travelled = dataclasses.replace(
+                travelled,
+                **{f: {"am": getattr(travelled, f)["am"]} for f in ("scores", "final_scores")},
+            )
         travelled = through(travelled, name, place)
     same_paths(travelled, lattice, {"am": 1.0, "words": -1.0}, tolerance=1e-6)
 
@@ -162,7 +213,11 @@ def test_pipes_take_several(place, name, monkeypatch):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     monkeypatch.setattr(sys, "stdout", out)
     twice = [EMPTY, dataclasses.replace(EMPTY, utt="f")]
-    lattices.write(twice, "ark,t:-" if name == "kaldi" else "-", f"{name}:words={place}/words.txt" if name == "kaldi" else name)
+    lattices.write(
+        twice,
+        "ark,t:-" if name == "kaldi" else "-",
+        f"{name}:words={place}/words.txt" if name == "kaldi" else name,
+    )
     stream = io.BytesIO(out.buffer.getvalue())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream, encoding="utf-8"))
     read = lattices.read("-", f"{name}:words={place}/words.txt" if name == "kaldi" else name)
@@ -171,10 +226,15 @@ def test_pipes_take_several(place, name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["slf", "pocketsphinx", "openfst"])
 def test_directories_hold_a_file_each(tmp_path, name):
-    some = [dataclasses.replace(only_am(random_lattice(seed), math.log(1.0001)), utt=utt) for seed, utt in ((3, "b.1"), (4, "a"))]
+    some = [
+        dataclasses.replace(only_am(random_lattice(seed), math.log(1.0001)), utt=utt)
+        for seed, utt in ((3, "b.1"), (4, "a"))
+    ]
     lattices.write(some, tmp_path / "out", name)
     lattices.write(some, tmp_path / "out", name)  # in place of the first
-    assert sorted(child.name for child in (tmp_path / "out").iterdir()) == [f"{utt}{SUFFIX[name]}" for utt in ("a", "b.1")]
+    assert sorted(child.name for child in (tmp_path / "out").iterdir()) == [
+        f"{utt}{SUFFIX[name]}" for utt in ("a", "b.1")
+    ]
     assert lattices.detect(tmp_path / "out") == name
     assert [lattice.utt for lattice in lattices.stream(tmp_path / "out")] == ["a", "b.1"]
     with pytest.raises(UserError, match="holds one lattice"):
@@ -202,15 +262,24 @@ def test_room_for_one_score_holds_the_total(tmp_path, name):
     path = tmp_path / f"x{SUFFIX.get(name, '.wcn')}"
     with pytest.raises(UserError, match="am, lm"):
         lattices.write([both], path, name)
-    lattices.write([dataclasses.replace(both, scores={**both.scores, TOTAL: np.array([-0.5])}, final_scores={
+    lattices.write([dataclasses.replace(both, scores={**both.scores, TOTAL: np.array([-0.5])},
+    final_scores={
         **both.final_scores, TOTAL: np.zeros(1)})], path, name)  # fmt: skip
     read = lattices.read(path, name)[0]
     assert sentences(read, {"am": 1.0})[("a",)] == pytest.approx(-0.5, abs=1e-4)
 
 
-@pytest.mark.parametrize(("name", "writable"), [("plf", False), ("wcn", False), ("openfst", True), ("slf", True)])
+@pytest.mark.parametrize(
+    ("name", "writable"), [("plf", False), ("wcn", False), ("openfst", True), ("slf", True)]
+)
 def test_cycles_go_where_they_can(tmp_path, name, writable):
-    cyclic = Lattice.of("c", 3, 0, [Arc(0, 1, "a", {"am": 0.0}), Arc(1, 0, "b", {"am": 0.0}), Arc(1, 2, "c", {"am": 0.0})], [Final(2)])
+    cyclic = Lattice.of(
+        "c",
+        3,
+        0,
+        [Arc(0, 1, "a", {"am": 0.0}), Arc(1, 0, "b", {"am": 0.0}), Arc(1, 2, "c", {"am": 0.0})],
+        [Final(2)],
+    )
     path = tmp_path / f"c{SUFFIX.get(name, '.wcn')}"
     if writable:
         lattices.write([cyclic], path, name)
@@ -228,7 +297,10 @@ SAMPLES = {
     "wcn": "the:3:0.909 that:3:0.069 phone:4:0.976\n",
     "openfst": "0\t1\ta\ta\t0.5\n1\t2\t<eps>\tb\n2\t0.5\n",
     "kaldi": "zed1 \n0\t1\t1\t3.1,250.4,3_3_4\n1\t2\t2\n2\t0.5,0,\n\n",
-    "pocketsphinx": "Frames 9\nNodes 2 (X)\n0 <s> 0 1 2 ; 0\n1 a(2) 3 4 5 ; 0\nInitial 0\nFinal 1\nEdges (X)\n0 1 -99\nEnd\n",
+    "pocketsphinx": (
+        "Frames 9\nNodes 2 (X)\n0 <s> 0 1 2 ; 0\n1 a(2) 3 4 5 ; 0\nInitial 0\nFinal 1\nEdges (X)\n0"
+        " 1 -99\nEnd\n"
+    ),
 }
 
 
@@ -247,7 +319,10 @@ def test_damage_gives_a_message_never_a_traceback(place, name, noise, at, cut):
     path.write_text(sample[:at] + noise + sample[at + cut :], encoding="utf-8")
     try:
         for lattice in lattices.stream(path, name):
-            assert all(0 <= state < lattice.states for state in (*lattice.source, *lattice.target, *lattice.finals, lattice.start))
+            assert all(
+                0 <= state < lattice.states
+                for state in (*lattice.source, *lattice.target, *lattice.finals, lattice.start)
+            )
     except UserError as error:
         assert "\n" not in str(error)
 

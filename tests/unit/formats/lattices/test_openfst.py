@@ -8,18 +8,27 @@ from lmtools.types import Arc, Final, Lattice
 
 TABLE = "<eps> 0\nblue 7\nfinch 8\n"
 CASES = {
-    "transducer": ("2\t0\tx\tblue\t0.5\n2\t0\t<eps>\t<eps>\n0\t1\tfinch\tfinch\tInfinity\n1\t0.25\n0\n", ""),
+    "transducer": (
+        "2\t0\tx\tblue\t0.5\n2\t0\t<eps>\t<eps>\n0\t1\tfinch\tfinch\tInfinity\n1\t0.25\n0\n",
+        "",
+    ),
     "ids": ("2 0 7 7 0.5\n2 0 0 0\n0 1 8 8 Infinity\n1 0.25\n0\n", "symbols"),
     "acceptor": ("2\t0\tblue\t0.5\n2\t0\t<eps>\n0\t1\tfinch\tInfinity\n1\t0.25\n0\n", ""),
     "acceptor of ids": ("2\t0\t7\t0.5\n2\t0\t0\t0\n0\t1\t8\tInfinity\n1\t0.25\n0\n", "symbols"),
-    "said to be one": ("2\t0\tblue\t0.5\n2\t0\t<eps>\t0\n0\t1\tfinch\tInfinity\n1\t0.25\n0\n", "acceptor=yes"),
+    "said to be one": (
+        "2\t0\tblue\t0.5\n2\t0\t<eps>\t0\n0\t1\tfinch\tInfinity\n1\t0.25\n0\n",
+        "acceptor=yes",
+    ),
 }
 
 
 def read(tmp_path, text, option=""):
     (tmp_path / "x.fst.txt").write_text(text)
     (tmp_path / "table").write_text(TABLE)
-    return lattices.read(tmp_path / "x.fst.txt", f"openfst:{f'symbols={tmp_path}/table' if option == 'symbols' else option}")
+    return lattices.read(
+        tmp_path / "x.fst.txt",
+        f"openfst:{f'symbols={tmp_path}/table' if option == 'symbols' else option}",
+    )
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -71,9 +80,16 @@ def test_refuses(tmp_path, text, option, cause):
         read(tmp_path, text, option)
 
 
-@pytest.mark.parametrize(("word", "option", "cause"), [("red", "symbols", "'red' is not in"), ("<eps>", "", "stands for no word")])
+@pytest.mark.parametrize(
+    ("word", "option", "cause"),
+    [("red", "symbols", "'red' is not in"), ("<eps>", "", "stands for no word")],
+)
 def test_refuses_to_write(tmp_path, word, option, cause):
     (tmp_path / "table").write_text(TABLE)
     lattice = Lattice.of("u", 2, 0, [Arc(0, 1, word, {"am": -1.0})], [Final(1)])
     with pytest.raises(UserError, match=cause):
-        lattices.write([lattice], tmp_path / "y.txt", f"openfst:symbols={tmp_path}/table" if option else "openfst")
+        lattices.write(
+            [lattice],
+            tmp_path / "y.txt",
+            f"openfst:symbols={tmp_path}/table" if option else "openfst",
+        )

@@ -43,11 +43,24 @@ def read(tmp_path, text):
 def test_scores_belong_to_the_node_that_an_edge_leaves(tmp_path):
     (lattice,) = read(tmp_path, TEXT)
     assert [(a.source, a.target, a.word, round(a.scores["am"] / UNIT)) for a in lattice.arcs()] == [
-        (1, 0, "blue", -2000), (2, 0, None, -4000), (2, 1, None, -3000), (3, 1, None, -100), (3, 2, None, -50)]  # fmt: skip
+        (1, 0, "blue", -2000),
+        (2, 0, None, -4000),
+        (2, 1, None, -3000),
+        (3, 1, None, -100),
+        (3, 2, None, -50),
+    ]
     assert lattice.extra["variant"][0] == "2"
-    assert lattice.extra["symbol"] == ("", "++NOISE++", "++NOISE++", "<s>", "<s>") and lattice.final_extra["symbol"] == ("</s>",)
+    assert lattice.extra["symbol"] == (
+        "",
+        "++NOISE++",
+        "++NOISE++",
+        "<s>",
+        "<s>",
+    ) and lattice.final_extra["symbol"] == ("</s>",)
     assert lattice.times.tolist() == [0.8, 0.4, 0.4, 0.0]
-    assert sentences(lattice, {"am": 1.0}) == pytest.approx({("blue",): -2100 * UNIT, (): -4050 * UNIT})
+    assert sentences(lattice, {"am": 1.0}) == pytest.approx(
+        {("blue",): -2100 * UNIT, (): -4050 * UNIT}
+    )
 
 
 def test_a_last_word_is_not_lost(tmp_path):
@@ -86,6 +99,13 @@ def test_refuses(tmp_path, change, cause):
 
 
 def test_refuses_to_write(tmp_path):
-    for word, score, cause in (("[NOISE]", -1.0, "stands for no word"), ("a", -math.inf, "not finite")):
+    for word, score, cause in (
+        ("[NOISE]", -1.0, "stands for no word"),
+        ("a", -math.inf, "not finite"),
+    ):
         with pytest.raises(UserError, match=cause):
-            lattices.write([Lattice.of("u", 2, 0, [Arc(0, 1, word, {"am": score})], [Final(1)])], tmp_path / "y.lat", "pocketsphinx")
+            lattices.write(
+                [Lattice.of("u", 2, 0, [Arc(0, 1, word, {"am": score})], [Final(1)])],
+                tmp_path / "y.lat",
+                "pocketsphinx",
+            )

@@ -17,7 +17,12 @@ def read(tmp_path, text, spec=None):
 
 def test_slots_are_states_in_a_row(tmp_path):
     first, empty, last = read(tmp_path, LINES)
-    assert [(a.source, a.target, a.word) for a in first.arcs()] == [(0, 1, "the"), (0, 1, "that"), (0, 1, None), (1, 2, "phone")]
+    assert [(a.source, a.target, a.word) for a in first.arcs()] == [
+        (0, 1, "the"),
+        (0, 1, "that"),
+        (0, 1, None),
+        (1, 2, "phone"),
+    ]
     assert first.scores["am"].tolist() == [math.log(p) for p in (0.909, 0.069, 0.022, 0.976)]
     assert first.extra["slot"] == ("3", "3", "3", "4")
     assert (empty.utt, empty.states, empty.finals.tolist()) == ("2", 1, [0])
@@ -31,19 +36,34 @@ def test_comes_back_to_the_letter(tmp_path):
 
 def test_what_is_missing_can_become_an_arc(tmp_path):
     (lattice,) = read(tmp_path, "a:0:0.75 b:1:1\n", "wcn:missing=epsilon")
-    assert sentences(lattice, {"am": 1.0}) == pytest.approx({("a", "b"): math.log(0.75), ("b",): math.log(0.25)})
+    assert sentences(lattice, {"am": 1.0}) == pytest.approx(
+        {("a", "b"): math.log(0.75), ("b",): math.log(0.25)}
+    )
 
 
 @pytest.mark.parametrize("text", ["a:0:1\nb:0:0.3 c:0:0.1 d:1:1\n", "a:0:1\nb:5:0.02\n"])
 def test_slots_that_lack_more_than_their_best_word_have_to_be_explained(tmp_path, text):
     """Words alone would be 109% WER, where what is missing is no word."""
     slot, total = ("0", "0.4") if "b:0" in text else ("5", "0.02")
-    with pytest.raises(UserError, match=rf"x:2: the posteriors of slot {slot} sum to {total}, .*; read it as wcn:missing=epsilon if"):
+    with pytest.raises(
+        UserError,
+        match=(
+            rf"x:2: the posteriors of slot {slot} sum to {total}, .*; read it as"
+            r" wcn:missing=epsilon if"
+        ),
+    ):
         read(tmp_path, text)
-    assert [len(one.words) for one in read(tmp_path, text, "wcn:missing=nothing")] == [1, text.count(":") // 2 - 1]
+    assert [len(one.words) for one in read(tmp_path, text, "wcn:missing=nothing")] == [
+        1,
+        text.count(":") // 2 - 1,
+    ]
     assert [one.words.count(None) for one in read(tmp_path, text, "wcn:missing=epsilon")] == [0, 1]
-    for null in ("*DELETE*", "<eps>"):  # here or elsewhere: the writer writes what is no word, and pruned the rest
-        for more in (f"{text}z:0:0.5 {null}:0:0.5\n", text.replace("a:0:1", f"a:0:0.5 {null}:0:0.4")):
+    # here or elsewhere: the writer writes what is no word, and pruned the rest
+    for null in ("*DELETE*", "<eps>"):
+        for more in (
+            f"{text}z:0:0.5 {null}:0:0.5\n",
+            text.replace("a:0:1", f"a:0:0.5 {null}:0:0.4"),
+        ):
             assert len(read(tmp_path, more)) == 2 + more.count("z")
 
 
@@ -54,7 +74,8 @@ def test_pruned_slots_are_read_as_they_are(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "cause"),
-    [("a:0", "is not word:slot"), ("a:0:x", "posterior is 'x'"), ("a:0:-1", "expected a probability"), ("a:1:1 b:0:1", "sort the line"),
+    [("a:0", "is not word:slot"), ("a:0:x", "posterior is 'x'"),
+    ("a:0:-1", "expected a probability"), ("a:1:1 b:0:1", "sort the line"),
      (":0:1", "is not word"), ("a:x:1", "a slot is 'x'")],
 )  # fmt: skip
 def test_refuses(tmp_path, line, cause):
@@ -62,8 +83,12 @@ def test_refuses(tmp_path, line, cause):
         read(tmp_path, line, "wcn")
 
 
-@pytest.mark.parametrize("skip", [Arc(0, 2, "b", {"am": -1.0}), Arc(1, 2, "*DELETE*", {"am": -1.0})])
+@pytest.mark.parametrize(
+    "skip", [Arc(0, 2, "b", {"am": -1.0}), Arc(1, 2, "*DELETE*", {"am": -1.0})]
+)
 def test_writes_confusion_networks_only(tmp_path, skip):
-    lattice = Lattice.of("u", 3, 0, [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 2, "c", {"am": -1.0}), skip], [Final(2)])
+    lattice = Lattice.of(
+        "u", 3, 0, [Arc(0, 1, "a", {"am": -1.0}), Arc(1, 2, "c", {"am": -1.0}), skip], [Final(2)]
+    )
     with pytest.raises(UserError, match=r"no confusion network|stands for no word"):
         lattices.write([lattice], tmp_path / "y", "wcn")
