@@ -16,7 +16,7 @@ import numpy as np
 from lmtools.evaluate import METRICS, nbest_statistics
 from lmtools.rescore.envelope import sweep
 from lmtools.rescore.features import combine
-from lmtools.rescore.search import Problem, search
+from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 
@@ -88,7 +88,7 @@ def measured(
     statistics = np.stack(rows)  # (U, K, width)
     gains = METRICS[metric].gain(statistics)
     columns = rng.normal(size=(1 + weights, *gains.shape)) + gains / gains.std()
-    problem = Problem(
+    space = SearchSpace(
         columns,
         np.ones(columns.shape[1:], dtype=bool),
         statistics,
@@ -96,21 +96,21 @@ def measured(
         np.zeros(weights, dtype=bool),
     )
     some = rng.normal(size=(500, 1 + weights))
-    _, seconds = timed(lambda: [problem.at(one) for one in some])
+    _, seconds = timed(lambda: [space.at(one) for one in some])
     yield f"{len(some) / seconds:,.0f} single weight vectors a second"
     lines = [combine(one, columns) for one in some[:21]]
-    edges, seconds = timed(lambda: [points(problem, *pair) for pair in pairwise(lines)])
+    edges, seconds = timed(lambda: [points(space, *pair) for pair in pairwise(lines)])
     yield (
         f"a line's exact optimum {1000 * seconds / len(edges):.1f} ms, {sum(edges) / seconds:,.0f}"
         " of its intervals a second"
     )
-    _, seconds = timed(lambda: search(problem, 0))
+    _, seconds = timed(lambda: search(space, 0))
     yield f"search over {weights} weights {seconds:.1f} s"
 
 
-def points(problem: Problem, start: np.ndarray, slope: np.ndarray) -> int:
+def points(space: SearchSpace, start: np.ndarray, slope: np.ndarray) -> int:
     """The intervals of a line, each with its score."""
-    return len(problem.loss(sweep(start, slope, problem.valid, problem.statistics).totals))
+    return len(space.loss(sweep(start, slope, space.valid, space.statistics).totals))
 
 
 def timed(work: Callable) -> tuple:

@@ -5,7 +5,7 @@ chosen with them.
 from lmtools.rescore.apply import check_signatures, rescore
 from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash
 from lmtools.rescore.risk import Risk, minimum_risk
-from lmtools.rescore.tuning import FORMS, Options, tune
+from lmtools.rescore.tuning import FORMS, TuningOptions, tune
 from lmtools.rescore.weights import Dev, Weights, load, save
 
 __all__ = [
@@ -13,9 +13,9 @@ __all__ = [
     "LENGTHS",
     "Dev",
     "Features",
-    "Options",
     "Risk",
     "ScoreColumns",
+    "TuningOptions",
     "Weights",
     "check_signatures",
     "gather",

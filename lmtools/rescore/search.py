@@ -24,7 +24,7 @@ WHOLE = 3
 
 
 @dataclass(frozen=True)
-class Problem:
+class SearchSpace:
     """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each
     hypothesis, and their loss.
 
@@ -43,49 +43,49 @@ class Problem:
         return float(self.loss(self.statistics[np.arange(len(chosen)), chosen].sum(0)))
 
 
-def search(problem: Problem, seed: int, tolerance: float = 0.0) -> np.ndarray:
+def search(space: SearchSpace, seed: int, tolerance: float = 0.0) -> np.ndarray:
     """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic.
 
     With a `tolerance`, of all ends of the search within so much of the least loss the one whose
     greatest weight is least: where features say nearly the same, some ends give the first pass a
     thousandth of the others' weight, and learn the set by heart.
     """
-    count = len(problem.nonnegative)
+    count = len(space.nonnegative)
     nothing = np.append(1.0, np.zeros(count))
     if count == 0:
         return nothing
     if count == 1:
-        return line_search(problem, nothing, np.array([0.0, 1.0]))
-    ends = descents(problem, seed)
-    losses = list(map(problem.at, ends))
-    more = dropped(problem, seed)
-    further = list(map(problem.at, more))
+        return line_search(space, nothing, np.array([0.0, 1.0]))
+    ends = descents(space, seed)
+    losses = list(map(space.at, ends))
+    more = dropped(space, seed)
+    further = list(map(space.at, more))
     if min(further) < min(losses):  # an equal end is no reason for other weights
         ends, losses = ends + more, losses + further
     if not tolerance:
         return ends[int(np.argmin(losses))]  # the first of equals
-    within = min(min(losses) + tolerance, problem.at(nothing))
+    within = min(min(losses) + tolerance, space.at(nothing))
     near = [end for end, loss in zip(ends, losses, strict=True) if loss <= within]
     return min(near, key=lambda end: np.abs(end[1:]).max())
 
 
-def descents(problem: Problem, seed: int) -> list[np.ndarray]:
+def descents(space: SearchSpace, seed: int) -> list[np.ndarray]:
     """Where the search ends from no weight at all and from random starts."""
     rng = np.random.default_rng(seed)
-    starts = [np.append(1.0, np.zeros(len(problem.nonnegative))), *random_starts(problem, rng)]
-    return [descend(problem, start, rng) for start in starts]
+    starts = [np.append(1.0, np.zeros(len(space.nonnegative))), *random_starts(space, rng)]
+    return [descend(space, start, rng) for start in starts]
 
 
-def dropped(problem: Problem, seed: int) -> list[np.ndarray]:
+def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
     """Where the search ends from the best weights found without one column, for each: never worse
     than those.
     """
     ends = []
-    for place in range(1, len(problem.columns)):
+    for place in range(1, len(space.columns)):
         part = replace(
-            problem,
-            columns=np.delete(problem.columns, place, 0),
-            nonnegative=np.delete(problem.nonnegative, place - 1),
+            space,
+            columns=np.delete(space.columns, place, 0),
+            nonnegative=np.delete(space.nonnegative, place - 1),
         )
         best_part = (
             search(part, seed)
@@ -93,54 +93,54 @@ def dropped(problem: Problem, seed: int) -> list[np.ndarray]:
             else min(descents(part, seed), key=part.at)
         )
         found = np.insert(best_part, place, 0.0)
-        ends.append(descend(problem, found, np.random.default_rng(seed)))
+        ends.append(descend(space, found, np.random.default_rng(seed)))
     return ends
 
 
-def random_starts(problem: Problem, rng: np.random.Generator) -> list[np.ndarray]:
+def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarray]:
     """Weights drawn around the unit spread of the columns."""
-    drawn = rng.normal(size=(STARTS - 1, len(problem.nonnegative)))
+    drawn = rng.normal(size=(STARTS - 1, len(space.nonnegative)))
     return [
-        np.append(1.0, np.where(problem.nonnegative, np.abs(weights), weights)) for weights in drawn
+        np.append(1.0, np.where(space.nonnegative, np.abs(weights), weights)) for weights in drawn
     ]
 
 
-def descend(problem: Problem, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """`weights` improved by line searches, along each axis and as many random directions, until a
     round of them gains nothing.
     """
-    loss = problem.at(weights)
+    loss = space.at(weights)
     for _ in range(ROUNDS):
         axes = np.eye(len(weights))[1:]
         random = np.pad(rng.normal(size=(len(axes), len(axes))), ((0, 0), (1, 0)))
         for direction in [*random, *axes]:
-            weights = line_search(problem, weights, direction)
-        previous, loss = loss, problem.at(weights)
+            weights = line_search(space, weights, direction)
+        previous, loss = loss, space.at(weights)
         if loss >= previous:
             break
     return weights
 
 
-def line_search(problem: Problem, weights: np.ndarray, direction: np.ndarray) -> np.ndarray:
+def line_search(space: SearchSpace, weights: np.ndarray, direction: np.ndarray) -> np.ndarray:
     """The best weights on the line weights + t direction, in the middle of the widest interval of
     equal loss; never worse ones.
     """
     curve = sweep(
-        combine(weights, problem.columns),
-        combine(direction, problem.columns),
-        problem.valid,
-        problem.statistics,
+        combine(weights, space.columns),
+        combine(direction, space.columns),
+        space.valid,
+        space.statistics,
     )
     length = np.sqrt(direction @ direction)
     along = (weights @ direction) / length
     away = np.sqrt(max(weights @ weights - along**2, 1e-12))
-    low, high = bounds(weights, direction, problem.nonnegative)
-    step = choose(curve, problem.loss(curve.totals), low, high, along / length, away / length)
+    low, high = bounds(weights, direction, space.nonnegative)
+    step = choose(curve, space.loss(curve.totals), low, high, along / length, away / length)
     if step is None:
         return weights
     new = weights + step * direction
-    new[1:] = np.where(problem.nonnegative, np.maximum(new[1:], 0), new[1:])
-    return new if problem.at(new) <= problem.at(weights) else weights
+    new[1:] = np.where(space.nonnegative, np.maximum(new[1:], 0), new[1:])
+    return new if space.at(new) <= space.at(weights) else weights
 
 
 def bounds(

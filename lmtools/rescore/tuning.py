@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, filled, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
 from lmtools.rescore.features import REFERENCES, Features, best, combine, set_hash
-from lmtools.rescore.search import Problem, search
+from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.weights import Dev, Weights
 from lmtools.types import NBest
 
@@ -19,7 +19,7 @@ POINTS = 400  # at most, of a stored curve
 
 
 @dataclass(frozen=True)
-class Options:
+class TuningOptions:
     """What tuning may do: `fixed` weights, `lms` the names of language-model columns, `reference`
     the feature that others scale against.
 
@@ -67,7 +67,7 @@ class Options:
         return {self.reference_of(features): 1.0, **(self.fixed or {})}
 
 
-def tune(nbests: Sequence[NBest], features: Features, path, options: Options) -> Weights:
+def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:
     """The weights of `features` that make the metric of the chosen hypotheses best over all of
     `nbests`.
 
@@ -105,7 +105,7 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: Options) ->
     return Weights(options.metric, found, options.reference_of(features), dev, notes)
 
 
-def check(features: Features, options: Options, path) -> None:
+def check(features: Features, options: TuningOptions, path) -> None:
     """UserError where the options do not fit the features."""
     for option, names in (
         ("--fix", options.fixed or ()),
@@ -156,7 +156,7 @@ def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def weights_of(
-    features: Features, statistics: np.ndarray, loss, options: Options
+    features: Features, statistics: np.ndarray, loss, options: TuningOptions
 ) -> dict[str, float]:
     """The weight of each feature, in the features' order and units.
 
@@ -173,10 +173,10 @@ def weights_of(
     nonnegative = np.array(
         [name in options.lms and not options.negative for name in names], dtype=bool
     )
-    problem = Problem(
+    space = SearchSpace(
         columns / scales[:, None, None], features.valid, statistics, loss, nonnegative
     )
-    found = search(problem, options.seed, options.tolerance) * scales[0] / scales
+    found = search(space, options.seed, options.tolerance) * scales[0] / scales
     free = dict(zip(names, map(float, found[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}
 
@@ -197,7 +197,7 @@ def scale_curve(
     found: Mapping[str, float],
     statistics: np.ndarray,
     loss,
-    options: Options,
+    options: TuningOptions,
 ) -> dict:
     """The metric over the scale of feature `name`, other weights as found, with its flat region:
     see Weights.

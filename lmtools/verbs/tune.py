@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
-from lmtools.rescore import FORMS, LENGTHS, Options, gather, read_columns, save, tune
+from lmtools.rescore import FORMS, LENGTHS, TuningOptions, gather, read_columns, save, tune
 from lmtools.verbs.numbers import amount, named, seed
 
 
@@ -98,7 +98,7 @@ def run(args):
     ]
     features = gather(nbests, columns.values, args.nbest, made)
     lms = tuple(columns.values) + ("lm",) * ("lm" in features.names)
-    options = Options(
+    options = TuningOptions(
         args.metric,
         args.seed,
         dict(args.fix),

@@ -20,7 +20,7 @@ from lmtools.evaluate import errors
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.drawing import Picture
-from lmtools.rescore import Options, gather, save, tune
+from lmtools.rescore import TuningOptions, gather, save, tune
 from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -82,7 +82,7 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
             sets["dev"],
             gather(sets["dev"], columns, "dev"),
             "data/dev/nbest.jsonl.gz",
-            Options(lms=lms),
+            TuningOptions(lms=lms),
         )
         weights = replace(weights, signatures={lm: tables[lm]["dev"].signature for lm in lms})
         save(weights, exp / "tune" / system / "weights.json")

@@ -3,7 +3,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescore import Options
+from lmtools.rescore import TuningOptions
 from lmtools.rescore.features import LENGTHS, best, combine, gather, read_columns, set_hash
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -56,7 +56,7 @@ def components(*names):
     ],
 )
 def test_reference(names, reference):
-    assert Options().reference_of(gather(components(*names), {}, "n")) == reference
+    assert TuningOptions().reference_of(gather(components(*names), {}, "n")) == reference
 
 
 def test_a_component_takes_the_place_of_the_built_in():

@@ -9,7 +9,7 @@ import pytest
 import sacrebleu.metrics
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore import Options, gather, tune
+from lmtools.rescore import TuningOptions, gather, tune
 from lmtools.types import Hypothesis, NBest
 
 SACRE = {
@@ -65,7 +65,7 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
         nbests,
         gather(nbests, columns, "n", lengths=()),
         "n",
-        Options(metric, lms=("lm0",), negative=negative),
+        TuningOptions(metric, lms=("lm0",), negative=negative),
     )
     first, lm = (
         np.array(rows)
@@ -99,7 +99,7 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
 def test_several_weights_are_as_good_as_a_grid(metric, seed, lms):
     nbests, columns = toy(seed, lms)
     features = gather(nbests, columns, "n")
-    found = tune(nbests, features, "n", Options(metric, lms=tuple(columns), negative=True))
+    found = tune(nbests, features, "n", TuningOptions(metric, lms=tuple(columns), negative=True))
     steps = np.tan(np.linspace(-1.5, 1.5, 41 if lms == 1 else 15))
     grid = np.array([(1.0, *weights) for weights in itertools.product(steps, repeat=lms + 1)])
     chosen = np.einsum("gf,fuk->guk", grid, features.values).argmax(-1)
