@@ -1,8 +1,8 @@
 """Vectors of words in their context, computed by a language model (`words`) and kept in files
-(`stores`).
+(`vector_files`).
 """
 
-from lmtools.embed.stores import STORES, writing
+from lmtools.embed.vector_files import VECTOR_FILES, writing_vectors
 from lmtools.embed.words import Embedded, WordVectors, word_vectors
 
-__all__ = ["STORES", "Embedded", "WordVectors", "word_vectors", "writing"]
+__all__ = ["VECTOR_FILES", "Embedded", "WordVectors", "word_vectors", "writing_vectors"]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from lmtools.embed.encoders import Batch, Contextual, How, masked_layers, up_to
+from lmtools.embed.contextual import BatchStates, ContextualEncoder, How, masked_layers, up_to
 from lmtools.errors import UserError
 from lmtools.score.huggingface import HuggingFace, bert_trunk, pretrained
 
@@ -35,7 +35,7 @@ def load_huggingface(
     return kind(model, tokenizer, directory, how, device, precision, rows)
 
 
-class HuggingFaceEncoder(Contextual, HuggingFace):
+class HuggingFaceEncoder(ContextualEncoder, HuggingFace):
     """Tokenisation and boundary tokens are the model's own; of those without an end token, `eos` is
     the state after the last token.
     """
@@ -63,7 +63,7 @@ class HuggingFaceEncoder(Contextual, HuggingFace):
         width = len(sentence) + self.first + self.last
         return width * width if self.how.masked else width
 
-    def read(self, sentences: Sequence[tuple]) -> Batch:
+    def read(self, sentences: Sequence[tuple]) -> BatchStates:
         whole = [
             torch.tensor(self.tokenizer.build_inputs_with_special_tokens(list(s)), dtype=torch.long)
             for s in sentences
@@ -75,7 +75,7 @@ class HuggingFaceEncoder(Contextual, HuggingFace):
         states = (
             self.from_copies(ids, lengths) if self.how.masked else self.from_intact(ids, lengths)
         )
-        return Batch(states, lengths, self.first, self.last)
+        return BatchStates(states, lengths, self.first, self.last)
 
     def hidden(self, ids: Tensor, attention: Tensor) -> tuple[Tensor, ...]:
         """The states (B, T, D) of the embedding and of each layer."""

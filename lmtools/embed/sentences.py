@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from tqdm import tqdm
 
-from lmtools.embed.encoders import Encoder
+from lmtools.embed.contextual import Encoder
 from lmtools.score.cache import VECTORS, Cache
 from lmtools.score.planner import batches, compute_all, full, within_memory
 from lmtools.score.texts import distinct

@@ -19,7 +19,7 @@ from lmtools.subword import BOS, EOS, UNK
 IMPOSSIBLE = -1e10  # ESPnet's own log(0)
 
 
-class Prefixes:
+class PrefixTree:
     """The prefixes that an utterance's search has read: the model's memory, and the state (1, D)
     after the beginning of sentence.
     """
@@ -40,7 +40,7 @@ class Prefix(NamedTuple):
     inputs the model has read for it.
     """
 
-    tree: Prefixes
+    tree: PrefixTree
     row: int
     read: int
     depth: int
@@ -119,7 +119,7 @@ class TokenLM(nn.Module):
         self, ys: Tensor, states: list[Prefix | None], xs: Any
     ) -> tuple[Tensor, list[Prefix]]:
         """The same of several prefixes of one utterance, (B, T) to (B, V)."""
-        tree = states[0].tree if states[0] else Prefixes(self.model)
+        tree = states[0].tree if states[0] else PrefixTree(self.model)
         parents, tokens, longer = [], [], []
         for y, state in zip(ys.tolist(), states, strict=True):
             row, depth, unread = self.unread(y, state)

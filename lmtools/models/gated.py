@@ -46,7 +46,7 @@ GATES = {
 }
 
 
-class Convolution(nn.Module):
+class GatedConvolution(nn.Module):
     """A causal convolution with zeros on the left, (B, T, C) -> (B, T, O); with a kernel of 1 a
     linear map.
 
@@ -107,11 +107,11 @@ class Convolution(nn.Module):
         # torch's own weight norm calls it; thrice a formula's speed
         return torch._weight_norm(self.direction, self.gain.view(1, 1, -1), 2)
 
-    def train(self, mode: bool = True) -> "Convolution":
+    def train(self, mode: bool = True) -> "GatedConvolution":
         self.folded = None
         return super().train(mode)
 
-    def _apply(self, *arguments, **options) -> "Convolution":  # what .to() and its like call
+    def _apply(self, *arguments, **options) -> "GatedConvolution":  # what .to() and its like call
         self.folded = None
         return super()._apply(*arguments, **options)
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lmtools.errors import UserError
 from lmtools.models.dropout import Dropout
-from lmtools.models.gated import GATES, Convolution
+from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.layers import last
 from lmtools.models.memory import Rows
 
@@ -87,7 +87,7 @@ def read_blocks(text: str) -> list[Shape]:
     return [shape] * times
 
 
-class Block(nn.Module):
+class GatedBlock(nn.Module):
     """A pre-activation residual block: gated convolutions, around all of which its input goes,
     linearly mapped if the widths differ.
     """
@@ -102,14 +102,14 @@ class Block(nn.Module):
         # dropped inputs: Kaiming's variance times keep
         keep, widths = 1 - config.dropout, [channels, *(outputs for _, outputs in shape)]
         self.layers = nn.ModuleList(
-            Convolution(
+            GatedConvolution(
                 inner, self.gate.branches * outer, kernel, self.gate.gain * keep, config.weight_norm
             )
             for (inner, outer), (kernel, _) in zip(pairwise(widths), shape, strict=True)
         )
         around = widths[0] != widths[-1]
         self.projection = (
-            Convolution(channels, widths[-1], 1, keep, config.weight_norm)
+            GatedConvolution(channels, widths[-1], 1, keep, config.weight_norm)
             if around
             else nn.Identity()
         )
@@ -117,7 +117,7 @@ class Block(nn.Module):
     def forward(
         self,
         state: Tensor,
-        convolve: Callable[[Convolution, Tensor], Tensor] = Convolution.__call__,
+        convolve: Callable[[GatedConvolution, Tensor], Tensor] = GatedConvolution.__call__,
     ) -> Tensor:
         """(..., channels) -> (..., outputs), with convolutions by `convolve`."""
         inner = state
@@ -143,7 +143,8 @@ class Gcnn(nn.Module):
         shapes = config.shapes
         widths = [config.dim, *(shape[-1][1] for shape in shapes)]
         self.blocks = nn.ModuleList(
-            Block(config, channels, shape) for channels, shape in zip(widths, shapes, strict=False)
+            GatedBlock(config, channels, shape)
+            for channels, shape in zip(widths, shapes, strict=False)
         )
         nn.init.normal_(self.embedding.weight, std=0.1)
 
@@ -222,7 +223,7 @@ class Inputs:
         self.parents = np.concatenate([self.parents, parents + 1])
         seen = torch.from_numpy(self.ancestors(first)).to(self.device)
 
-        def convolve(layer: Convolution, state: Tensor) -> Tensor:
+        def convolve(layer: GatedConvolution, state: Tensor) -> Tensor:
             if layer.kernel == 1:
                 return layer(state)
             rows = self.rows[layer]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lmtools.models.transformer import Block, Transformer, real
+from lmtools.models.transformer import Transformer, TransformerBlock, real
 
 
 class Masked(Transformer):
@@ -44,7 +44,7 @@ class Masked(Transformer):
         return last_layer(blocks[-1], state).view_as(intact)
 
 
-def last_layer(block: Block, state: Tensor) -> Tensor:
+def last_layer(block: TransformerBlock, state: Tensor) -> Tensor:
     """The layer's output at the masked position of each copy, (B*T, T, D) -> (B*T, D); copy i of a
     sentence masks position i.
     """

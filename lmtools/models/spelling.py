@@ -51,7 +51,7 @@ class Largest(torch.autograd.Function):
         return every, None
 
 
-class Convolution(nn.Module):
+class SpellingConvolution(nn.Module):
     """`count` filters that see `width` pieces at once."""
 
     def __init__(self, width: int, piece_dim: int, count: int):
@@ -113,7 +113,7 @@ class Speller(nn.Module):
         super().__init__()
         self.pieces = nn.Embedding(vocabulary, piece_dim)
         self.convolutions = nn.ModuleList(
-            Convolution(width, piece_dim, count) for width, count in filters
+            SpellingConvolution(width, piece_dim, count) for width, count in filters
         )
         channels = sum(count for _, count in filters)
         self.highways = nn.Sequential(*(Highway(channels) for _ in range(highways)))

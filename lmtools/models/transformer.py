@@ -87,7 +87,7 @@ class Embedding(nn.Module):
         return self.at(torch.full((), token, device=self.token.weight.device), slice(length))
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """One post-LayerNorm layer in pieces, so that a model may give queries and keys different
     inputs or skip rows nobody reads.
     """
@@ -144,7 +144,7 @@ class Block(nn.Module):
         return self.norm(state + self.dropout(self.outer(F.gelu(self.inner(state)))))
 
 
-class PreBlock(Block):
+class PreNormBlock(TransformerBlock):
     """One pre-LayerNorm layer: x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x))."""
 
     def enter(self, state: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ class PreBlock(Block):
         return state + self.dropout(self.outer(F.gelu(self.inner(self.norm(state)))))
 
 
-BLOCKS = {"post": Block, "pre": PreBlock}
+BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
 
 
 def attention(

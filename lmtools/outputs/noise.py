@@ -91,7 +91,7 @@ class LogUniform(Noise):
         return np.clip(rank, 0, self.classes - 1)  # exp may round up to R + 1
 
 
-class Unigram(Noise):
+class UnigramNoise(Noise):
     """P(id) ~ (count + add) ** power, drawn in constant time by the alias method (Walker 1977)."""
 
     def ranked(self):
@@ -116,7 +116,7 @@ class Unigram(Noise):
         return alias_table(self.probability[self.order])
 
 
-NOISES = {"log-uniform": LogUniform, "unigram": Unigram, "uniform": Uniform}
+NOISES = {"log-uniform": LogUniform, "unigram": UnigramNoise, "uniform": Uniform}
 
 
 def alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.embed import WordVectors, writing
-from lmtools.embed.encoders import Encoder, How, load_encoder
+from lmtools.embed import WordVectors, writing_vectors
+from lmtools.embed.contextual import Encoder, How
+from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
-from lmtools.embed.stores import checked
+from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
 from lmtools.score.cache import cache_directory
@@ -102,7 +103,7 @@ def two_way(lm: str) -> bool:
 
 def words(args, texts):
     """Vectors of words, lazily."""
-    checked(args.out)
+    check_suffix(args.out)
     if args.boundaries or args.masked:
         raise UserError(
             "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
@@ -112,7 +113,7 @@ def words(args, texts):
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0
-    with writing(args.out, embed.layers, embed.width) as add:
+    with writing_vectors(args.out, embed.layers, embed.width) as add:
         for line in tqdm(
             embed(texts), desc=f"embed {args.lm}", unit="line", disable=None, dynamic_ncols=True
         ):

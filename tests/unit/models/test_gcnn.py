@@ -22,7 +22,7 @@ from lmtools.espnet.export import export
 from lmtools.espnet.model import TokenLM
 from lmtools.lm import LanguageModel
 from lmtools.models import convolution
-from lmtools.models.gated import GATES, Convolution
+from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.outputs.adaptive import Adaptive
 from lmtools.score.neural_prefixes import NeuralPrefixLM
@@ -61,7 +61,7 @@ def test_weight_norm_is_torchs():
     direction itself.
     """
     torch.manual_seed(1)
-    ours = Convolution(5, 6, 3, variance=1.0).double()
+    ours = GatedConvolution(5, 6, 3, variance=1.0).double()
     torch.testing.assert_close(ours.normal(), ours.direction)
     with torch.no_grad():
         ours.gain.normal_()
@@ -241,8 +241,8 @@ def test_initial_weights_keep_the_variance(gate):
 def test_a_folded_filter_is_never_stale(monkeypatch):
     """Made once in evaluation; made anew after every way in which weights change."""
     module, tokens, lengths = model(), torch.randint(5, VOCABULARY, (1, 9)), torch.tensor([9])
-    made, normal = [], Convolution.normal
-    monkeypatch.setattr(Convolution, "normal", lambda self: made.append(self) or normal(self))
+    made, normal = [], GatedConvolution.normal
+    monkeypatch.setattr(GatedConvolution, "normal", lambda self: made.append(self) or normal(self))
 
     def check(some):
         with torch.inference_mode():

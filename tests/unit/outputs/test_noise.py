@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from lmtools.errors import UserError
-from lmtools.outputs.noise import NOISES, LogUniform, Sampler, Uniform, Unigram, log_expected
+from lmtools.outputs.noise import NOISES, LogUniform, Sampler, Uniform, UnigramNoise, log_expected
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 
 COUNTS = [0, 40, 7, 0, 0, 90, 30, 22, 9, 5, 2, 1, 1, 0]
-KINDS = {"log-uniform": LogUniform, "uniform": Uniform, "unigram": Unigram}
+KINDS = {"log-uniform": LogUniform, "uniform": Uniform, "unigram": UnigramNoise}
 FALLING = np.arange(14, 0, -1)
 
 
@@ -50,17 +50,17 @@ def test_the_ends_of_the_unit_interval_are_ranks():
     for noise in (
         LogUniform(np.ones(2_000_003)),
         Uniform(np.ones(2_000_003)),
-        Unigram(np.ones(1000)),
+        UnigramNoise(np.ones(1000)),
     ):
         ranks = noise.ranks(np.array([0.0, np.nextafter(1.0, 0.0)]))
         assert ranks.min() >= 0 and ranks.max() < noise.classes
 
 
 def test_unigram_is_smoothed_and_refuses_what_cannot_be_recovered():
-    noise = Unigram(COUNTS, power=0.5, add=1.0)
+    noise = UnigramNoise(COUNTS, power=0.5, add=1.0)
     assert noise.probability[5] / noise.probability[13] == pytest.approx(91**0.5)
     with pytest.raises(UserError, match="probability 0"):
-        Unigram(COUNTS, add=0.0)
+        UnigramNoise(COUNTS, add=0.0)
 
 
 @pytest.mark.parametrize("drawing", ["replacement", "distinct", "tries"])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from lmtools.embed.encoders import How
-from lmtools.embed.encoders import Neural as Encoder
+from lmtools.embed.contextual import How
+from lmtools.embed.encoders import NeuralEncoder
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
 from lmtools.score import planner
@@ -96,7 +96,7 @@ def agree(lm: LanguageModel, precision: str, threads) -> None:
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
     scorer = Neural(lm, Ids(), "0" * 16, "cpu", precision)
-    encoder = Encoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
+    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
     options, expected = Options("-", cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)

@@ -74,24 +74,26 @@ def needed_h5py(path):
     return h5py
 
 
-STORES = {".npz": npz, ".h5": hdf5, ".hdf5": hdf5}
+VECTOR_FILES = {".npz": npz, ".h5": hdf5, ".hdf5": hdf5}
 
 
-def writing(path, layers: Sequence[int], width: int) -> contextlib.AbstractContextManager[Add]:
+def writing_vectors(
+    path, layers: Sequence[int], width: int
+) -> contextlib.AbstractContextManager[Add]:
     """A context with a function that writes the next line; the file is there when it ends well."""
-    return STORES[checked(path)](path, layers, width)
+    return VECTOR_FILES[check_suffix(path)](path, layers, width)
 
 
-def checked(path) -> str:
+def check_suffix(path) -> str:
     """The suffix of a path that can be written; UserError, before anything is computed, for one
     that cannot.
     """
     suffix = Path(path).suffix
-    if suffix not in STORES:
+    if suffix not in VECTOR_FILES:
         raise UserError(
             f"{path}: not a kind of file for vectors; give a name that ends in one of"
-            f" {', '.join(STORES)}"
+            f" {', '.join(VECTOR_FILES)}"
         )
-    if STORES[suffix] is hdf5:
+    if VECTOR_FILES[suffix] is hdf5:
         needed_h5py(path)
     return suffix

@@ -1,0 +1,180 @@
+"""What encoders of contextual states share: how vectors are made of states, windows of long
+sentences, pooling.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lmtools.embed.pooling import POOLS
+from lmtools.errors import UserError
+from lmtools.lm import autocast
+from lmtools.models.masked import Masked
+from lmtools.score.scorers import windows
+
+
+class Encoder(Protocol):
+    """What `encode` asks of a model. A sentence is whatever `prepare` made of a text: hashable,
+    equal for equal vectors.
+    """
+
+    signature: dict[str, str]
+    layers: tuple[int, ...]
+    rows: int | None  # model rows of a batch; None: it computes each sentence by itself
+
+    def prepare(self, texts: Sequence[str]) -> list[tuple]:
+        """One sentence a text: normalised and segmented."""
+
+    def cost(self, sentence: tuple) -> int:
+        """How many rows the model computes for the sentence; sentences of equal cost are computed
+        in equal shapes.
+        """
+
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """Sentence vectors, float32 (B, layers, D); narrower layers are filled up with zeros, which
+        changes no cosine.
+        """
+
+
+class How(NamedTuple):
+    """How sentence vectors are made of a model's states.
+
+    `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
+    `boundaries`: mean and max take the boundary tokens in. `masked`: of masked models, each
+    position's state is from a copy in which it alone is masked; else from the intact input.
+    """
+
+    layers: str | tuple[int, ...] = "last"
+    pool: str = "mean"
+    boundaries: bool = False
+    masked: bool = False
+
+    def chosen(self, last: int, source: str) -> tuple[int, ...]:
+        """The numbers of the layers of a model whose last one is `last`; UserError for those that
+        are not there.
+        """
+        layers = {"last": (last,), "all": tuple(range(last + 1))}.get(self.layers, self.layers)
+        missing = [layer for layer in layers if not 0 <= layer <= last]
+        if missing or not layers:
+            raise UserError(
+                f"{source}: has the layers 0 (embedding) to {last}, no"
+                f" {', '.join(map(str, missing)) or 'empty list'}"
+            )
+        if self.masked and 0 in layers:
+            raise UserError(
+                f"{source}: layer 0 of a masked position is the mask's own embedding in any"
+                " sentence; leave it or --masked out"
+            )
+        return layers
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """What of it is not as usual, by name."""
+        said = {"boundaries": self.boundaries, "masked": self.masked}
+        return {"pool": self.pool} | {name: "yes" for name, value in said.items() if value}
+
+
+class BatchStates(NamedTuple):
+    """The states of a batch: pairs (layer, states (B, T, D)), lengths (B,), and how many boundary
+    tokens come first and last.
+    """
+
+    states: Iterator[tuple[int, Tensor]]
+    lengths: Tensor
+    first: int
+    last: int
+
+
+class ContextualEncoder:
+    """What encoders of contextual states share; a kind of model defines `read`, `longest`, `layers`
+    and `device`.
+    """
+
+    how: How
+    layers: tuple[int, ...]
+    longest: int
+    device: torch.device
+    precision: str
+
+    def read(self, sentences: Sequence[tuple]) -> BatchStates:
+        """The states of sentences that fit the positions."""
+        raise NotImplementedError
+
+    @torch.inference_mode()
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """See Encoder; a sentence that does not fit the positions is read in windows, each token
+        where it has most context.
+        """
+        cuts = [windows(len(s), self.longest) for s in sentences]
+        parts = [
+            (s[begin:end], first, last)
+            for s, some in zip(sentences, cuts, strict=True)
+            for begin, end, first, last in some
+        ]
+        vectors, counts = self.pooled(parts)  # (P, layers, D), (P,)
+        if len(parts) > len(sentences):
+            places = np.cumsum([0, *map(len, cuts)])
+            merge = POOLS[self.how.pool].windows
+            own = itertools.starmap(slice, itertools.pairwise(places))
+            vectors = torch.stack(
+                [
+                    merge(vectors[some].flatten(1), counts[some]).view(vectors.shape[1:])
+                    for some in own
+                ]
+            )
+        return vectors.cpu().numpy()
+
+    def pooled(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
+        """Vectors (P, layers, D) of windows (tokens, first, last), of whose tokens first:last
+        count, and how many positions counted.
+        """
+        with autocast(self.device, self.precision):
+            batch = self.read([part for part, _, _ in parts])
+            bounds = torch.tensor(
+                [(first, min(last, len(part))) for part, first, last in parts], device=self.device
+            )
+            at = torch.arange(int(batch.lengths.max()), device=self.device)
+            inside = (at >= batch.first + bounds[:, :1]) & (at < batch.first + bounds[:, 1:])
+            if self.how.boundaries:
+                inside |= (at < batch.first) | (
+                    (at >= batch.lengths[:, None] - batch.last) & (at < batch.lengths[:, None])
+                )
+            pool = POOLS[self.how.pool].states
+            found = {
+                layer: pool(states.float(), inside, batch.lengths)
+                for layer, states in batch.states
+                if layer in self.layers
+            }
+        width = max(vectors.shape[1] for vectors in found.values())
+        made = [F.pad(found[layer], (0, width - found[layer].shape[1])) for layer in self.layers]
+        return torch.stack(made, dim=1), inside.sum(1)
+
+
+def up_to(deepest: int, states: Iterator[Tensor]) -> Iterator[tuple[int, Tensor]]:
+    """The states of each layer with its number; what is above the deepest is not computed."""
+    for number, state in enumerate(states):
+        yield number, state
+        if number == deepest:
+            return
+
+
+def masked_layers(
+    trunk: Masked, inputs: Tensor, lengths: Tensor, mask: int, layers: Sequence[int]
+) -> Iterator[tuple[int, Tensor]]:
+    """States (B, T, D) of each layer, that of each position from a copy in which it alone is
+    masked; zeros at padding.
+    """
+    for layer in layers:
+        states = None
+        # sentences of one length go through together, without padding
+        for length in lengths.unique().tolist():
+            some = (lengths == length).nonzero()[:, 0]
+            own = trunk.masked_states(inputs[some, :length], mask, layer).float()
+            states = own.new_zeros((*inputs.shape, own.shape[-1])) if states is None else states
+            states[some, :length] = own
+        yield layer, states
