@@ -7,22 +7,22 @@ from typing import NamedTuple
 from lmtools.errors import UserError
 from lmtools.files import atomic_path, atomic_text
 from lmtools.report.artifacts import unchecked
-from lmtools.report.collect import collect, lists_beside
-from lmtools.report.context import Report
-from lmtools.report.drawing import LIGHT, Picture
-from lmtools.report.figures import PICTURES, pictures
-from lmtools.report.lm_collect import collect_lms, is_language_modelling
-from lmtools.report.lm_context import LmReport
-from lmtools.report.lm_figures import LM_PICTURES, lm_pictures
-from lmtools.report.lm_tables import lm_tables
-from lmtools.report.measure import measure
-from lmtools.report.page import page
-from lmtools.report.render import Table, guarded, markdown, plain
-from lmtools.report.sts_collect import collect_sts, is_sts
-from lmtools.report.sts_context import StsReport
-from lmtools.report.sts_figures import STS_PICTURES, sts_pictures
-from lmtools.report.sts_tables import sts_tables
-from lmtools.report.tables import deviations, tables
+from lmtools.report.lm.context import LmReport
+from lmtools.report.lm.experiment import collect_lms, is_language_modelling
+from lmtools.report.lm.figures import LM_PICTURES, lm_pictures
+from lmtools.report.lm.tables import lm_tables
+from lmtools.report.page.drawing import LIGHT, Picture
+from lmtools.report.page.html import page
+from lmtools.report.page.table import Table, guarded, markdown, plain
+from lmtools.report.rescoring.context import Report
+from lmtools.report.rescoring.experiment import collect, lists_beside
+from lmtools.report.rescoring.figures import PICTURES, pictures
+from lmtools.report.rescoring.measure import measure
+from lmtools.report.rescoring.tables import deviations, tables
+from lmtools.report.sts.context import StsReport
+from lmtools.report.sts.experiment import collect_sts, is_sts
+from lmtools.report.sts.figures import STS_PICTURES, sts_pictures
+from lmtools.report.sts.tables import sts_tables
 
 
 class Parts(NamedTuple):

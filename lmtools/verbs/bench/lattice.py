@@ -11,7 +11,7 @@ from lmtools.errors import UserError
 from lmtools.files import atomic_path
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import repaired
-from lmtools.report.lattices import draw, lines
+from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.score.lattices import Settings
 from lmtools.verbs.bench.common import named, save
 from lmtools.verbs.lattice.common import add_weights, weights_of

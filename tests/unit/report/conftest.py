@@ -19,7 +19,7 @@ import pytest
 from lmtools.evaluate import errors
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
-from lmtools.report.drawing import Picture
+from lmtools.report.page.drawing import Picture
 from lmtools.rescore import TuningOptions, gather, save, tune
 from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.report.collect import collect
-from lmtools.report.drawing import LIGHT
-from lmtools.report.figures import draw_learning, validation
+from lmtools.report.page.drawing import LIGHT
+from lmtools.report.rescoring.experiment import collect
+from lmtools.report.rescoring.figures import draw_learning, validation
 from lmtools.seal import write_json
 
 CASES = [

@@ -10,7 +10,7 @@ from toys import WORDS
 from lmtools.cli import main
 from lmtools.formats import lattices
 from lmtools.ngram import build
-from lmtools.report.lattices import draw, lines
+from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.text import Normaliser
 
 WEIGHTS = "am=1,lm=1,ngram=2,causal=2,words=0.5"
@@ -96,7 +96,7 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
     """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes
     are labelled otherwise.
     """
-    from lmtools.report import lattices as module
+    from lmtools.report.rescoring import lattices as module
 
     drawn = []
     monkeypatch.setattr(

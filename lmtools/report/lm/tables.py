@@ -1,0 +1,371 @@
+"""Tables of a language-modelling experiment: perplexities in the shape of Tables 2-4 of the GCNN
+paper, grids, training, stages.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from lmtools.report.lm.context import LmReport, provenance, rules
+from lmtools.report.lm.experiment import LINE, Grid, sets
+from lmtools.report.lm.models import FAMILIES, NGRAM, VALID, Model, called
+from lmtools.report.page.columns import Column, figures, places
+from lmtools.report.page.table import Table
+from lmtools.report.rescoring.context import NONE
+from lmtools.report.rescoring.costs import divided
+
+LEFT_TO_RIGHT, TWO_WAY, PSEUDO = "perplexity", "two-way perplexity", "pseudo-perplexity"
+SHORT = {LEFT_TO_RIGHT: "ppl", TWO_WAY: "two-way ppl", PSEUDO: "pseudo-ppl"}
+KINDS = {
+    LEFT_TO_RIGHT: (
+        "Perplexities are word-level, exp(-log p / (words + sentences)), so that models of any"
+        " vocabulary compare; bold is the lowest."
+    ),
+    TWO_WAY: (
+        "A two-way perplexity is exp of the mean negative log-probability over the predictions of"
+        " both directions; it compares only with its like, not with the perplexities of"
+        " left-to-right models. Bold is the lowest."
+    ),
+    PSEUDO: (
+        "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
+        " and compares only with its like."
+    ),
+}
+SIZES = "Parameters are those that were learnt, of an n-gram model its n-grams."
+SPEEDS = ("throughput", "responsiveness", "contiguous")  # keys of the bench's rows
+TABLE_4 = (
+    "The GCNN paper's responsiveness is that of one long sequence (contiguous): on its GPU 2,282"
+    " tokens/s of LSTM-2048 and 45,878 of GCNN-8 bottleneck, 20 times as many (Table 4)."
+)
+
+
+def lm_tables(report: LmReport) -> list[Table]:
+    """All tables that the experiment has data for, in printing order."""
+    return [table for make in LM_TABLES for table in make(report)]
+
+
+def table(
+    title: str,
+    first: str,
+    names: Sequence[str],
+    columns: Iterable[Column],
+    notes: Iterable[str],
+    part="tables",
+    text=0,
+) -> Table:
+    """One row a model under its printed name, without the columns that nobody has anything in; the
+    first `text` of `columns` hold text.
+    """
+    every = list(columns)
+    used = [column for column in every if any(cell != NONE for cell in column.cells)]
+    left = 1 + sum(column in used for column in every[:text])
+    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
+    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
+    return Table(
+        title,
+        (first, *(column.header for column in used)),
+        rows,
+        tuple(notes),
+        left=left,
+        best=best,
+        part=part,
+    )
+
+
+def ppl_tables(report: LmReport) -> Iterator[Table]:
+    """The models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3, Subword
+    ELMo Table 1).
+    """
+    for kind, note in KINDS.items():
+        models = [
+            model
+            for model in report.experiment.main
+            if model.kind == kind and (model.figures or model.config)
+        ]
+        if any(model.figures for model in models):
+            names = [called(model.name) for model in models]
+            notes = (
+                note,
+                *unequal(models),
+                SIZES,
+                *paper_note(report, models),
+                *rules(models),
+                *provenance(report, models),
+            )
+            title = f"{kind[0].upper()}{kind[1:]}: {report.experiment.title}"
+            yield table(
+                title,
+                "LM",
+                names,
+                [*made_of(models), *reached(report, models, kind)],
+                notes,
+                "results",
+                text=2,
+            )
+
+
+def made_of(models: Sequence[Model]) -> list[Column]:
+    """What models are and what they were trained on."""
+    return [
+        Column("family", [model.family for model in models]),
+        Column("vocabulary", [str(model.vocabulary or NONE) for model in models]),
+        figures("parameters", [model.parameters for model in models], 0),
+        figures("epochs", [model.last("epoch") for model in models], 0),
+        figures("training tokens", [model.tokens for model in models], 0),
+    ]
+
+
+def reached(report: LmReport, models: Sequence[Model], kind: str) -> Iterator[Column]:
+    """Perplexities on each set, what papers report for test, and unknown words."""
+    papers = [report.papers.get(model.name) if kind == LEFT_TO_RIGHT else None for model in models]
+    for name in sets(models):
+        yield perplexities(f"{name} {SHORT[kind]}", [model.ppl(name) for model in models])
+        if name == "test":
+            yield figures("paper's test ppl", papers, 1)
+    for name in sets(models):
+        if name != VALID:
+            yield figures(
+                "OOV" if name == "test" else f"{name} OOV",
+                [model.figures.get(name, {}).get("oov") for model in models],
+                0,
+            )
+
+
+def unequal(models: Sequence[Model]) -> Iterator[str]:
+    """A warning where the models do not know the same words of a text: the one that knows fewer has
+    less to predict.
+    """
+    for name in sets(models):
+        if (
+            len({tree["oov"] for model in models if "oov" in (tree := model.figures.get(name, {}))})
+            > 1
+        ):
+            yield (
+                f"Warning: the models differ in the words of {name} that they do not know (OOV), so"
+                " their perplexities do not compare."
+            )
+
+
+def perplexities(header: str, values: Sequence[float | None], sign: int = 1) -> Column:
+    """A column of perplexities, all with the decimals that the lowest wants."""
+    return figures(
+        header,
+        values,
+        max((places(value) for value in values if value is not None), default=0),
+        sign,
+    )
+
+
+def paper_note(report: LmReport, models: Sequence[Model]) -> Iterator[str]:
+    """Whose the papers' figures are."""
+    if any(model.name in report.papers for model in models):
+        yield (
+            "The paper's test ppl is that of Dauphin et al. 2017 (Tables 2 and 3), of KN-5 that of"
+            " Chelba et al. 2013, as published."
+        )
+
+
+def bench_tables(report: LmReport) -> Iterator[Table]:
+    """Throughput and responsiveness, with the output layer, of what was trained here and of
+    published sizes (GCNN Table 4).
+    """
+    models = report.experiment.models
+    every = (report.experiment.bench or {"rows": ()})["rows"]
+    groups = {
+        "Throughput and responsiveness": [row for row in every if row["name"] in models],
+        "Throughput and responsiveness of random models": [
+            row for row in every if row["name"] not in models
+        ],
+    }
+    for title, rows in groups.items():
+        if rows:
+            base = next((row for row in rows if row.get("model") == "lstm"), None)
+            known = [models[row["name"]] for row in rows if row["name"] in models]
+            notes = (*bench_notes(report.experiment.bench, rows, base), *provenance(report, known))
+            titles = titles_of(report)
+            names = [titles.get(row["name"], called(row["name"])) for row in rows]
+            yield table(
+                title, "LM", names, bench_columns(report, rows, base), notes, "results", text=1
+            )
+
+
+def bench_columns(report: LmReport, rows: Sequence, base) -> Iterator[Column]:
+    """Sizes, then for each of SPEEDS the tokens a second and how many times those of the row `base`
+    they are.
+    """
+    models = report.experiment.models
+    counts = [
+        row.get("parameters") or (models[row["name"]].parameters if row["name"] in models else None)
+        for row in rows
+    ]
+    yield Column(
+        "family", [FAMILIES.get(row.get("model"), str(row.get("model", NONE))) for row in rows]
+    )
+    yield figures("parameters", counts, 0)
+    for header, key in (
+        ("multiply-adds a token (M)", "flops"),
+        ("without the output layer (M)", "flops_hidden"),
+    ):
+        values = millions(rows, key)
+        yield figures(header, values, 1 if min(filter(None, values), default=1) >= 1 else 4)
+    for key in SPEEDS:
+        rates = [median(row, key) for row in rows]
+        yield figures(
+            f"{key}, tokens/s",
+            rates,
+            0 if max(filter(None, rates), default=0) >= 1000 else 1,
+            sign=-1,
+        )
+        if base and (rate := median(base, key)):
+            yield Column("x LSTM", [NONE if one is None else f"{one / rate:.3g}" for one in rates])
+
+
+def titles_of(report: LmReport) -> dict[str, str]:
+    """Printed names of the runs of grids, by the model's name: their labels, which are called after
+    the grid where they are values.
+    """
+    runs = [
+        (grid, label, model)
+        for grid in report.experiment.grids
+        for label, model in grid.runs.items()
+    ]
+    return {
+        model.name: f"{grid.name} {label}" if label in grid.at else label
+        for grid, label, model in runs
+    }
+
+
+def millions(rows: Sequence, key: str) -> list[float | None]:
+    """Values in millions, where they are known."""
+    return [row[key] / 1e6 if row.get(key) is not None else None for row in rows]
+
+
+def median(row, key: str) -> float | None:
+    """The median tokens a second of a row of the bench; None where it has none."""
+    return (row.get(key) or {}).get("median")
+
+
+def bench_notes(bench, rows: Sequence, base) -> Iterator[str]:
+    """What was measured, and where."""
+    first, turns = rows[0], [len((row.get("throughput") or {}).get("values", ())) for row in rows]
+    batch, length = (bench.get(key, first.get(key, "?")) for key in ("batch", "length"))
+    long = bench.get("contiguous", first.get("contiguous_length"))
+    sequence = f"; contiguous: one sequence of {long:,} tokens" if isinstance(long, int) else ""
+    yield (
+        f"Throughput: {batch} sequences of {length} tokens in one batch; responsiveness: one such"
+        f" sequence at a time{sequence}. All with the log-probability of every word; medians of"
+        f" {max(turns)} turns."
+    )
+    if base:
+        yield f"x LSTM: how many times as fast as {called(base['name'])}."
+    facts = "".join(
+        f"; {key} {bench[key]}" for key in ("threads", "device", "precision") if key in bench
+    )
+    yield f"Machine: {bench.get('machine', 'unknown')}{facts}."
+    yield TABLE_4
+
+
+def grid_tables(report: LmReport) -> Iterator[Table]:
+    """One table a grid: what each run reached and took."""
+    for grid in report.experiment.grids:
+        models = list(grid.runs.values())
+        notes = (
+            *(KINDS[kind] for kind in grid.kinds if kind in KINDS),
+            *unequal(models),
+            *rules(models),
+            *provenance(report, models),
+        )
+        yield table(
+            grid.title,
+            grid.x if is_scale(grid) else "run",
+            list(grid.runs),
+            grid_columns(grid, models),
+            notes,
+            "grids",
+            text=1,
+        )
+
+
+def is_scale(grid: Grid) -> bool:
+    """Whether the labels of all runs are the values that they stand at."""
+    return grid.figure == LINE and all(
+        label in grid.at and label == f"{grid.at[label]:g}" for label in grid.runs
+    )
+
+
+def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
+    """The columns of a grid; where its runs differ in the kind of perplexity, none is the best."""
+    mixed = len(grid.kinds) > 1
+    yield Column("kind", [model.kind if mixed else NONE for model in models])
+    if grid.figure == LINE and not is_scale(grid):
+        yield figures(
+            grid.x, [grid.at.get(label) for label in grid.runs], decimals(grid.at.values())
+        )
+    yield figures("parameters", [model.parameters for model in models], 0)
+    yield figures("updates", [model.last("step") for model in models], 0)
+    for name in sets(models):
+        header = f"{name} ppl" if mixed else f"{name} {SHORT.get(grid.kinds[0], 'ppl')}"
+        yield perplexities(header, [model.ppl(name) for model in models], 0 if mixed else 1)
+    yield figures("training seconds", [model.last("seconds") for model in models], 0)
+    yield figures("training tokens/s", [model.pace for model in models], 0)
+
+
+def decimals(values: Iterable[float]) -> int:
+    """How many decimals the values have, as short as they can be printed."""
+    return max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
+
+
+def training_tables(report: LmReport) -> Iterator[Table]:
+    """How long each model outside grids trained and where it ended; n-gram models are counted, not
+    trained.
+    """
+    models = [model for model in report.experiment.main if model.lines and model.family != NGRAM]
+    yield from trainings(
+        {called(model.name): model for model in models}, provenance(report, models)
+    )
+
+
+def trainings(named: Mapping[str, Model], sources: Iterable[str]) -> Iterator[Table]:
+    """The table of the trainings of models, by their printed names, if there are any; its last
+    notes are `sources`.
+    """
+    models = list(named.values())
+    if not models:
+        return
+    losses = [
+        min((line["valid_loss"] for line in model.lines if "valid_loss" in line), default=None)
+        for model in models
+    ]
+    columns = [
+        Column("criterion", [str(model.config.get("criterion", "softmax")) for model in models]),
+        Column("optimiser", [optimiser(model) for model in models]),
+        *(figures(name, [model.last(key) for model in models], 0) for name, key in UPDATES.items()),
+        figures("tokens/s", [model.pace for model in models], 0),
+        figures("best valid loss", losses, 3),
+    ]
+    note = (
+        "Seconds are those of training steps; losses are nats a prediction and compare only between"
+        " models that predict the same things."
+    )
+    yield table("Training", "LM", list(named), columns, (note, *sources), text=2)
+
+
+UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": "seconds"}
+
+
+def optimiser(model: Model) -> str:
+    """The optimiser and its learning rate."""
+    optim = model.config.get("optim") or {}
+    return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else NONE
+
+
+def stage_tables(report: LmReport) -> Iterator[Table]:
+    """How the time divides over the recipe's stages."""
+    yield from divided(report.experiment.stages, provenance(report, ()))
+
+
+LM_TABLES: tuple[Callable[[LmReport], Iterator[Table]], ...] = (
+    ppl_tables,
+    bench_tables,
+    grid_tables,
+    training_tables,
+    stage_tables,
+)

@@ -1,0 +1,1 @@
+"""Tables, drawings and the HTML page, whatever they show."""

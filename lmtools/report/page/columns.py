@@ -1,0 +1,30 @@
+"""Columns of printed figures, of which tables are made that have one row a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lmtools.report.rescoring.context import NONE, decimal
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: printed cells, and which of them are to be stressed."""
+
+    header: str
+    cells: Sequence[str]
+    best: frozenset[int] = frozenset()
+
+
+def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
+    """A column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
+    cells = [decimal(value, digits) for value in values]
+    known = [
+        (sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE
+    ]
+    best = min(known)[1] if known and sign else None
+    return Column(header, cells, frozenset(i for i, cell in enumerate(cells) if cell == best))
+
+
+def places(value: float) -> int:
+    """How many decimals a perplexity is printed with."""
+    return 2 if value < 100 else 1 if value < 1000 else 0

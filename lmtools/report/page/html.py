@@ -1,0 +1,124 @@
+"""The experiment as one HTML page that needs nothing but itself: style, script, data and figures
+are inside.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from lmtools import __version__
+from lmtools.report.lm.context import LmReport
+from lmtools.report.page.drawing import DARK, Picture
+from lmtools.report.page.table import Table, code, html
+from lmtools.report.rescoring.browse import browser_data
+from lmtools.report.rescoring.context import Report
+from lmtools.report.sts.context import StsReport
+
+POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
+BROWSER = '<a href="#utterances">Utterances</a>'
+SECTIONS = {  # by the part that tables and figures stand in: name in the navigation, title
+    "criteria": ("Criteria", "Output layers and training criteria"),
+    "grids": ("Comparisons", "One thing varied"),
+    "figures": ("Figures", "Figures"),
+    "tables": ("Tables", "Tables"),
+}
+ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
+
+
+def page(
+    report: Report | LmReport | StsReport,
+    tables: Sequence[Table],
+    pictures: Sequence[Picture],
+    light: Sequence[bytes],
+) -> str:
+    """The page: each table and each figure (`light` holds their PNG for light paper) in its part,
+    and of lists the utterance browser.
+    """
+    printed = {
+        place: "".join(html(table) for table in tables if table.part == place)
+        for place in ("results", *SECTIONS)
+    }
+    drawn = dict.fromkeys(SECTIONS, "")
+    for picture, png in zip(pictures, light, strict=True):
+        drawn[picture.part] += figure(picture, png)
+    shown = [place for place in SECTIONS if place in ALWAYS or printed[place] or drawn[place]]
+    style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
+    browsed = bool(report.sets)
+    return Template(part("page.html")).substitute(
+        title=escape(report.experiment.title),
+        policy=f"{POLICY}; style-src {digest(style)}"
+        + (f"; script-src {digest(script)}" if browsed else ""),
+        style=style,
+        notes="".join(f"<li>{code(line)}</li>" for line in report.experiment.absent),
+        first=printed["results"],
+        links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown)
+        + (BROWSER if browsed else ""),
+        sections="".join(section(place, drawn[place], printed[place]) for place in shown),
+        browser=part("browser.html") if browsed else "",
+        scripts=scripts(browser_data(report.sets), script) if browsed else "",
+        version=escape(__version__),
+        command=escape(report.command),
+    )
+
+
+def section(place: str, drawn: str, printed: str) -> str:
+    """A part of the page: its figures, then its tables; a part that always stands there has only
+    what it is called after.
+    """
+    parts = {"figures": drawn, "tables": printed}
+    kept = {
+        name: content for name, content in parts.items() if place == name or place not in ALWAYS
+    }
+    inside = "".join(f'<div class="{name}">\n{content}\n</div>\n' for name, content in kept.items())
+    return (
+        f'<section id="{place}" aria-labelledby="{place}-title">\n<h2'
+        f' id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
+    )
+
+
+def scripts(data, script: str) -> str:
+    """The utterance browser's data and its program."""
+    return (
+        '<script type="application/json"'
+        f' id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
+    )
+
+
+def part(name: str) -> str:
+    """A file of the package's page."""
+    return files("lmtools.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def digest(source: str) -> str:
+    """The source expression by which the page's policy allows exactly this style or script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+def figure(picture: Picture, light: bytes) -> str:
+    """A figure with its caption, on the paper that the reader's colour scheme asks for."""
+    kind = ' class="wide"' if picture.wide else ""
+    return (
+        f'<figure{kind} id="{escape(picture.name)}"><div class="scroll"><picture>'
+        f'<source media="(prefers-color-scheme: dark)" srcset="{uri(picture.png(DARK))}">'
+        f'<img src="{uri(light)}" alt="{escape(picture.alt)}"></picture></div>'
+        f"<figcaption>{escape(picture.caption)}</figcaption></figure>\n"
+    )
+
+
+def uri(png: bytes) -> str:
+    """PNG bytes as a data URI."""
+    return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def embedded(tree) -> str:
+    """JSON that no text inside it can end: the characters that mean something to an HTML parser are
+    escaped.
+    """
+    text = json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
+    return text.translate(
+        {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+    )

@@ -1,0 +1,1 @@
+"""The report of an experiment that rescores lists or lattices."""

@@ -1,0 +1,180 @@
+"""Which language models of an experiment differ by their training criterion alone, with what each
+one's training took.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lmtools.report.names import CE, CRITERIA, SAMPLES, Criterion, short
+from lmtools.report.rescoring.context import NONE, Report
+
+SAMPLING = ("mcs", "is", "cps", "nce")  # criteria so called draw noise
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One language model: its criterion, noise and number of samples (None where it has no noise),
+    milliseconds a training step.
+    """
+
+    name: str
+    criterion: str
+    noise: str | None
+    samples: int | None
+    milliseconds: float | None
+
+    @property
+    def shown(self) -> Criterion:
+        """How the criterion is printed and drawn."""
+        return CRITERIA[self.criterion]
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """Language models of one model, objective, architecture and vocabulary, in the order of
+    CRITERIA.
+    """
+
+    key: str  # in names of files
+    title: str
+    facts: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def full(self) -> Entry | None:
+        """The model that was trained with the full softmax, to which the others compare."""
+        return next((entry for entry in self.entries if entry.criterion == CE), None)
+
+    def titles(self) -> list[str]:
+        """The criterion of each entry; where several have it, with the noise, the number of samples
+        or the model's name.
+        """
+        forms = (
+            lambda one: one.shown.label,
+            lambda one: ", ".join(filter(None, (one.shown.label, one.noise))),
+            lambda one: ", ".join(
+                filter(None, (one.shown.label, one.noise, one.samples and f"K {one.samples:,}"))
+            ),
+        )
+        printed = [[form(one) for one in self.entries] for form in forms]
+        unique = [
+            next((form[i] for form in printed if form.count(form[i]) == 1), None)
+            for i in range(len(self.entries))
+        ]
+        return [
+            title or f"{one.shown.label} ({one.name})"
+            for title, one in zip(unique, self.entries, strict=True)
+        ]
+
+
+def trunks(report: Report) -> list[Trunk]:
+    """The trunks that were trained with other criteria than the softmax."""
+    groups: dict[tuple, list[Entry]] = {}
+    for name, tree in report.experiment.configs.items():
+        if tree.get("model") and tree.get("criterion", CE) in CRITERIA:
+            groups.setdefault(identity(tree), []).append(
+                entry(name, tree, report.experiment.learning.get(name, ()))
+            )
+    groups = {
+        key: entries
+        for key, entries in groups.items()
+        if any(one.criterion != CE for one in entries)
+    }
+    return [trunk(key, list(groups), arranged(entries)) for key, entries in groups.items()]
+
+
+def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> Trunk:
+    """A trunk by what `identity` says of it and of the others; those of one model are told apart by
+    the settings that differ.
+    """
+    model, objective, arch, vocabulary = key
+    alike = [other for other in keys if other[0] == model]
+    own = [
+        f"{name} {value}"
+        for name, value in arch
+        if any((name, value) not in other[2] for other in alike)
+    ]
+    title, number = short(model), alike.index(key) + 1
+    facts = ", ".join(
+        [f"Model {model}", f"objective {objective}", *(f"{name} {value}" for name, value in arch)]
+    )
+    if len(alike) == 1:
+        return Trunk(model, title, f"{facts}; {size(vocabulary)}.", entries)
+    return Trunk(
+        f"{model}-{number}",
+        f"{title} ({', '.join(own) or number})",
+        f"{facts}; {size(vocabulary)}.",
+        entries,
+    )
+
+
+def identity(tree: Mapping) -> tuple:
+    """Model, objective, architecture and vocabulary of a config.yaml."""
+    arch = tuple(sorted((name, str(value)) for name, value in (tree.get("arch") or {}).items()))
+    return (
+        tree["model"],
+        tree.get("objective", NONE),
+        arch,
+        tuple((tree.get("vocabulary") or {}).items()),
+    )
+
+
+def size(vocabulary: Sequence) -> str:
+    """How many ids there are to predict."""
+    count = dict(vocabulary).get("size")
+    return f"vocabulary of {count:,} ids" if count else "vocabulary unknown"
+
+
+def entry(name: str, tree: Mapping, lines: Sequence[Mapping]) -> Entry:
+    """A language model by its config.yaml and metrics.jsonl."""
+    criterion, given = tree.get("criterion", CE), {**SAMPLES, **(tree.get("output") or {})}
+    if criterion.partition("-")[2] not in SAMPLING:
+        return Entry(name, criterion, None, None, pace(lines))
+    power = (
+        given["noise"] == "unigram"
+        and given["power"] != SAMPLES["power"]
+        and f"power {given['power']}"
+    )
+    drawing = given["drawing"] != SAMPLES["drawing"] and given["drawing"]
+    noise = ", ".join(filter(None, (given["noise"], power, drawing)))
+    return Entry(name, criterion, noise, given["samples"], pace(lines))
+
+
+def arranged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Entries in the order of CRITERIA, then of noise and samples."""
+    order = list(CRITERIA)
+    return tuple(
+        sorted(
+            entries,
+            key=lambda one: (
+                order.index(one.criterion),
+                one.noise or "",
+                one.samples or 0,
+                one.name,
+            ),
+        )
+    )
+
+
+def pace(lines: Sequence[Mapping]) -> float | None:
+    """Milliseconds a training step between the first and the last line of a training."""
+    seen = [line for line in lines if "train_loss" in line and "seconds" in line]
+    if not seen or seen[-1]["step"] == seen[0]["step"]:
+        return None
+    return 1000 * (seen[-1]["seconds"] - seen[0]["seconds"]) / (seen[-1]["step"] - seen[0]["step"])
+
+
+def perplexity(report: Report, one: Entry | None, name: str) -> float | None:
+    """Word perplexity of a model on a set."""
+    return report.experiment.ppl.get((one.name, name), {}).get("word_ppl") if one else None
+
+
+def kind(report: Report, trunk: Trunk, name: str) -> str:
+    """Whether a trunk's models have perplexities or pseudo-perplexities."""
+    kinds = {report.experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}
+    return "pseudo-perplexity" if "pseudo-perplexity" in kinds else "perplexity"
+
+
+def ratio(value: float | None, reference: float | None) -> float | None:
+    """`value` by `reference`, where both are there."""
+    return value / reference if value is not None and reference else None

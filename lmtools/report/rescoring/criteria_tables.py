@@ -1,0 +1,266 @@
+"""What training criteria cost and reach, and what is lost without normalisation: tables like Tables
+1-4 of the sampling paper.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap, sacre_paired
+from lmtools.evaluate.sacre import Sacre
+from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
+from lmtools.report.page.columns import Column, figures, places
+from lmtools.report.page.table import Table
+from lmtools.report.rescoring.context import (
+    NONE,
+    Report,
+    decimal,
+    interval,
+    probability,
+    provenance,
+)
+from lmtools.report.rescoring.criteria import Entry, Trunk, kind, perplexity, ratio, trunks
+from lmtools.report.rescoring.measure import SEED, Measured, Result
+
+SAMPLING = (
+    "What stands for the sum over the vocabulary: MCS Monte Carlo sampling, IS importance sampling,"
+    " CPS compensated partial summation, NCE noise contrastive estimation, each of K ids from the"
+    " noise."
+)
+COSTS = (
+    "ms a step is from the trainings, validation and saving not counted; they may have run side by"
+    " side on one machine: `lmtools bench criteria`, one criterion after the other, is the honest"
+    " comparison."
+)
+LOG_Z = (
+    "log Z is what scoring without normalisation leaves out: its mean and standard deviation over"
+    " the tokens of up to 300 texts, in nats. A mean alone does no harm, for it is so much a word;"
+    " what harms is the deviation."
+)
+
+
+def criteria_tables(report: Report) -> Iterator[Table]:
+    """For each trunk and each set that weights were not tuned on: cost and outcome; then the same
+    without normalisation.
+    """
+    found = trunks(report)
+    for make in (cost_tables, unnormalised_tables):
+        for trunk in found:
+            for measured in report.judged:
+                yield from make(report, trunk, measured)
+
+
+def cost_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Table]:
+    """Time a step, perplexity and score of each criterion (Tables 1-3 of the paper)."""
+    name, entries = measured.sample.name, trunk.entries
+    times = [one.milliseconds for one in entries]
+    columns = [
+        Column("noise", [one.noise or NONE for one in entries]),
+        Column("K", [decimal(one.samples, 0) for one in entries]),
+        figures("ms a step", times, 1, sign=1),
+        figures("x CE", [ratio(time, trunk.full and trunk.full.milliseconds) for time in times]),
+        *perplexities(report, trunk, name),
+        *scores(trunk, measured, report.metric),
+    ]
+    title = f"Output layers and training criteria: {trunk.title}, {name}"
+    yield table(
+        title,
+        trunk,
+        columns,
+        (*cost_notes(report, trunk, measured), *provenance(report, measured.sample)),
+        left=2,
+    )
+
+
+def perplexities(report: Report, trunk: Trunk, name: str) -> Iterator[Column]:
+    """Perplexities on the validation text and on set `name`, and how much the last that are known
+    are above CE's.
+    """
+    word = kind(report, trunk, name).replace("perplexity", "ppl")
+    values = {
+        text: [perplexity(report, one, text) for one in trunk.entries] for text in ("valid", name)
+    }
+    for text, column in values.items():
+        digits = max((places(value) for value in column if value is not None), default=0)
+        yield figures(f"{text} {word}", column, digits, sign=1)
+    text = name if any(values[name]) else "valid"
+    above = [ratio(value, perplexity(report, trunk.full, text)) for value in values[text]]
+    yield Column(
+        "to CE",
+        [
+            NONE if one is None else f"{one:.0f} times" if one >= 10 else f"{100 * (one - 1):+.1f}%"
+            for one in above
+        ],
+    )
+
+
+def scores(trunk: Trunk, measured: Measured, metric: str) -> Iterator[Column]:
+    """Scores with their intervals, of each model alone and in each combination."""
+    for form, title in systems(trunk, measured.results).items():
+        results = [measured.results.get(form.format(one.name)) for one in trunk.entries]
+        yield scored(title or metric, measured, results)
+        yield Column("95% CI", [interval(result) if result else NONE for result in results])
+
+
+def systems(trunk: Trunk, names: Mapping[str, Result]) -> dict[str, str]:
+    """How the systems of each model are called, `{}` for the model itself, and what they are in
+    print: alone, combined, on lattices.
+    """
+    models = "|".join(sorted((re.escape(one.name) for one in trunk.entries), key=len, reverse=True))
+    pattern = re.compile(rf"({LATTICE})?(?:{models})({UNNORMALISED})?(\+.+)?")
+    found = sorted(
+        {(match[1] or "", match[3] or "") for match in map(pattern.fullmatch, names) if match}
+    )
+    return {f"{lattice}{{}}{rest}": title(lattice, rest) for lattice, rest in found}
+
+
+def title(lattice: str, rest: str) -> str:
+    """`+ n-gram`, `lattice`, `lattice + n-gram`."""
+    others = [f"+ {short(part)}" for part in rest.split("+")[1:]]
+    return " ".join(["lattice"] * bool(lattice) + others)
+
+
+def unnormalised_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Table]:
+    """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper):
+    of lists, then of lattices.
+    """
+    every = systems(trunk, measured.unnormalised)
+    for lattice in (False, True):
+        forms = {form: text for form, text in every.items() if form.startswith(LATTICE) == lattice}
+        if forms or (
+            not lattice and any(normaliser(report, one, measured) for one in trunk.entries)
+        ):
+            columns = [
+                Column("noise", [one.noise or NONE for one in trunk.entries]),
+                *normalisers(report, trunk, measured),
+            ]
+            for form, text in forms.items():
+                columns += comparison(report, trunk, measured, form, text)
+            name = f"{trunk.title}, {measured.sample.name}" + (", lattices" if lattice else "")
+            change = (
+                "The change is that from normalised to unnormalised scores;"
+                f" {TESTS[measured.metric == 'wer']}."
+            )
+            notes = (LOG_Z, *[change] * bool(forms))
+            yield table(
+                f"Without normalisation: {name}",
+                trunk,
+                columns,
+                (*notes, *provenance(report, measured.sample)),
+                left=2,
+            )
+
+
+TESTS = {
+    True: "p is of the matched pairs test (MAPSSWE) between the two",
+    False: "p is of the paired bootstrap between the two",
+}
+
+
+def normaliser(report: Report, one: Entry, measured: Measured) -> Mapping:
+    """log Z of a model on a set, empty where it was not measured."""
+    return (
+        report.experiment.ppl.get((one.name, measured.sample.name), {}).get("log_normaliser") or {}
+    )
+
+
+def normalisers(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Column]:
+    """Mean and standard deviation of log Z."""
+    trees = [normaliser(report, one, measured) for one in trunk.entries]
+    for key in ("mean", "sd"):
+        yield figures(f"log Z {key}", [tree.get(key) for tree in trees], 3)
+
+
+def comparison(
+    report: Report, trunk: Trunk, measured: Measured, form: str, text: str
+) -> Iterator[Column]:
+    """One combination with and without normalisation, the difference, its probability, and on
+    lattices what each took.
+    """
+    names = (
+        [form.format(one.name) for one in trunk.entries],
+        [form.format(one.name + UNNORMALISED) for one in trunk.entries],
+    )
+    plain = [measured.results.get(name) for name in names[0]]
+    rough = [measured.unnormalised.get(name) for name in names[1]]
+    pairs = [pair if all(pair) else None for pair in zip(plain, rough, strict=True)]
+    yield figures(text or report.metric, [one and one.score for one in plain])
+    yield figures("without", [one and one.score for one in rough])
+    yield Column(
+        "change", [f"{pair[1].score - pair[0].score:+.2f}" if pair else NONE for pair in pairs]
+    )
+    yield Column("p", [probability(chance(measured, *pair)) if pair else NONE for pair in pairs])
+    for header, some in zip(("real-time factor", "without"), names, strict=True):
+        if form.startswith(LATTICE):
+            yield figures(header, [real_time(report, name, measured) for name in some], 3)
+
+
+def chance(measured: Measured, plain: Result, rough: Result) -> float:
+    """The probability that two systems differ so much by chance."""
+    if isinstance(METRICS[measured.metric], Sacre):
+        return sacre_paired(rough.statistics, plain.statistics, measured.metric).p
+    if measured.metric != "wer":
+        return paired_bootstrap(rough.statistics, plain.statistics, measured.metric, SEED).p
+    refs = measured.sample.refs
+    return matched_pairs(
+        list(refs.values()), *([one.texts.get(utt, "") for utt in refs] for one in (rough, plain))
+    ).p
+
+
+def real_time(report: Report, name: str, measured: Measured) -> float | None:
+    """Seconds of rescoring a second of speech."""
+    tree = report.experiment.lattices.get((name.removeprefix(LATTICE), measured.sample.name), {})
+    return ratio(tree.get("seconds"), tree.get("speech"))
+
+
+def cost_notes(report: Report, trunk: Trunk, measured: Measured) -> Iterator[str]:
+    """What the figures of `cost_tables` are."""
+    trees = [
+        report.experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries
+    ]
+    rules = dict.fromkeys(tree["rules"] for tree in trees if tree.get("rules"))
+    oov = dict.fromkeys(str(tree["oov"]) for tree in trees if "oov" in tree)
+    unknown = (
+        f"; words out of vocabulary in {measured.sample.name}: {' or '.join(oov)}" if oov else ""
+    )
+    yield trunk.facts
+    if any(one.noise for one in trunk.entries):
+        yield SAMPLING
+    yield COSTS
+    yield (
+        "Perplexities are those of words, normalised over the whole vocabulary with each"
+        f" criterion's correction{unknown}."
+    )
+    yield from (f"{rule}." for rule in rules)
+    if not systems(trunk, measured.results):
+        return
+    others = [name for name in (FIRST, "ngram", f"{LATTICE}ngram") if name in measured.results]
+    known = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in others)
+    yield (
+        f"{report.metric} on {measured.sample.name} to compare with: {known}. Intervals are"
+        " bootstrapped; bold is the best of a column."
+    )
+
+
+def scored(header: str, measured: Measured, results: Sequence[Result | None]) -> Column:
+    """A column of scores."""
+    sign = 1 if METRICS[measured.metric].lower_is_better else -1
+    return figures(header, [one and one.score for one in results], sign=sign)
+
+
+def table(
+    name: str, trunk: Trunk, columns: Sequence[Column], notes: Sequence[str], left: int
+) -> Table:
+    """One row an entry, without the columns that nobody has anything in; `left` columns are aligned
+    left.
+    """
+    used = [column for column in columns if any(cell != NONE for cell in column.cells)]
+    left -= sum(column not in used for column in columns[: left - 1])
+    kinds = [(one.criterion, one.noise, one.samples) for one in trunk.entries]
+    names = [
+        one.shown.label + (f" ({one.name})" if kinds.count(kinds[i]) > 1 else "")
+        for i, one in enumerate(trunk.entries)
+    ]
+    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
+    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
+    header = ("criterion", *(column.header for column in used))
+    return Table(name, header, rows, tuple(notes), left=left, best=best, part="criteria")

@@ -1,0 +1,393 @@
+"""The figures of an experiment, for light and for dark paper; every system has one colour, marker
+and line in all of them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from lmtools.evaluate import METRICS
+from lmtools.report.names import FIRST, ORACLE, feature, label, looks, ordered, summed, unnormalised
+from lmtools.report.page.drawing import Picture, Theme, beside, line, marked
+from lmtools.report.page.labels import plain_ticks
+from lmtools.report.rescoring.context import LINES, ROWS, Report
+from lmtools.report.rescoring.costs import TASKS
+from lmtools.report.rescoring.criteria_figures import criteria_pictures
+from lmtools.report.rescoring.measure import LENGTHS, Measured, length_classes
+from lmtools.report.rescoring.tables import span
+from lmtools.rescore.tuning import FLAT
+
+
+def pictures(report: Report) -> list[Picture]:
+    """All figures that the experiment has data for, in printing order."""
+    return [signed(report, picture) for make in PICTURES.values() for picture in make(report)]
+
+
+def signed(report: Report, picture: Picture) -> Picture:
+    """The figure; where it is of scores, its caption ends in the metric's signature."""
+    if report.metric not in picture.caption:
+        return picture
+    return replace(
+        picture, caption=f"{picture.caption} Metric: {METRICS[report.experiment.metric].signature}."
+    )
+
+
+def system_pictures(report: Report) -> Iterator[Picture]:
+    """The score of every system with its 95% interval."""
+    for measured in report.judged:
+        names = report.legible(measured.results, ROWS)
+        scores = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in names)
+        yield Picture(
+            f"systems-{measured.sample.name}",
+            f"{report.metric} on {measured.sample.name} with 95% bootstrap intervals; the dashed"
+            f" line is the first pass.{left_out(report, measured.results, ROWS)}",
+            f"{report.metric} on {measured.sample.name}: {scores}.",
+            lambda theme, measured=measured, names=names: draw_systems(
+                theme, measured, names, report.metric
+            ),
+        )
+
+
+def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+    figure = Figure((6.6, 0.9 + 0.34 * len(names)))
+    axes = figure.subplots()
+    styles = looks(measured.results)
+    for y, name in enumerate(names):
+        result = measured.results[name]
+        low, high = result.bootstrap.score_interval
+        color = theme.color(styles[name])
+        axes.plot([low, high], [y, y], color=color, linewidth=3, alpha=0.45, solid_capstyle="butt")
+        axes.plot([result.score], [y], linestyle="none", **marked(theme, styles[name], 8, 8))
+        axes.annotate(
+            f"{result.score:.2f}",
+            (high, y),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+        )
+    axes.axvline(
+        measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
+    )
+    axes.set_yticks(range(len(names)), [label(name) for name in names])
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.margins(x=0.12)
+    axes.set_xlabel(f"{metric} on {measured.sample.name}")
+    return figure
+
+
+def depth_pictures(report: Report) -> Iterator[Picture]:
+    """The score by list depth, oracle included."""
+    for measured in report.judged:
+        if len(measured.oracle) > 1:
+            reached = ", ".join(
+                f"{depth}: {measured.oracle[depth - 1]:.2f}" for depth in measured.depths
+            )
+            yield Picture(
+                f"depth-{measured.sample.name}",
+                f"{report.metric} on {measured.sample.name} when only the first hypotheses of each"
+                " list are there to choose from, with the weights tuned on whole lists; the dashed"
+                f" line is the first pass.{left_out(report, measured.by_depth)}",
+                f"Oracle {report.metric} by list depth: {reached}.",
+                lambda theme, measured=measured: draw_depth(
+                    theme, measured, report.legible(measured.by_depth), report.metric
+                ),
+            )
+
+
+def left_out(report: Report, names: Iterable[str], most: int = LINES) -> str:
+    """A caption's last sentence where a figure does not show all of `names`."""
+    names = list(names)
+    missing = set(names) - set(report.legible(names, most))
+    reasons = {
+        "language models trained by other criteria than the softmax have tables and figures of"
+        " their own": report.other_criterion,
+        "means over tokens are in the tables": lambda name: summed(name) != name,
+    }
+    said = "; ".join(reason for reason, holds in reasons.items() if any(map(holds, missing)))
+    return f" {len(missing)} are left out: {said}." if missing else ""
+
+
+def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    styles = looks(measured.results)
+    axes.axhline(
+        measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
+    )
+    line(
+        axes,
+        theme,
+        styles[ORACLE],
+        ORACLE,
+        np.arange(1, len(measured.oracle) + 1),
+        measured.oracle,
+        marker="",
+    )
+    for name in names:
+        line(axes, theme, styles[name], name, measured.depths, measured.by_depth[name])
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(measured.depths))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("list depth (hypotheses an utterance)")
+    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    beside(axes)
+    return figure
+
+
+def length_pictures(report: Report) -> Iterator[Picture]:
+    """The score by utterance length."""
+    for measured in report.judged:
+        yield Picture(
+            f"length-{measured.sample.name}",
+            f"{report.metric} on {measured.sample.name} by number of reference words; in"
+            f" parentheses the number of utterances.{left_out(report, measured.results)}",
+            f"{report.metric} by utterance length; the table of the same name has the figures.",
+            lambda theme, measured=measured: draw_length(
+                theme, measured, report.legible(measured.results), report.metric
+            ),
+        )
+
+
+def draw_length(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    styles = looks(measured.results)
+    counts = [int(members.sum()) for members in length_classes(measured.lengths)]
+    scores = {name: measured.by_length(name) for name in names}
+    shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
+    for name, values in scores.items():
+        line(axes, theme, styles[name], name, range(len(shown)), [values[i] for i in shown])
+    axes.set_xticks(range(len(shown)), [f"{span(LENGTHS[i])}\n({counts[i]})" for i in shown])
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("reference words (utterances)")
+    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    beside(axes)
+    return figure
+
+
+def scale_pictures(report: Report) -> Iterator[Picture]:
+    """The score on the tuning set over the scale of the language model: a system's own LM, or the
+    only scale that it has.
+    """
+    curves, tuned = {}, {}
+    names = [name for name in report.experiment.systems if not unnormalised(name)]
+    for name in report.legible(names):
+        system = report.experiment.systems[name]
+        found = (system.weights.search.get("curves") or {}) if system.weights else {}
+        if curve := found.get(feature(name)) or (
+            next(iter(found.values())) if len(found) == 1 else None
+        ):
+            curves[name], tuned[name] = curve, system.weights
+    if curves:
+        flat = "; ".join(
+            f"{label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}"
+            for name, curve in curves.items()
+        )
+        yield Picture(
+            "scale",
+            f"{report.metric} on the tuning set over the scale of the language model, the other"
+            " weights as tuned. The mark is the chosen scale; the bar of the same colour at the"
+            f" bottom is the flat region around it, scales within {FLAT} of the best score. The"
+            f" dashed line is the first pass.{left_out(report, names)}",
+            f"Flat regions of the scale: {flat}.",
+            lambda theme: draw_scale(theme, curves, tuned, report.metric),
+        )
+
+
+def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
+    figure = Figure((6.6, 4.2))
+    axes = figure.subplots()
+    styles = looks([*curves, FIRST])
+    first = next(iter(tuned.values())).dev.first_pass
+    axes.axhline(first, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
+    for place, (name, curve) in enumerate(curves.items()):
+        scales, scores = np.array(curve["points"]).T
+        look, chosen, (low, high) = styles[name], curve["chosen"], curve["flat"]
+        axes.step(
+            scales,
+            scores,
+            where="post",
+            color=theme.color(look),
+            linestyle=look.line if look.hollow else "-",
+            linewidth=1.3,
+        )
+        below = axes.get_xaxis_transform()  # x in scales, y in parts of the axes' height
+        height = 0.03 + 0.04 * place
+        bar = {"linewidth": 5, "solid_capstyle": "butt", "marker": "|", "markersize": 9}
+        axes.plot([low, high], [height, height], transform=below, color=theme.color(look), **bar)
+        edge = theme.color(look) if look.hollow else theme.paper
+        axes.plot(
+            [chosen],
+            held(scales, scores, [chosen]),
+            label=label(name),
+            markeredgecolor=edge,
+            **marked(theme, look, 8, 11),
+        )
+    frame(axes, curves, first)
+    form = next(iter(tuned.values())).search.get("form")
+    axes.set_xlabel(
+        "lambda, the language model's share"
+        if form == "interpolation"
+        else "scale of the language model (first pass: 1)"
+    )
+    axes.set_ylabel(f"{metric} on the tuning set")
+    beside(axes)
+    return figure
+
+
+def frame(axes, curves, first: float) -> None:
+    """Limits that show the best scales and what is not far worse than the first pass, and room
+    below for a bar a curve.
+
+    Scales of different orders of magnitude get a logarithmic axis.
+    """
+    points = np.concatenate([np.array(curve["points"]) for curve in curves.values()])
+    best = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]
+    low, high = min(first, *best), max(first, *best)
+    span = (high - low) or 1.0
+    low, high = (
+        (low - 0.1 * span, high + 0.4 * span)
+        if first >= np.mean(best)
+        else (low - 0.4 * span, high + 0.1 * span)
+    )
+    room = 0.05 + 0.04 * len(curves)
+    axes.set_ylim(low - room / (1 - room) * (high - low), high)
+    inside = points[(points[:, 1] >= low) & (points[:, 1] <= high), 0]
+    chosen = [curve["chosen"] for curve in curves.values()]
+    if min(chosen) > 0 and max(chosen) > 10 * min(chosen):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.set_xlim(min(chosen) / 10, inside.max() * 1.2)
+    else:
+        margin = 0.03 * (np.ptp(inside) or 1.0)
+        axes.set_xlim(inside.min() - margin, inside.max() + margin)
+
+
+def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
+    """The score at each scale of `at`: a point's score holds up to the next point."""
+    return scores[np.maximum(np.searchsorted(scales, at, side="right") - 1, 0)]
+
+
+def learning_pictures(report: Report) -> Iterator[Picture]:
+    """Training and validation loss over tokens."""
+    every = report.experiment.learning
+    if curves := {name: every[name] for name in report.legible(every)}:
+        ends = ", ".join(
+            f"{label(lm)} {losses[-1][1]:.2f}"
+            for lm, lines in curves.items()
+            if (losses := validation(lines))
+        )
+        yield Picture(
+            "learning",
+            "Learning curves: thin lines are training loss, thick ones with marks validation loss."
+            " The models predict different things, so their losses do not compare with each"
+            f" other.{left_out(report, every)}",
+            f"Validation loss at the end, in nats a token: {ends}.",
+            lambda theme: draw_learning(theme, curves),
+        )
+
+
+def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
+    """Pairs (tokens, validation loss); the tokens at a step are interpolated from the training's
+    own lines.
+    """
+    known = [(line["step"], line["tokens"]) for line in lines if "tokens" in line] or [(0, 0)]
+    steps, tokens = zip(*known, strict=True)
+    return [
+        (float(np.interp(line["step"], steps, tokens)), line["valid_loss"])
+        for line in lines
+        if "valid_loss" in line
+    ]
+
+
+def draw_learning(theme: Theme, curves) -> Figure:
+    figure = Figure((6.6, 4))
+    axes = figure.subplots()
+    styles = looks(curves)
+    for lm, lines in curves.items():
+        points = [
+            (one["tokens"] / 1e6, one["train_loss"])
+            for one in lines
+            if "train_loss" in one and "tokens" in one
+        ]
+        axes.plot(
+            *np.array(points).reshape(-1, 2).T,
+            color=theme.color(styles[lm]),
+            linewidth=0.8,
+            alpha=0.55,
+        )
+        if held_out := validation(lines):
+            tokens, losses = zip(*held_out, strict=True)
+            line(axes, theme, styles[lm], lm, np.array(tokens) / 1e6, losses)
+    axes.set_xlabel("training tokens (millions)")
+    axes.set_ylabel("loss (nats a token)")
+    beside(axes)
+    return figure
+
+
+def speed_pictures(report: Report) -> Iterator[Picture]:
+    """Run time by sentence length, as in Figure 4 of the T-TA paper."""
+    if speed := report.experiment.speed:
+        yield Picture(
+            "speed",
+            f"Run time of one sentence by its length, {speed.get('threads', '?')} thread(s),"
+            f" {speed.get('machine', 'machine unknown')}: lines are medians, bands the middle half"
+            " of the measurements (compare Figure 4 of the T-TA paper).",
+            "Run time by sentence length; the table of the same name has the medians.",
+            lambda theme: draw_speed(theme, speed["rows"]),
+            wide=True,
+        )
+
+
+def draw_speed(theme: Theme, rows) -> Figure:
+    tasks = sorted({row["task"] for row in rows})
+    lms = ordered({row["lm"] for row in rows})
+    styles = looks(lms)
+    figure = Figure((10, 4))
+    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+    for axes, task in zip(panels, tasks, strict=True):
+        for lm in lms:
+            mine = sorted(
+                (row for row in rows if row["task"] == task and row["lm"] == lm),
+                key=lambda row: row["words"],
+            )
+            words = [row["words"] for row in mine]
+            low, high = np.array(
+                [
+                    np.percentile(row.get("seconds") or [row["seconds_median"]], (25, 75))
+                    for row in mine
+                ]
+            ).T.reshape(2, -1)
+            axes.fill_between(
+                words,
+                1000 * low,
+                1000 * high,
+                color=theme.color(styles[lm]),
+                alpha=0.2,
+                linewidth=0,
+            )
+            line(axes, theme, styles[lm], lm, words, [1000 * row["seconds_median"] for row in mine])
+        axes.set_title(TASKS.get(task, task))
+        axes.set_yscale("log")
+        plain_ticks(axes.yaxis)
+        axes.set_xlabel("sentence length (words)")
+    panels[0].set_ylabel("milliseconds a sentence (log scale)")
+    beside(panels[-1])
+    return figure
+
+
+PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {
+    "criteria": criteria_pictures,
+    "systems": system_pictures,
+    "depth": depth_pictures,
+    "length": length_pictures,
+    "scale": scale_pictures,
+    "learning": learning_pictures,
+    "speed": speed_pictures,
+}

@@ -1,0 +1,70 @@
+"""What `lmtools bench lattice` measured, in words and as a figure."""
+
+from collections.abc import Iterator, Mapping
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from lmtools.report.names import looks, ordered
+from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
+
+AXES = {
+    "density": ("density", "arcs a second of speech"),
+    "tokens": ("tokens", "histories a state"),
+}
+
+
+def lines(figures: Mapping) -> Iterator[str]:
+    """The machine, then one line a measurement."""
+    yield (
+        f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of"
+        f" {figures['repeats']}"
+    )
+    yield (
+        f"{figures['lattices']} lattices, {figures['speech']:.1f} s of speech; neural LMs: order"
+        f" {figures['order'] or 'unlimited'}"
+    )
+    for row in figures["rows"]:
+        bounds = f"{row['density']:.1f} arcs a second, {row['tokens'] or 'all'} histories a state"
+        yield (
+            f"{row['lm']}: {row['real_time_factor']:.4f} x real time, {row['arcs_per_second']:,.0f}"
+            f" arcs/s ({bounds})"
+        )
+
+
+def draw(figures: Mapping) -> bytes:
+    """A PNG of the real-time factor by density and by histories kept, one line an LM."""
+    kinds = [kind for kind in AXES if any(row["kind"] == kind for row in figures["rows"])]
+    return Picture(
+        "lattice", "", "", lambda theme: panels(theme, figures, kinds or ["density"])
+    ).png(LIGHT)
+
+
+def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
+    """One panel a kind; measurements of the whole lattices belong to each."""
+    figure = Figure((4.2 * len(kinds) + 1.4, 3.6))
+    names = ordered({row["lm"] for row in figures["rows"]})
+    styles = looks(names)
+    for axes, kind in zip(
+        figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0], kinds, strict=True
+    ):
+        key, title = AXES[kind]
+        for name in names:
+            rows = [
+                row
+                for row in figures["rows"]
+                if row["lm"] == name and row["kind"] in (kind, "whole") and row[key] is not None
+            ]
+            points = sorted({row[key]: row["real_time_factor"] for row in rows}.items())
+            line(axes, theme, styles[name], name, *zip(*points, strict=True))
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        # one major tick a decade would leave most of these axes without numbers
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.set_xlabel(title)
+    figure.axes[0].set_ylabel("x real time")
+    beside(figure.axes[-1])
+    return figure

@@ -1,0 +1,205 @@
+"""Scores every system of an experiment on every set: corpus level, by utterance length, by list
+depth, against the first pass.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lmtools.evaluate import (
+    METRICS,
+    Bootstrap,
+    MatchedPairs,
+    SacrePaired,
+    evaluate,
+    filled,
+    matched_pairs,
+    nbest_statistics,
+    oracle_curve,
+    oracle_texts,
+    paired_bootstrap,
+    reference,
+    sacre_paired,
+)
+from lmtools.evaluate.sacre import Sacre
+from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
+from lmtools.report.rescoring.experiment import Experiment, Sample
+from lmtools.rescore import LENGTHS as LENGTH_FEATURES
+from lmtools.rescore import check_signatures, gather
+from lmtools.rescore.features import best, combine
+
+SEED = 1  # of the bootstrap
+# Words of the reference, both ends included.
+LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One system on one set: its texts, statistics (utterances, width) and score; the comparison is
+    with the first pass.
+    """
+
+    texts: Mapping[str, str]
+    statistics: np.ndarray
+    score: float
+    missing: tuple[str, ...] = ()
+    bootstrap: Bootstrap | None = None
+    pairs: MatchedPairs | None = None
+    sacre: SacrePaired | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One set: results by system, the first pass and the oracle among them, and scores by list
+    depth.
+
+    oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems
+    whose features are at hand. Systems that take unnormalised scores are apart, without comparison:
+    they are measured against the same with normalised scores.
+    """
+
+    sample: Sample
+    metric: str
+    results: Mapping[str, Result]
+    oracle: np.ndarray
+    by_depth: Mapping[str, list[float]]
+    unnormalised: Mapping[str, Result] = field(default_factory=dict)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each reference (utterances,)."""
+        return np.array([len(ref.split()) for ref in self.sample.refs.values()])
+
+    def by_length(self, name: str) -> list[float | None]:
+        """The score of a system in each class of LENGTHS; None where there are no utterances, or no
+        words for a rate.
+        """
+        statistics, lengths = self.results[name].statistics, self.lengths
+        score = METRICS[self.metric].score
+        classes = length_classes(lengths)
+        return [
+            float(score(statistics[members].sum(0))) if lengths[members].any() else None
+            for members in classes
+        ]
+
+    @property
+    def depths(self) -> list[int]:
+        """The list depths that tables show."""
+        return shown_depths(len(self.oracle))
+
+
+def shown_depths(longest: int) -> list[int]:
+    """Those of DEPTHS that are shorter than the longest list, and that."""
+    return [depth for depth in DEPTHS if depth < longest] + [longest]
+
+
+def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
+    """For each class of LENGTHS which utterances belong to it, booleans (utterances,)."""
+    return [
+        (lengths >= low) & (lengths <= (np.inf if high is None else high)) for low, high in LENGTHS
+    ]
+
+
+def measure(experiment: Experiment) -> list[Measured]:
+    """Every set of `experiment`, in its order."""
+    return [measure_set(experiment, sample) for sample in experiment.samples]
+
+
+def measure_set(experiment: Experiment, sample: Sample) -> Measured:
+    """All systems that chose texts for `sample`; significance and depths only where the weights
+    were not tuned.
+    """
+    metric = experiment.metric
+    rows = nbest_statistics([filled(nbest) for nbest in sample.nbests], metric)
+    texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
+    texts |= {
+        name: system.texts[sample.name]
+        for name, system in experiment.systems.items()
+        if sample.name in system.texts
+    }
+    source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
+    every = {
+        name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()
+    }
+    results = {name: one for name, one in every.items() if not unnormalised(name)}
+    curve, by_depth = oracle_curve(rows, metric), {}
+    if sample in experiment.judged:
+        results = {
+            name: compared(sample, one, results[FIRST], metric) for name, one in results.items()
+        }
+        by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
+    return Measured(
+        sample,
+        metric,
+        results,
+        curve,
+        by_depth,
+        {name: one for name, one in every.items() if unnormalised(name)},
+    )
+
+
+def first_texts(sample: Sample) -> dict[str, str]:
+    """What the decoder itself chose."""
+    return {nbest.utt: filled(nbest).hyps[0].text for nbest in sample.nbests}
+
+
+def depth_curves(
+    experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]
+) -> dict[str, list[float]]:
+    """The score of each system at each of `depths`, had its lists been so short.
+
+    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
+    choose from lists of their own. UserError where scores are there that are not of what the
+    weights were tuned on.
+    """
+    columns = experiment.columns(sample)
+    made = [name for name in (*LENGTH_FEATURES, "rank") if name in experiment.features]
+    features = gather(sample.nbests, columns.values, sample.path, made)
+    longest = features.valid.shape[1]
+    # (U, K, width)
+    statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])
+    score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
+    curves = {}
+    for name, system in experiment.systems.items():
+        known = (
+            sample.name in system.texts
+            and system.weights
+            and set(system.weights.features) <= set(features.names)
+        )
+        if known and not name.startswith(LATTICE) and not unnormalised(name):
+            check_signatures(system.weights, columns, f"{experiment.home}/tune/{name}/weights.json")
+            weights = system.weights.features
+            totals = combine(
+                [weights.get(feature, 0.0) for feature in features.names], features.values
+            )
+            choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]
+            curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
+    return curves
+
+
+def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
+    """The score of one system, without comparison."""
+    evaluation = evaluate(
+        {nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source
+    )
+    return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
+
+
+def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
+    """`one` with its confidence interval and its significance against the first pass."""
+    refs = sample.refs
+    pairs = None
+    if metric == "wer":
+        pairs = matched_pairs(
+            list(refs.values()),
+            *([texts.get(utt, "") for utt in refs] for texts in (one.texts, first.texts)),
+        )
+    bootstrap = paired_bootstrap(one.statistics, first.statistics, metric, SEED)
+    sacre = (
+        sacre_paired(one.statistics, first.statistics, metric)
+        if isinstance(METRICS[metric], Sacre)
+        else None
+    )
+    return replace(one, bootstrap=bootstrap, pairs=pairs, sacre=sacre)

@@ -1,0 +1,330 @@
+"""The tables of RESULTS.md, in the shape of Tables 1, 5 and 7 of the T-TA paper (Shin et al. 2020),
+each with what made it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.sacre import Sacre
+from lmtools.report.names import FIRST, ORACLE, label, ordered, unnormalised
+from lmtools.report.page.table import Table
+from lmtools.report.rescoring.context import (
+    NONE,
+    Report,
+    decimal,
+    interval,
+    probability,
+    provenance,
+)
+from lmtools.report.rescoring.costs import (
+    lattice_tables,
+    speed_tables,
+    stage_tables,
+    training_tables,
+)
+from lmtools.report.rescoring.criteria_tables import criteria_tables
+from lmtools.report.rescoring.measure import LENGTHS, Measured, Result, length_classes
+from lmtools.rescore import set_hash
+from lmtools.rescore.features import summed
+
+MEANINGS = {  # of lengths, and of what the names of means end in
+    "words": "`words` is its number of words",
+    "characters": "`characters` its number of characters",
+    "log-words": "`log-words` log(1 + its number of words)",
+    "/token": "`LM/token` the LM's mean over tokens",
+    "/word": "`LM/word` the LM's score divided by the number of words",
+}
+
+
+def tables(report: Report) -> list[Table]:
+    """All tables that the experiment has data for, in printing order."""
+    return [table for make in TABLES for table in make(report)]
+
+
+def main_tables(report: Report) -> list[Table]:
+    """For each set that weights were not tuned on: every system, its score, interval, change and
+    significance.
+    """
+    return [main_table(report, measured) for measured in report.judged]
+
+
+def main_table(report: Report, measured: Measured) -> Table:
+    """The systems on one set, beside their scores on the sets that weights were tuned on."""
+    tuned = [one for one in report.sets if one.sample.tuned and one is not measured]
+    rate = isinstance(METRICS[measured.metric], ErrorRate)
+    name = measured.sample.name
+    header = [
+        "system",
+        *(f"{one.sample.name} {report.metric}" for one in tuned),
+        f"{name} {report.metric}",
+        "95% CI",
+    ]
+    header += ["sub", "del", "ins"] if rate else []
+    header += ["change", "relative", *tests_of(measured.metric)]
+    first = measured.results[FIRST].score
+    rows = []
+    for system, result in measured.results.items():
+        scores = [
+            decimal(one.results[system].score) if system in one.results else NONE for one in tuned
+        ]
+        counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
+        rows.append(
+            (
+                label(system),
+                *scores,
+                decimal(result.score),
+                interval(result),
+                *counts,
+                *change(result, first, system, measured),
+            )
+        )
+    best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
+    notes = [*missing(measured), *provenance(report, measured.sample)]
+    title = f"{METRICS[measured.metric].title} after rescoring: {name}"
+    return Table(title, tuple(header), tuple(rows), tuple(notes), best=best, part="results")
+
+
+def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
+    """The cell of the best system that could be used (not the oracle), in a table with the systems
+    of `rows`.
+    """
+    sign = 1 if METRICS[measured.metric].lower_is_better else -1
+    names = list(rows.results)
+    usable = [name for name in names if name != ORACLE and name in measured.results]
+    return names.index(min(usable, key=lambda name: sign * measured.results[name].score)), column
+
+
+def tests_of(metric: str) -> dict[str, str]:
+    """The headers of the probabilities that a metric has, and what a Result calls their tests."""
+    if isinstance(METRICS[metric], Sacre):
+        return {"p (sacreBLEU)": "sacre"}
+    return ({"p (MAPSSWE)": "pairs"} if metric == "wer" else {}) | {"p (bootstrap)": "bootstrap"}
+
+
+def change(result: Result, first: float, system: str, measured: Measured) -> list[str]:
+    """Absolute and relative change to the first pass and the probabilities that it is chance; the
+    oracle has no probabilities.
+    """
+    tests = [getattr(result, test) for test in tests_of(measured.metric).values()]
+    if system == FIRST:
+        return [NONE] * (2 + len(tests))
+    absolute, relative = (
+        f"{result.score - first:+.2f}",
+        (f"{100 * (result.score / first - 1):+.1f}%" if first else NONE),
+    )
+    return [
+        absolute,
+        relative,
+        *(NONE if system == ORACLE or not test else probability(test.p) for test in tests),
+    ]
+
+
+def missing(measured: Measured) -> Iterator[str]:
+    """What to know of systems that chose nothing for some utterances."""
+    for name, result in measured.results.items():
+        if result.missing:
+            yield (
+                f"{label(name)} has no hypothesis for {len(result.missing)} utterances; they count"
+                f" as empty (first: {result.missing[0]})."
+            )
+
+
+def weight_tables(report: Report) -> Iterator[Table]:
+    """The tuned weight of every feature in every system."""
+    systems = {
+        name: system for name, system in report.experiment.systems.items() if not unnormalised(name)
+    }
+    weights = {name: system.weights.features for name, system in systems.items() if system.weights}
+    if not weights:
+        return
+    features = dict.fromkeys(feature for one in weights.values() for feature in one)
+    lms = set(report.experiment.models)
+    places = ordered({summed(name) for name in features} & lms)
+    mine = sorted(
+        (name for name in features if summed(name) in lms),
+        key=lambda name: (places.index(summed(name)), name),
+    )
+    order = [name for name in features if summed(name) not in lms] + mine
+    rows = [
+        (label(name), *(weight(one.get(feature)) for feature in order))
+        for name, one in weights.items()
+    ]
+    kinds = {name.removeprefix(summed(name)) or name for name in order}
+    said = "; ".join(meaning for kind, meaning in MEANINGS.items() if kind in kinds)
+    note = (
+        "A hypothesis scores the sum of weight times value over the features (natural"
+        f" logs){said and '; '}{said}."
+    )
+    yield Table(
+        "Weights", ("system", *order), tuple(rows), (note, *deviations(report), *provenance(report))
+    )
+
+
+def weight(value: float | None) -> str:
+    """A weight with four significant digits."""
+    return NONE if value is None else f"{value:.4g}"
+
+
+def deviations(report: Report) -> Iterator[str]:
+    """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted,
+    elsewhere by choosing again.
+    """
+    for measured in report.sets:
+        content, results = (
+            set_hash(measured.sample.nbests),
+            {**measured.results, **measured.unnormalised},
+        )
+        for name, system in report.experiment.systems.items():
+            expected = measured.by_depth[name][-1] if name in measured.by_depth else None
+            if system.weights and system.weights.dev.sha256 == content:
+                expected = system.weights.dev.score
+            if (
+                expected is not None
+                and name in results
+                and abs(results[name].score - expected) > 0.005
+            ):
+                found = (
+                    f"the rescored text has {results[name].score:.2f}, the weights choose"
+                    f" {expected:.2f}"
+                )
+                yield (
+                    f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore"
+                    " again."
+                )
+
+
+def oracle_tables(report: Report) -> Iterator[Table]:
+    """The oracle by list depth, all sets (Table 5 of the paper)."""
+    depths = sorted({depth for measured in report.sets for depth in measured.depths})
+    rows = []
+    for measured in report.sets:
+        reached = [
+            decimal(float(measured.oracle[depth - 1])) if depth <= len(measured.oracle) else NONE
+            for depth in depths
+        ]
+        rows.append((measured.sample.name, *reached))
+    title = f"Oracle {report.metric} by list depth"
+    yield Table(
+        title,
+        ("set", *map(str, depths)),
+        tuple(rows),
+        tuple(provenance(report, *(one.sample for one in report.sets))),
+    )
+
+
+def depth_tables(report: Report) -> Iterator[Table]:
+    """Every system by list depth, with the same weights."""
+    for measured in report.judged:
+        curves = {
+            ORACLE: [measured.oracle[depth - 1] for depth in measured.depths],
+            **measured.by_depth,
+        }
+        if measured.by_depth and len(measured.oracle) > 1:
+            rows = [(label(name), *map(decimal, curve)) for name, curve in curves.items()]
+            title = f"{report.metric} by list depth: {measured.sample.name}"
+            yield Table(
+                title,
+                ("system", *map(str, measured.depths)),
+                tuple(rows),
+                tuple(provenance(report, measured.sample)),
+            )
+
+
+def ppl_tables(report: Report) -> Iterator[Table]:
+    """(Pseudo-)perplexities beside the score that rescoring with the model reaches (Table 7 of the
+    paper).
+    """
+    ppl = report.experiment.ppl
+    if not ppl:
+        return
+    sets = {measured.sample.name: measured.results for measured in report.sets}
+    names = [*sets, *sorted({name for _, name in ppl} - sets.keys())]
+    columns = (
+        "subword_ppl",
+        "word_ppl",
+        "bits_per_char",
+        "sentence_ppl_mean",
+        "sentence_ppl_median",
+    )
+    rows = []
+    for lm, name in sorted(ppl, key=lambda key: names.index(key[1])):
+        tree, result = ppl[lm, name], sets.get(name, {}).get(lm)
+        figures = [decimal(tree.get(column)) for column in columns]
+        rows.append(
+            (
+                name,
+                label(lm),
+                tree.get("kind", NONE),
+                *figures,
+                str(tree.get("oov", NONE)),
+                decimal(result.score if result else None),
+            )
+        )
+    header = (
+        "set",
+        "LM",
+        "kind",
+        "subword",
+        "word",
+        "bits/char",
+        "sentence mean",
+        "sentence median",
+        "OOV",
+        report.metric,
+    )
+    rules: dict[str, list[str]] = {}
+    for (lm, _), tree in ppl.items():
+        rules.setdefault(tree.get("rules", ""), []).append(lm)
+    notes = [
+        f"{', '.join(label(lm) for lm in dict.fromkeys(lms))}: {rule}."
+        for rule, lms in rules.items()
+        if rule
+    ]
+    notes.append(
+        "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
+        " and compares only with its like."
+    )
+    yield Table(
+        f"Perplexity beside {report.metric}",
+        header,
+        tuple(rows),
+        (*notes, *provenance(report)),
+        left=3,
+    )
+
+
+def length_tables(report: Report) -> Iterator[Table]:
+    """Scores by utterance length."""
+    for measured in report.judged:
+        classes = length_classes(measured.lengths)
+        scores = {name: measured.by_length(name) for name in measured.results}
+        rows = []
+        for i, (bounds, members) in enumerate(zip(LENGTHS, classes, strict=True)):
+            if members.any():
+                counts = f"{members.sum():,}", f"{measured.lengths[members].sum():,}"
+                rows.append((span(bounds), *counts, *(decimal(scores[name][i]) for name in scores)))
+        header = ("words", "utterances", "ref. words", *(label(name) for name in scores))
+        title = f"{report.metric} by utterance length: {measured.sample.name}"
+        yield Table(title, header, tuple(rows), tuple(provenance(report, measured.sample)))
+
+
+def span(bounds: tuple[int, int | None]) -> str:
+    """`3-5`, `0`, `21+`."""
+    low, high = bounds
+    return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
+
+
+TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
+    main_tables,
+    criteria_tables,
+    weight_tables,
+    oracle_tables,
+    depth_tables,
+    ppl_tables,
+    length_tables,
+    speed_tables,
+    lattice_tables,
+    training_tables,
+    stage_tables,
+)

@@ -1,0 +1,276 @@
+"""Tables of semantic textual similarity in the shape of Tables 3 and 4 of the T-TA paper; rank
+correlation, layers, grades, time.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.report.lm.tables import table, trainings
+from lmtools.report.names import short, view_label
+from lmtools.report.page.columns import Column, figures
+from lmtools.report.page.table import Table
+from lmtools.report.rescoring.context import NONE, probability
+from lmtools.report.rescoring.costs import divided, run_times
+from lmtools.report.sts.context import MINI, REFERENCE, StsReport, provenance
+from lmtools.report.sts.experiment import Judged, Layer
+
+WHAT = (
+    "context: the last layer's vectors; embed: the embedding layer's. A sentence's vector is the"
+    " mean over its tokens, without the boundaries [CLS] and [EOS] or [SEP], of an intact input"
+    " unless the row says otherwise; similarity is the cosine of two of them."
+)
+CONSTRUCTED = (
+    "The similarity of this corpus is constructed: it follows from how the pairs were made, and"
+    " nobody judged it. The figures show that the recipe works; they do not compare with those of"
+    " judged corpora."
+)
+CODE = (
+    "The published code's figures are those that the documentation of the T-TA paper's public code"
+    " gives for its pretrained model."
+)
+
+
+def sts_tables(report: StsReport) -> list[Table]:
+    """All tables that the experiment has data for, in printing order."""
+    return [table for make in STS_TABLES for table in make(report)]
+
+
+def pearson_tables(report: StsReport) -> Iterator[Table]:
+    """Pearson x100 of each system on each set (Tables 3 and 4 of the T-TA paper), with what the
+    published code gives beside it.
+    """
+    columns = [*correlated(report, "pearson"), *compared(report), *published(report)]
+    tests = (
+        (difference_note(report),)
+        if REFERENCE in report.experiment.on(report.experiment.test)
+        else ()
+    )
+    notes = (
+        WHAT,
+        *tests,
+        *([CODE] if report.published.keys() & set(report.experiment.systems) else []),
+    )
+    yield from main_table(report, "Pearson", columns, notes)
+
+
+def spearman_tables(report: StsReport) -> Iterator[Table]:
+    """Spearman x100 of each system on each set."""
+    yield from main_table(report, "Spearman", list(correlated(report, "spearman")), (WHAT,))
+
+
+def main_table(
+    report: StsReport, kind: str, columns: Sequence[Column], notes: Sequence[str]
+) -> Iterator[Table]:
+    if report.experiment.systems:
+        title = f"Semantic textual similarity, {kind} x100: {report.of_what}"
+        stated = (
+            f"{kind}'s correlation, times 100, of cosine and {report.judges}; bold is the best.",
+            *constructed(report),
+            *notes,
+        )
+        yield table(
+            title,
+            "system",
+            list(report.labels.values()),
+            columns,
+            (*stated, *provenance(report)),
+            "results",
+        )
+
+
+def constructed(report: StsReport) -> Iterator[str]:
+    """The warning that no one judged the similarity, where no one did."""
+    if report.experiment.corpus == MINI:
+        yield CONSTRUCTED
+
+
+def correlated(report: StsReport, kind: str) -> Iterator[Column]:
+    """Context and embed on each set; behind the last set's the 95% interval of what a system stands
+    for.
+    """
+    systems, test = report.experiment.systems, report.experiment.test
+    for name in report.experiment.sets:
+        judged = report.experiment.on(name)
+        for part in ("context", "embed"):
+            yield figures(
+                f"{name} {part}",
+                [hundredfold(judged.get(system), part, kind) for system in systems],
+                sign=-1,
+            )
+        if name == test:
+            yield Column(
+                f"{name} 95%",
+                [
+                    interval(judged[system].best, kind) if system in judged else NONE
+                    for system in systems
+                ],
+            )
+
+
+def hundredfold(judged: Judged | None, part: str, kind: str) -> float | None:
+    """A correlation times 100 of a part: context, embed or best; None where there is none."""
+    layer: Layer | None = judged and getattr(judged, part)
+    return layer and 100 * layer.correlations[kind][0]
+
+
+def interval(layer: Layer, kind: str) -> str:
+    """A 95% interval in one cell; of negative ends too, so that no hyphen stands between."""
+    _, low, high = layer.correlations[kind]
+    return f"{100 * low:.2f} to {100 * high:.2f}" if math.isfinite(low + high) else NONE
+
+
+def compared(report: StsReport) -> Iterator[Column]:
+    """The probability of each system's difference to T-TA's context on the last set."""
+    judged = report.experiment.on(report.experiment.test)
+    if reference := judged.get(REFERENCE):
+        cells = [
+            difference(reference, judged[system]) if system in judged else NONE
+            for system in report.experiment.systems
+        ]
+        yield Column("p", cells)
+
+
+def difference(reference: Judged, one: Judged) -> str:
+    """The probability in one cell; a dash for the reference itself and where the test is not
+    defined.
+    """
+    from lmtools.evaluate.similarity import williams  # scipy is slow to import
+
+    if one is reference:
+        return NONE
+    try:
+        return probability(williams(one.gold, reference.best.cosines, one.best.cosines))
+    except UserError:  # cosines that are all alike, or next to no pairs
+        return NONE
+
+
+def difference_note(report: StsReport) -> str:
+    """What the intervals and probabilities are of."""
+    return (
+        f"The interval and p are of the context on {report.experiment.test}, of static vectors the"
+        f" embed. p: two-sided, that a system is as good as {view_label(REFERENCE)}'s context, by"
+        " Williams' test of dependent correlations (Williams 1959, Steiger 1980)."
+    )
+
+
+def published(report: StsReport) -> Iterator[Column]:
+    """What is published of a system's context, beside ours and never mixed with it."""
+    for name in report.experiment.sets:
+        values = [
+            report.published.get(system, {}).get(name) for system in report.experiment.systems
+        ]
+        yield figures(f"published code, {name}", values)
+
+
+def layer_tables(report: StsReport) -> Iterator[Table]:
+    """Pearson x100 of each layer on the last set, for systems that have several."""
+    layered = deep(report)
+    if not layered:
+        return
+    numbers = sorted({layer.number for one in layered.values() for layer in one.layers})
+    values = {system: pearsons(one) for system, one in layered.items()}
+    columns = []
+    for number in numbers:
+        plain = figures(
+            f"layer {number}" if number else "embed", [by.get(number) for by in values.values()]
+        )
+        columns.append(
+            Column(
+                plain.header,
+                plain.cells,
+                frozenset(i for i, by in enumerate(values.values()) if number == top(by)),
+            )
+        )
+    title = f"Pearson x100 by layer on {report.experiment.test}: {report.of_what}"
+    note = (
+        "embed is the embedding layer, the highest number of a system its context; bold is the best"
+        " layer of each system."
+    )
+    names = [report.labels[system] for system in layered]
+    yield table(
+        title,
+        "system",
+        names,
+        columns,
+        (note, *constructed(report), *provenance(report)),
+        "results",
+    )
+
+
+def deep(report: StsReport) -> dict[str, Judged]:
+    """The systems of which several layers were taken on the last set."""
+    return {
+        system: one
+        for system, one in report.experiment.on(report.experiment.test).items()
+        if len(one.layers) > 1
+    }
+
+
+def pearsons(one: Judged) -> dict[int, float]:
+    """Pearson x100 by number of the layer."""
+    return {layer.number: 100 * layer.correlations["pearson"][0] for layer in one.layers}
+
+
+def top(values: Mapping[int, float]) -> int | None:
+    """The layer with the highest of the values that are numbers."""
+    return max(
+        (number for number, value in values.items() if math.isfinite(value)),
+        key=values.__getitem__,
+        default=None,
+    )
+
+
+def grade_tables(report: StsReport) -> Iterator[Table]:
+    """The mean cosine of each system by grade of similarity, for sets whose similarity takes few
+    values.
+    """
+    for name in report.experiment.sets:
+        if not report.experiment.graded(name):
+            continue
+        gold, judged = report.experiment.gold(name), report.experiment.on(name)
+        columns = []
+        for grade in np.unique(gold):
+            means = [float(one.best.cosines[gold == grade].mean()) for one in judged.values()]
+            columns.append(figures(f"{grade:g} ({int((gold == grade).sum()):,})", means, 3))
+        title = f"Mean cosine by similarity on {name}: {report.of_what}"
+        note = (
+            "Columns are grades of similarity, in parentheses the number of pairs; cosines are of"
+            " contexts, of static vectors of embeds."
+        )
+        names = [report.labels[system] for system in judged]
+        yield table(
+            title,
+            "system",
+            names,
+            columns,
+            (note, *constructed(report), *provenance(report)),
+            "results",
+        )
+
+
+def training_tables(report: StsReport) -> Iterator[Table]:
+    """How long each language model trained and where it ended."""
+    trained = {
+        short(name): model for name, model in report.experiment.models.items() if model.lines
+    }
+    yield from trainings(trained, provenance(report))
+
+
+def speed_tables(report: StsReport) -> Iterator[Table]:
+    """Run time by sentence length."""
+    if report.experiment.speed:
+        yield from run_times(report.experiment.speed, tuple(provenance(report)))
+
+
+def stage_tables(report: StsReport) -> Iterator[Table]:
+    """How the time divides over the recipe's stages."""
+    yield from divided(report.experiment.stages, provenance(report))
+
+
+STS_TABLES: tuple[Callable[[StsReport], Iterator[Table]], ...] = (
+    pearson_tables, spearman_tables, layer_tables, grade_tables, training_tables, speed_tables,
+    stage_tables,
+)  # fmt: skip

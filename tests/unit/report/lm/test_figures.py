@@ -1,0 +1,213 @@
+"""Figures of language models by themselves: what they are of, labels that do not overlap, runs that
+went astray.
+"""
+
+import json
+import math
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, lm_experiment
+
+from lmtools.report.lm.context import LmReport
+from lmtools.report.lm.experiment import Grid, collect_lms
+from lmtools.report.lm.figures import lm_pictures, looks, progress, split
+from lmtools.report.page.drawing import DARK, LIGHT
+
+NAMES = (
+    "work", "grid-gates", "grid-output", "grid-context", "grid-pieces", "learning-ppl",
+    "learning-two-way-ppl", "speed",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lms(tmp_path_factory):
+    return lm_experiment(
+        tmp_path_factory.mktemp("egs") / "gbw", grids=("gates", "output", "context", "pieces")
+    )
+
+
+@pytest.fixture(scope="module")
+def report(lms):
+    return LmReport(collect_lms(lms), "lmtools report exp")
+
+
+@pytest.fixture(scope="module")
+def drawn(report):
+    return {picture.name: picture for picture in lm_pictures(report)}
+
+
+def figure(picture, theme=LIGHT):
+    """The figure as it is laid out on paper, and where its texts stand."""
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+        made = picture.draw(theme)
+        FigureCanvasAgg(made).draw()
+        texts = []
+        for axes in made.axes:
+            (low, high), ticks = (
+                sorted(axes.get_xlim()),
+                zip(axes.get_xticks(), axes.get_xticklabels(), strict=True),
+            )
+            texts += [
+                *axes.texts,
+                axes.title,
+                axes.xaxis.label,
+                axes.yaxis.label,
+                *(text for at, text in ticks if low <= at <= high),
+            ]
+        # of annotations without their threads
+        return made, {text: Text.get_window_extent(text) for text in texts if text.get_text()}
+
+
+def lines(axes):
+    """The points of each line of more than one, in the order of drawing."""
+    return [
+        np.column_stack(line.get_data()) for line in axes.get_lines() if len(line.get_xdata()) > 2
+    ]
+
+
+def test_names(drawn):
+    assert tuple(drawn) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
+    made, places = figure(drawn[name])
+    inside = made.bbox
+    boxes = list(places.items())
+    for i, (text, box) in enumerate(boxes):
+        assert box.x0 >= inside.x0 - 1, text
+        assert box.x1 <= inside.x1 + 1, text
+        assert box.y0 >= inside.y0 - 1, text
+        assert box.y1 <= inside.y1 + 1, text
+        for other, its in boxes[i + 1 :]:
+            shared = [
+                min(box.x1, its.x1) - max(box.x0, its.x0),
+                min(box.y1, its.y1) - max(box.y0, its.y0),
+            ]
+            assert min(shared) < 2, (text, other)  # pixels
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_captions_and_alternatives(drawn, name):
+    axes = drawn[name].draw(LIGHT).axes
+    assert all(one.get_xlabel() for one in axes)
+    assert axes[0].get_ylabel() or axes[0].get_yticklabels()[0].get_text() == "KN-5"
+    assert drawn[name].caption.endswith(".")
+    assert drawn[name].alt.endswith(".")
+
+
+def test_same_bytes_again_and_other_paper_in_the_dark(drawn):
+    light = drawn["work"].png(LIGHT)
+    with matplotlib.rc_context({"axes.linewidth": 5}):
+        assert drawn["work"].png(LIGHT) == light
+    assert drawn["work"].png(DARK) != light
+
+
+def test_curves_are_the_validations(drawn, report, lms):
+    left, right = drawn["grid-gates"].draw(LIGHT).axes
+    for curves, key in ((lines(left), "step"), (lines(right), "seconds")):
+        assert len(curves) == len(GATES)
+        for label, points in zip(GATES, curves, strict=True):
+            every = [
+                json.loads(line)
+                for line in (
+                    (lms / f"lm/gates-{label.lower()}/metrics.jsonl").read_text().splitlines()
+                )
+            ]
+            trained = {line["step"]: line for line in every if "seconds" in line}
+            expected = [
+                (trained[line["step"]][key], math.exp(line["valid_loss"]))
+                for line in every
+                if "valid_loss" in line
+            ]
+            unit = points[-1, 0] / expected[-1][0]
+            assert unit == pytest.approx(1 if key == "step" else 1 / 60)
+            assert np.allclose(points, np.array(expected) * (unit, 1))
+    assert [text.get_text().split()[0] for text in right.texts] == list(GATES)
+
+
+def test_lines_are_the_perplexities_by_value(drawn):
+    (points,) = lines(drawn["grid-context"].draw(LIGHT).axes[0])
+    assert np.allclose(points, list(CONTEXT.items()))
+    axes = drawn["grid-pieces"].draw(LIGHT).axes[0]
+    bpe, unigram = lines(axes)
+    assert np.allclose(bpe, [(size, PIECES[f"bpe-{size}"]) for size in (500, 1000, 2000)])
+    assert np.allclose(unigram, [(size, PIECES[f"unigram-{size}"]) for size in (500, 1000, 2000)])
+    (level,) = [
+        line
+        for line in axes.get_lines()
+        if line.get_linestyle() == "--" and len(set(line.get_ydata())) == 1
+    ]
+    assert level.get_ydata()[0] == PIECES["char"]
+    assert {text.get_text().split()[0] for text in axes.texts} == {"bpe", "unigram", "char"}
+
+
+def test_work_is_what_the_bench_counted(drawn):
+    axes = drawn["work"].draw(LIGHT).axes[0]
+    found = {text.get_text().rpartition("  ")[0]: text.xy for text in axes.texts}
+    assert found.keys() == {
+        "LSTM",
+        "GCNN",
+        "GCNN full",
+        "LSTM full",
+        "GCNN adaptive",
+        "LSTM adaptive",
+    }
+    assert found["LSTM full"] == (pytest.approx(SPEEDS["output-lstm-full"][0] / 1e6), 139.5)
+
+
+def test_bars_end_at_the_medians(drawn):
+    for axes, column in zip(drawn["speed"].draw(LIGHT).axes, (1, 2), strict=True):
+        ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
+        assert np.allclose(ends, [row[column] for row in SPEEDS.values()])
+        assert axes.get_xscale() == "log"
+
+
+def test_a_diverged_run_is_left_out_and_said(tmp_path):
+    exp = lm_experiment(tmp_path / "gbw", grids=("training",))
+    path = exp / "lm/training-neither/metrics.jsonl"
+    path.write_text(
+        '{"step": 1, "epoch": 1, "tokens": 9, "seconds": 1.0, "train_loss": 9.0}\n{"step": 1,'
+        ' "valid_loss": 900.0}\n'
+    )
+    picture = next(
+        one for one in lm_pictures(LmReport(collect_lms(exp), "")) if one.name == "grid-training"
+    )
+    assert "not shown: neither." in picture.caption
+    assert len(lines(picture.draw(LIGHT).axes[0])) == 3
+
+
+def test_progress_takes_time_from_the_training(report):
+    model = report.experiment.models["gcnn"]
+    points = progress(model)
+    assert points.shape == (10, 3)
+    seconds = {line["step"]: line["seconds"] for line in model.lines if "seconds" in line}
+    assert np.allclose(points[:, 1], [seconds[step] for step in points[:, 0]])
+
+
+@given(
+    st.lists(st.integers(1, 5000), min_size=1, max_size=5, unique=True),
+    st.sampled_from(["bpe-{}", "{}", "k = {}", "v2-{}"]),
+)
+@settings(max_examples=30, deadline=None)
+def test_series_are_labels_without_their_value(sizes, form):
+    labels = [form.format(size) for size in sizes]
+    grid = Grid("g", "G", "line", "x", {}, dict(zip(labels, map(float, sizes), strict=True)))
+    series, level = split(grid, {**dict.fromkeys(labels, 7.0), "char": 8.0})
+    assert series == {form.replace("{}", "").strip(" -="): [(size, 7.0) for size in sorted(sizes)]}
+    assert level == ["char"]
+
+
+def test_looks_tell_runs_apart_and_keep_families(report):
+    grids = {grid.name: looks(grid) for grid in report.experiment.grids}
+    for styles in grids.values():
+        assert len({look.light for look in styles.values()}) == len(styles)
+    models = report.experiment.models
+    apart = looks(Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}))
+    assert apart["gcnn"] == models["gates-glu"].look != apart["lstm"]

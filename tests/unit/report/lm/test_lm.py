@@ -1,0 +1,402 @@
+"""Reports of language models by themselves: what is recognised and read, what the tables say, what
+is absent, what the page holds.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from safetensors.numpy import save_file
+from toys import sentences
+from unit.report.lm.toys import CONTEXT, GATES, MAIN, SPEEDS, WORDS, dump, lm_experiment
+
+from lmtools import subword
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.report import write_report
+from lmtools.report.lm.context import PAPERS, LmReport
+from lmtools.report.lm.experiment import collect_lms
+from lmtools.report.lm.models import Vocabulary, called, count_parameters, ordered, vocabulary_of
+from lmtools.report.lm.tables import lm_tables
+from lmtools.report.page.drawing import LIGHT
+from lmtools.report.page.html import page
+from lmtools.report.write import language_models, recognised, results
+from lmtools.seal import write_json
+from lmtools.text import Normaliser
+
+
+@pytest.fixture(scope="session")
+def lms(tmp_path_factory) -> Path:
+    """A small complete experiment, shared: tests must not change it."""
+    return lm_experiment(
+        tmp_path_factory.mktemp("egs") / "gbw", grids=("gates", "output", "context", "pieces")
+    )
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """What the report of an experiment with few figures says, and the directory that it is in."""
+    exp = lm_experiment(tmp_path_factory.mktemp("egs") / "gbw", grids=("gates", "pieces"))
+    text, absent = write_report(exp)
+    return text, absent, exp / "report"
+
+
+@pytest.fixture
+def fresh(lms, tmp_path) -> Path:
+    """The experiment again, to damage."""
+    return Path(shutil.copytree(lms, tmp_path / "gbw/exp", ignore=shutil.ignore_patterns("report")))
+
+
+def tables(exp: Path) -> dict[str, list[dict[str, str]]]:
+    """The rows of each table, by title: cell by header."""
+    report = LmReport(collect_lms(exp), "lmtools report exp")
+    return {
+        one.title: [dict(zip(one.header, row, strict=True)) for row in one.rows]
+        for one in lm_tables(report)
+    }
+
+
+def corpus(exp: Path, name: str) -> None:
+    """Make the experiment one on another corpus."""
+    for path in exp.glob("stages/*.json"):
+        path.write_text(path.read_text().replace('"wikitext2"', f'"{name}"'))
+
+
+# What is recognised
+
+
+def test_language_models_without_lists_are_recognised(lms, exp, tmp_path):
+    assert recognised(lms, []) == "lm"
+    assert recognised(lms, ["some.jsonl"]) == "rescoring"
+    assert recognised(exp, []) == "rescoring"
+    assert recognised(tmp_path, []) == "rescoring"  # which says what it misses
+
+
+def test_what_overrules(lms, exp, capsys):
+    assert main(["report", str(lms), "--what", "rescoring"]) == 1
+    assert "no N-best lists" in capsys.readouterr().err
+    assert main(["report", str(exp), "--what", "lm", "--nbest", "some.jsonl"]) == 1
+    assert "some.jsonl: a report of language models has no N-best lists" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as status:
+        main(["report", str(exp), "--what", "other"])
+    assert status.value.code == 2
+
+
+# What is read
+
+
+def test_parameters_are_counted_without_ranks_and_noise(tmp_path):
+    tensors = {
+        "trunk.a": np.zeros((3, 5), np.float32),
+        "output.head.weight": np.zeros((7, 2), np.float32),
+        "b": np.zeros((), np.float32),
+    }
+    buffers = {
+        "output.rank": np.arange(9),
+        "output.noise": np.ones(4, np.float32),
+        "output.tries": np.array(3),
+    }
+    save_file({**tensors, **buffers}, tmp_path / "model.safetensors", {"lmtools": "{}"})
+    assert (
+        count_parameters(tmp_path / "model.safetensors")
+        == sum(tensor.size for tensor in tensors.values())
+        == 30
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"1234567", b"\xff" * 8, b"\2\0\0\0\0\0\0\0[]", b'\6\0\0\0\0\0\0\0{"a":1}']
+)
+def test_damaged_weights_are_one_line(tmp_path, content):
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(
+        UserError, match=r"model.safetensors: not a readable safetensors file .*; train again"
+    ):
+        count_parameters(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("scheme", ["bpe", "char"])
+def test_vocabularies_are_those_that_models_load(tmp_path, scheme):
+    lines = sentences(60, 1)
+    words = subword.train("word", lines, None, Normaliser(), tmp_path / "words")
+    spelled = subword.train(
+        scheme,
+        lines,
+        40 if scheme == "bpe" else None,
+        Normaliser(),
+        tmp_path / "x/subword",
+        words=tmp_path / "words",
+    )
+    (tmp_path / "y").mkdir()
+    (tmp_path / "words").rename(tmp_path / "y/subword")
+    assert vocabulary_of(tmp_path / "x") == Vocabulary(scheme, spelled.size, words.size)
+    assert vocabulary_of(tmp_path / "y") == Vocabulary("word", words.size)
+    assert vocabulary_of(tmp_path / "z") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("kn5", "KN-5"), ("gcnn-14b", "GCNN-14B"), ("lstm-2048-2", "LSTM-2048-2"), ("lstm", "LSTM"),
+    ("esulmo-bpe-500", "ESuLMo bpe-500"),
+     ("elmo-char", "ELMo char"), ("mine-2", "mine-2"), ("gcnn-wide", "GCNN wide")],
+)  # fmt: skip
+def test_names_in_print(name, title):
+    assert called(name) == title
+
+
+def test_models_stand_by_family_then_by_size(lms):
+    experiment = collect_lms(lms)
+    assert [model.name for model in experiment.main] == [
+        "kn5",
+        "lstm",
+        "gcnn",
+        "elmo-char",
+        "esulmo-bpe-500",
+    ]
+    assert [model.family for model in experiment.main] == [
+        "n-gram",
+        "LSTM",
+        "GCNN",
+        "ELMo",
+        "ESuLMo",
+    ]
+    some = [experiment.models[f"context-{label}"] for label in (13, 4, 49, 7)]
+    assert [model.name for model in ordered(some)] == [
+        "context-4",
+        "context-7",
+        "context-13",
+        "context-49",
+    ]
+
+
+# Tables
+
+
+def test_perplexities_are_those_measured(lms):
+    found = tables(lms)
+    rows = found["Perplexity: gbw (wikitext2)"] + found["Two-way perplexity: gbw (wikitext2)"]
+    for row, (name, (_, _, parameters, ppl)) in zip(rows, MAIN.items(), strict=True):
+        assert row["LM"] == called(name)
+        assert row["parameters"] == f"{parameters:,}"
+        assert float(row.get("test ppl", row.get("test two-way ppl"))) == pytest.approx(
+            ppl, abs=0.05
+        )
+        assert float(row.get("valid ppl", row.get("valid two-way ppl"))) == pytest.approx(
+            1.06 * ppl, abs=0.05
+        )
+    words = f"{WORDS:,} words"
+    assert [row["vocabulary"] for row in rows[2:]] == [
+        words,
+        f"86 characters, {words}",
+        f"500 BPE pieces, {words}",
+    ]
+    assert "paper's test ppl" not in rows[0]
+
+
+def test_perplexities_over_different_words_are_warned_of(fresh, lms):
+    path = fresh / "ppl/kn5/test.json"
+    write_json(json.loads(path.read_text()) | {"oov": 17}, path)
+    for exp, warned in ((fresh, ["test"]), (lms, [])):
+        notes = lm_tables(LmReport(collect_lms(exp), ""))[0].notes
+        assert [
+            note.partition("words of ")[2].split()[0]
+            for note in notes
+            if note.startswith("Warning")
+        ] == warned
+
+
+def test_two_way_perplexities_stand_apart(written):
+    results = (written[2] / "RESULTS.md").read_text()
+    first, second = results.split("## Two-way perplexity")
+    assert "ELMo char" not in first
+    assert "it compares only with its like" in second.partition("\n## ")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "figure"), [("gbw", "kn5", "67.6"), ("wikitext103", "gcnn-8", "44.9")]
+)
+def test_papers_figures_stand_beside_their_corpora_alone(fresh, name, model, figure):
+    for folder in ("lm", "ppl"):
+        if model != "kn5":
+            shutil.copytree(fresh / folder / "gcnn", fresh / folder / model)
+    corpus(fresh, name)
+    rows = {row["LM"]: row for row in tables(fresh)[f"Perplexity: gbw ({name})"]}
+    assert rows[called(model)]["paper's test ppl"] == figure
+    assert rows["LSTM"]["paper's test ppl"] == "-"
+    assert PAPERS.keys() == {"gbw", "wikitext103"}
+
+
+def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
+    found = tables(lms)
+    trained, random = (
+        found[f"Throughput and responsiveness{kind}"] for kind in ("", " of random models")
+    )
+    assert [row["LM"] for row in random] == ["LSTM-2048", "GCNN-9", "GCNN-8B"]
+    assert "GCNN full" in [row["LM"] for row in trained]
+    report = LmReport(collect_lms(lms), "")
+    names = {called(name): name for name in SPEEDS}
+    names |= {
+        f"{model} {kind}": f"output-{model.lower()}-{kind}"
+        for model in ("GCNN", "LSTM")
+        for kind in ("full", "adaptive")
+    }
+    for title, base in (
+        ("Throughput and responsiveness", "lstm"),
+        ("Throughput and responsiveness of random models", "lstm-2048"),
+    ):
+        (table,) = [one for one in lm_tables(report) if one.title == title]
+        places = [i for i, header in enumerate(table.header) if header == "x LSTM"]
+        for row in table.rows:
+            for place, mine, theirs in zip(
+                places, SPEEDS[names[row[0]]][1:], SPEEDS[base][1:], strict=True
+            ):
+                assert float(row[place]) == pytest.approx(mine / theirs, rel=0.006)
+
+
+def test_grids_hold_their_runs(lms):
+    found = tables(lms)
+    assert [row["run"] for row in found["Gates"]] == list(GATES)
+    assert [float(row["test ppl"]) for row in found["Gates"]] == list(GATES.values())
+    assert [row["words that a state sees"] for row in found["Context size"]] == [
+        str(value) for value in CONTEXT
+    ]
+    assert [row["ids of the piece vocabulary"] for row in found["Pieces that spell words"]][
+        -2:
+    ] == ["2,000", "-"]
+    lines = [
+        json.loads(line) for line in (lms / "lm/gates-relu/metrics.jsonl").read_text().splitlines()
+    ]
+    last = [line for line in lines if "seconds" in line][-1]
+    assert found["Gates"][2]["training seconds"] == f"{last['seconds']:,.0f}"
+    assert found["Gates"][2]["training tokens/s"] == f"{last['tokens'] / last['seconds']:,.0f}"
+
+
+def test_a_grid_of_different_perplexities_has_no_best(fresh):
+    (fresh / "grids/mixed.yaml").write_text(
+        yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
+    )
+    report = LmReport(collect_lms(fresh), "")
+    (table,) = [one for one in lm_tables(report) if one.title == "Mixed"]
+    assert [row[1] for row in table.rows] == ["perplexity", "two-way perplexity"]
+    assert not table.best
+
+
+# What is absent or damaged
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "tables"),
+    [("ppl", "ppl/LM/SET.json: absent", 8), ("grids", "grids/GRID.yaml: absent", 6),
+    ("bench", "bench/lm.json: absent", 8),
+     ("stages", "stages/N.json: absent", 9), ("lm", "lm/LM/config.yaml: absent", 9),
+     ("ppl/gcnn", "ppl/gcnn: absent, so their perplexity", 10)],
+)  # fmt: skip
+def test_what_is_absent_is_named(fresh, path, said, tables):
+    shutil.rmtree(fresh / path)
+    report, every, drawn, _ = language_models(fresh, (), None, "")
+    (line,) = [line for line in report.experiment.absent if said in line]
+    assert len(every) == tables
+    assert f"- {line}" in results(report, every, drawn)
+    assert said in page(report, every, (), ())
+
+
+def test_runs_that_are_not_there_are_named(fresh):
+    for folder in ("lm", "ppl"):
+        shutil.rmtree(fresh / folder / "gates-relu")
+    (line,) = [line for line in collect_lms(fresh).absent if "gates.yaml" in line]
+    assert "gates-relu: absent" in line
+    assert [row["run"] for row in tables(fresh)["Gates"]] == [
+        label for label in GATES if label != "ReLU"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [("grids/gates.yaml", "title: Gates\n"), ("grids/gates.yaml", "figure: pie\nruns: {a: gcnn}\n"),
+    ("bench/lm.json", "{}"),
+     ("grids/gates.yaml", "figure: line\nx: x\nat: {a: far}\nruns: {a: gcnn}\n"),
+     ("ppl/gcnn/test.json", "{}"),
+     ("lm/gcnn/metrics.jsonl", "x\n}\n"), ("lm/elmo-char/subword/spelled.model", "{}\n"),
+     ("lm/gcnn/model.safetensors", "{}")],
+)  # fmt: skip
+def test_a_damaged_file_is_one_line_and_writes_nothing(fresh, capsys, path, content):
+    (fresh / path).write_text(content)
+    assert main(["report", str(fresh)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert path in line
+    assert ";" in line
+    assert not (fresh / "report").exists()
+
+
+def test_no_directory_is_said(tmp_path, capsys):
+    assert main(["report", str(tmp_path / "none"), "--what", "lm"]) == 1
+    assert "no such directory" in capsys.readouterr().err
+
+
+# The page
+
+
+def test_page_has_no_utterances_and_no_program(written):
+    source = (written[2] / "index.html").read_text()
+    assert "<script" not in source
+    assert "script-src" not in source
+    assert (
+        "utterance"
+        not in source.lower()
+        .replace("utterances</a>", "utterance")
+        .partition("<main>")[2]
+        .partition("</main>")[0]
+    )
+    for place in ("results", "grids", "figures", "tables"):
+        assert f'<a href="#{place}">' in source
+        assert f'<section id="{place}"' in source
+    for path in written[2].glob("*.png"):
+        assert f'id="{path.stem}"' in source
+        assert f"]({path.name})" in (written[2] / "RESULTS.md").read_text()
+
+
+def test_verb_prints_the_main_tables(written):
+    text, absent, _ = written
+    assert text.startswith("Perplexity: gbw (wikitext2)\nLM ")
+    assert "Throughput and responsiveness\n" in text
+    assert "Gates" not in text
+    assert absent == ()
+
+
+def test_hostile_names_are_text(fresh):
+    (fresh / "grids/bad.yaml").write_text(
+        yaml.safe_dump({"title": "<b>$x$ & *y*", "runs": {"<i>|": "gcnn", "$\\frac{$": "lstm"}})
+    )
+    report, every, drawn, _ = language_models(fresh, (), None, "")
+    (picture,) = [one for one in drawn if one.name == "grid-bad"]
+    source = page(report, every, (picture,), (picture.png(LIGHT),))
+    assert "<b>$" not in source
+    assert "<i>" not in source
+    assert "&lt;b>$x$ & \\*y" in results(report, every, drawn)
+
+
+def test_experiment_of_perplexities_alone(tmp_path):
+    dump({"kind": "perplexity", "word_ppl": 12.5}, tmp_path / "exp/ppl/gcnn/test.json")
+    text, absent = write_report(tmp_path / "exp")
+    assert "12.50" in text
+    assert len(absent) == 5
+
+
+def test_a_base_that_is_a_run_too_stays_in_the_main_table_and_what_was_set_aside_does_not(tmp_path):
+    for name in ("gcnn", "gates-tanh", "gcnn.1", "esulmo-bpe-500"):
+        (tmp_path / "lm" / name).mkdir(parents=True)
+        (tmp_path / "lm" / name / "config.yaml").write_text("model: gcnn\narch: {}\n")
+    (tmp_path / "grids").mkdir()
+    (tmp_path / "grids/gates.yaml").write_text(
+        "title: Gates\nfigure: curves\nruns: {GLU: gcnn, tanh: gates-tanh}\n"
+    )
+    (tmp_path / "grids/pieces.yaml").write_text(
+        "title: Pieces\nfigure: line\nx: ids\nruns: {5: esulmo-bpe-500}\n"
+    )
+    experiment = collect_lms(tmp_path)
+    assert {model.name for model in experiment.main} == {"gcnn", "esulmo-bpe-500"}
+    assert {label for grid in experiment.grids for label in grid.runs} == {"GLU", "tanh", "5"}
+    assert "gcnn.1" not in experiment.models

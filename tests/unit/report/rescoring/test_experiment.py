@@ -1,0 +1,344 @@
+"""What is read from an experiment, what is said of what is absent, and what is refused."""
+
+import gzip
+import json
+import shutil
+
+import pytest
+
+from lmtools import corpus, subword
+from lmtools.errors import UserError
+from lmtools.formats import jsonl, kaldi_text
+from lmtools.report.artifacts import trained_on
+from lmtools.report.names import label, looks, ordered
+from lmtools.report.rescoring.experiment import collect, set_name
+from lmtools.rescore import set_hash
+from lmtools.seal import write_json
+from lmtools.text import Normaliser
+from lmtools.types import NBest
+
+
+def test_complete_experiment(exp):
+    found = collect(exp)
+    assert found.title == "made-up (mini)"
+    assert found.metric == "wer"
+    assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.samples] == [
+        ("dev", True, 12),
+        ("test", False, 24),
+    ]
+    assert [sample.name for sample in found.judged] == ["test"]
+    assert list(found.systems) == [
+        "first-pass",
+        "ngram",
+        "causal",
+        "masked",
+        "tta",
+        "tta+ngram",
+        "all",
+    ]
+    assert found.systems["tta"].weights.features["am"] == 1
+    assert list(found.ppl) == [
+        (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
+    ]
+    assert list(found.learning) == list(found.seeds) == ["causal", "masked", "tta"]
+    assert list(found.models) == ["ngram", "causal", "masked", "tta"]
+    assert [stage["stage"] for stage in found.stages] == [0, 1, 2, 3, 4, 5, 6]
+    assert found.absent == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("rescore", "no rescored systems"),
+        ("ppl", "no table of perplexities"),
+        ("lm", "no learning curves"),
+        ("bench", "no figure of run time"),
+        ("stages", "not known how the time divides"),
+        ("score", "no model hashes"),
+    ],
+)
+def test_absent_part_is_named(fresh, part, said):
+    shutil.rmtree(fresh / part)
+    (line,) = collect(fresh).absent
+    assert said in line
+    assert line.startswith(f"{fresh}/{part}/")
+
+
+def test_lists_alone_are_enough(fresh):
+    for part in fresh.iterdir():
+        shutil.rmtree(part)
+    found = collect(fresh)
+    assert len(found.absent) == 6
+    assert [(sample.name, sample.tuned) for sample in found.samples] == [
+        ("dev", True),
+        ("test", False),
+    ]
+    assert found.title == "made-up"
+
+
+def test_explicit_lists_and_title(exp):
+    path = exp.parent / "data/test/nbest.jsonl.gz"
+    found = collect(exp, [path], "a title")
+    assert found.title == "a title"
+    assert [(sample.name, sample.tuned) for sample in found.samples] == [("test", False)]
+    assert all(set(system.texts) == {"test"} for system in found.systems.values())
+
+
+def test_references_from_the_text_beside(fresh):
+    path = fresh.parent / "data/test/nbest.jsonl.gz"
+    complete = list(jsonl.read(path))
+    jsonl.write([NBest(nbest.utt, nbest.hyps) for nbest in complete], path)
+    assert collect(fresh).samples[1].nbests == tuple(complete)
+    (path.parent / "text").unlink()
+    found = collect(fresh)
+    assert [sample.name for sample in found.samples] == ["dev"]
+    assert found.absent == (
+        f"{path}: no references in it or in {path.parent}/text, so set 'test' is left out",
+    )
+
+
+def test_tuned_set_is_known_by_its_hash(fresh):
+    test = list(jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz"))
+    for path in fresh.glob("tune/*/weights.json"):
+        tree = json.loads(path.read_text())
+        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
+        write_json(tree, path)
+    assert [sample.name for sample in collect(fresh).samples if sample.tuned] == ["test"]
+
+
+def test_parts_of_the_tuned_set_are_tuned(fresh):
+    data = fresh.parent / "data"
+    dev, test = (list(jsonl.read(data / name / "nbest.jsonl.gz")) for name in ("dev", "test"))
+    jsonl.write(dev[:5], data / "dev-a/nbest.jsonl")
+    jsonl.write(
+        [NBest(d.utt, t.hyps, t.ref) for d, t in zip(dev, test, strict=False)],
+        data / "same-ids/nbest.jsonl",
+    )
+    shutil.rmtree(fresh / "rescore")
+    for name in ("dev", "test"):
+        kaldi_text.write({}, fresh / f"rescore/tta/{name}.txt")
+    assert {sample.name: sample.tuned for sample in collect(fresh).samples} == {
+        "dev": True,
+        "dev-a": True,
+        "test": False,
+        "same-ids": False,
+    }
+
+
+def test_set_names(tmp_path):
+    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
+    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"
+
+
+def test_cut_last_line_of_metrics_is_dropped(fresh):
+    path = fresh / "lm/tta/metrics.jsonl"
+    whole = collect(fresh).learning["tta"]
+    path.write_text(path.read_text() + '{"step": 9')
+    assert collect(fresh).learning["tta"] == whole
+
+
+def test_refused(fresh):
+    data = fresh.parent / "data"
+    cases = {
+        "no such directory": lambda: collect(fresh / "other"),
+        "no N-best lists": lambda: (data.rename(fresh.parent / "elsewhere"), collect(fresh)),
+        "a second N-best list of set 'dev'": lambda: twice(
+            fresh.parent / "elsewhere" / "dev", fresh
+        ),
+        "weights.json: not JSON": lambda: damaged(fresh / "tune/tta/weights.json", fresh),
+        "speed.json: has no 'rows'": lambda: damaged(fresh / "bench/speed.json", fresh, "{}"),
+        "metrics.jsonl:2: not JSON": lambda: damaged(
+            fresh / "lm/tta/metrics.jsonl", fresh, '{"step": 1}\nx}\n'
+        ),
+        "test.scores:1: no header": lambda: damaged(
+            fresh / "score/tta/test.scores", fresh, "a#1\t-1\t2\n"
+        ),
+        "3.json: expected a JSON object": lambda: damaged(fresh / "stages/3.json", fresh, "[]"),
+    }
+    for said, case in cases.items():
+        with pytest.raises(UserError, match=said):
+            case()
+
+
+def twice(folder, exp):
+    """Reading lists that lie both plain and compressed in one directory."""
+    folder.parent.rename(exp.parent / "data")
+    folder = exp.parent / "data" / folder.name
+    plain = folder / "nbest.jsonl"
+    plain.write_bytes(gzip.decompress((folder / "nbest.jsonl.gz").read_bytes()))
+    try:
+        collect(exp)
+    finally:
+        plain.unlink()
+
+
+def damaged(path, exp, content="{"):
+    """Reading with `content` in place of one file."""
+    whole = path.read_text()
+    path.write_text(content)
+    try:
+        collect(exp)
+    finally:
+        path.write_text(whole)
+
+
+def test_no_references_at_all(tmp_path):
+    kaldi_text.write({"a": "x"}, tmp_path / "exp/rescore/s/test.txt")
+    jsonl.write([NBest("a", ())], tmp_path / "data/test/nbest.jsonl")
+    with pytest.raises(UserError, match="lmtools convert --ref"):
+        collect(tmp_path / "exp")
+
+
+def test_names_and_order():
+    names = [
+        "all",
+        "zeta",
+        "tta+ngram",
+        "tta",
+        "alpha",
+        "first-pass",
+        "causal+masked",
+        "@oracle",
+        "@first",
+    ]
+    assert ordered(names) == [
+        "@first",
+        "@oracle",
+        "first-pass",
+        "tta",
+        "alpha",
+        "zeta",
+        "causal+masked",
+        "tta+ngram",
+        "all",
+    ]
+    assert label("tta+ngram") == "T-TA + n-gram"
+    assert label("causal+mine") == "uniLM + mine"
+    assert label("mine") == "mine"
+    assert looks(["mine", "tta"])["tta"] == looks(["tta", "alpha"])["tta"]
+
+
+def test_means_stand_after_their_sums():
+    own = [
+        "@first",
+        "first-pass",
+        "mbr",
+        "ngram",
+        "ngram-mean",
+        "tta",
+        "tta-mean",
+        "tta-bce-nce",
+        "mine",
+        "mine-mean",
+        "tta+ngram",
+        "all",
+    ]
+    assert ordered(sorted(own)) == ordered(reversed(own)) == own
+    labels = {
+        "mbr": "MBR (no LM)",
+        "tta-mean": "T-TA, mean over tokens",
+        "causal-mean": "uniLM (causal), mean over tokens",
+    }
+    labels |= {
+        "tta-mean+ngram-mean": "T-TA, mean + n-gram, mean",
+        "lattice-tta-mean": "T-TA, mean, lattice",
+        "mbr+tta": "MBR + T-TA",
+    }
+    assert {name: label(name) for name in labels} == labels
+
+
+def test_means_look_like_their_sums_but_hollow_and_with_another_line():
+    without, styles = (
+        looks(["mine", "yours"]),
+        looks(["mine", "mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"]),
+    )
+    assert {name: styles[name] for name in without if name != "yours"} == {
+        name: look for name, look in without.items() if name != "yours"
+    }
+    for name in ("mine", "tta", "yours", "tta+ngram"):
+        look, mean = without[name], styles["tta-mean+ngram-mean" if "+" in name else f"{name}-mean"]
+        assert (mean.light, mean.dark, mean.marker) == (look.light, look.dark, look.marker)
+        assert mean.hollow and not look.hollow and mean.line != look.line
+
+
+def test_a_link_to_shared_models(fresh):
+    """Experiments that share their language models have links to them."""
+    whole = collect(fresh)
+    (fresh.parent / "shared").mkdir()
+    (fresh / "lm").rename(fresh.parent / "shared/lm")
+    (fresh / "lm").symlink_to("../shared/lm")
+    vocabulary = subword.train(
+        "word", ["a b", "c"], None, Normaliser(), fresh.parent / "shared/subword"
+    )
+    (fresh.parent / "shared/text").write_text("a b\nc\n")
+    corpus.binarise([fresh.parent / "shared/text"], vocabulary, fresh.parent / "shared/train.bin")
+    (fresh / "train.bin").symlink_to("../shared/train.bin")
+    found = collect(fresh)
+    assert (found.learning, found.configs, found.absent) == (whole.learning, whole.configs, ())
+    assert found.training.sentences == 2 and whole.training is None
+
+
+def test_systems_on_lattices_come_after_those_on_lists(fresh):
+    names = [
+        "lattice-tta+ngram",
+        "lattice-ngram",
+        "all",
+        "lattice-all",
+        "@first",
+        "lattice-causal",
+        "ngram",
+        "lattice-mine",
+    ]
+    own = [
+        "@first",
+        "ngram",
+        "all",
+        "lattice-ngram",
+        "lattice-causal",
+        "lattice-mine",
+        "lattice-tta+ngram",
+        "lattice-all",
+    ]
+    assert ordered(names) == own
+    labels = [
+        "n-gram, lattice",
+        "uniLM, lattice",
+        "mine, lattice",
+        "T-TA + n-gram, lattice",
+        "all LMs, lattice",
+    ]
+    assert [label(name) for name in own[3:]] == labels
+    assert looks(own).keys() > set(own)
+
+
+def test_reports_of_lattices_by_system_and_set(fresh):
+    assert collect(fresh).lattices == {}  # which nobody needs to have
+    took = dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), 2)
+    for system in ("tta", "ngram"):
+        for name in ("test", "dev"):
+            path = fresh / "lattice" / system / f"{name}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json({**took, "system": system}, path)
+    found = collect(fresh).lattices
+    assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
+    assert found["tta", "dev"]["system"] == "tta"
+    path.write_text("{}")
+    with pytest.raises(
+        UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"
+    ):
+        collect(fresh)
+
+
+def test_where_models_were_trained_is_told_once():
+    facts = {
+        "processor": "AMD EPYC",
+        "capability": "AVX512",
+        "threads": 2,
+        "torch": "2.13.0",
+        "device": "cpu",
+    }
+    assert (
+        trained_on([{"machine": facts}, {"machine": facts}, {}])
+        == "trained on AMD EPYC (AVX512), threads 2, torch 2.13.0, cpu"
+    )
+    assert trained_on([{}]) == ""

@@ -1,0 +1,144 @@
+"""Figures: what they are of, the same bytes each time, readable axes, one colour a system."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from lmtools.report.names import looks
+from lmtools.report.page.drawing import DARK, LIGHT
+from lmtools.report.rescoring.context import Report
+from lmtools.report.rescoring.experiment import collect
+from lmtools.report.rescoring.figures import frame, held, pictures, validation
+from lmtools.report.rescoring.measure import measure
+
+
+@pytest.fixture(scope="module")
+def report(exp):
+    experiment = collect(exp)
+    return Report(experiment, measure(experiment), "lmtools report exp")
+
+
+@pytest.fixture(scope="module")
+def drawn(report):
+    return {picture.name: picture for picture in pictures(report)}
+
+
+NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning", "speed")
+
+
+def test_names(drawn):
+    assert tuple(drawn) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_bytes_again_and_other_paper_in_the_dark(drawn, name):
+    light = drawn[name].png(LIGHT)
+    assert light.startswith(b"\x89PNG")
+    # a user's own settings must not leak in
+    with matplotlib.rc_context({"axes.linewidth": 5, "xtick.labelsize": 20}):
+        assert drawn[name].png(LIGHT) == light
+    assert drawn[name].png(DARK) != light
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_axes_are_labelled(drawn, name):
+    axes = drawn[name].draw(LIGHT).axes
+    assert all(one.get_xlabel() for one in axes)
+    assert axes[0].get_ylabel() or axes[0].get_yticklabels()[0].get_text() == "first pass"
+    assert drawn[name].caption
+    assert drawn[name].alt
+
+
+def test_a_system_has_one_colour_everywhere(drawn):
+    colors = {}
+    for name in ("length-test", "speed", "learning"):
+        for axes in drawn[name].draw(LIGHT).axes:
+            for line in axes.get_lines():
+                if not line.get_label().startswith("_"):
+                    colors.setdefault(line.get_label(), set()).add(line.get_color())
+    assert set(colors) >= {"T-TA", "uniLM (causal)", "biLM (masked)", "oracle", "first pass"}
+    assert all(len(found) == 1 for found in colors.values())
+    assert colors.pop("biLM, shared work") == colors["biLM (masked)"]  # the same model
+    assert len({found.pop() for found in colors.values()}) == len(colors)
+
+
+def test_looks_differ_without_colour():
+    styles = looks(["mine", "yours"])
+    assert len({look.marker for look in styles.values()}) == len(styles)
+
+
+def test_lines_are_the_data(drawn, report):
+    figure = drawn["length-test"].draw(LIGHT)
+    lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
+    expected = [value for value in report.sets[1].by_length("tta") if value is not None]
+    assert np.allclose(lines["T-TA"], expected)
+    speed = drawn["speed"].draw(LIGHT).axes[1]
+    assert speed.get_title() == "reranking"
+    assert speed.get_yscale() == "log"
+    medians = [
+        1000 * row["seconds_median"]
+        for row in report.experiment.speed["rows"]
+        if (row["lm"], row["task"]) == ("tta", "rerank")
+    ]
+    (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
+    assert np.allclose(line.get_ydata(), medians)
+
+
+def test_scale_marks_choice_and_flat_region(drawn, report):
+    axes = drawn["scale"].draw(LIGHT).axes[0]
+    marks = {
+        line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")
+    }
+    assert list(marks) == ["n-gram", "uniLM (causal)", "biLM (masked)", "T-TA"]
+    weights = report.experiment.systems["tta"].weights
+    assert marks["T-TA"].get_xdata() == [weights.features["tta"]]
+    assert marks["T-TA"].get_ydata() == pytest.approx([weights.dev.score])
+    low, high = weights.search["curves"]["tta"]["flat"]
+    bars = [
+        line
+        for line in axes.get_lines()
+        if line.get_marker() == "|" and line.get_color() == marks["T-TA"].get_color()
+    ]
+    assert [list(bar.get_xdata()) for bar in bars] == [[low, high]]
+    bottom, top = axes.get_ylim()
+    assert bottom < min(mark.get_ydata()[0] for mark in marks.values())
+    assert top > weights.dev.first_pass
+
+
+@pytest.mark.parametrize(("at", "value"), [(-1, 5), (0, 5), (0.9, 5), (1, 4), (2.5, 3), (9, 3)])
+def test_a_score_holds_up_to_the_next_point(at, value):
+    assert held(np.array([0.0, 1.0, 2.0]), np.array([5.0, 4.0, 3.0]), at) == value
+
+
+def test_validation_is_placed_by_tokens():
+    lines = [
+        {"step": 10, "tokens": 100, "train_loss": 5.0},
+        {"step": 15, "valid_loss": 4.5},
+        {"step": 20, "tokens": 300, "train_loss": 4.0},
+        {"step": 20, "valid_loss": 4.1},
+    ]
+    assert validation(lines) == [(200, 4.5), (300, 4.1)]
+
+
+@pytest.mark.parametrize(("other", "scale"), [(4.0, "linear"), (4000.0, "log")])
+def test_scales_of_other_orders_are_all_visible(other, scale):
+    def curve(chosen):
+        return {
+            "chosen": chosen,
+            "flat": [0.9 * chosen, 1.1 * chosen],
+            "points": [[0, 20.0], [chosen, 10.0], [2 * chosen, 20.0]],
+        }
+
+    axes = Figure().subplots()
+    frame(axes, {"tta": curve(2.0), "mine": curve(other)}, 12.0)
+    low, high = axes.get_xlim()
+    assert axes.get_xscale() == scale
+    assert low <= 2 < other <= high
+
+
+def test_a_dollar_in_a_name_is_no_formula(fresh):
+    (fresh / "rescore/tta").rename(fresh / "rescore/$\\frac{$")
+    experiment = collect(fresh)
+    report = Report(experiment, measure(experiment), "")
+    assert all(picture.png(LIGHT) for picture in pictures(report))

@@ -1,0 +1,313 @@
+"""What the tables say, against the measurements and against jiwer."""
+
+import json
+import re
+
+import pytest
+
+from lmtools import __version__
+from lmtools.formats import jsonl, kaldi_text
+from lmtools.report.rescoring.context import NONE, Report, decimal
+from lmtools.report.rescoring.experiment import collect
+from lmtools.report.rescoring.figures import pictures
+from lmtools.report.rescoring.measure import measure
+from lmtools.report.rescoring.tables import change, main_tables, probability, span, tables
+from lmtools.seal import write_json
+
+
+def report_of(exp, **options) -> Report:
+    experiment = collect(exp, **options)
+    return Report(experiment, measure(experiment), "lmtools report exp")
+
+
+@pytest.fixture(scope="module")
+def report(exp):
+    return report_of(exp)
+
+
+def titled(report, start):
+    """The one table whose title starts so."""
+    (table,) = [table for table in tables(report) if table.title.startswith(start)]
+    return table
+
+
+def column(table, name):
+    """Cells of a column by the first cell of their rows."""
+    place = table.header.index(name)
+    return {row[0]: row[place] for row in table.rows}
+
+
+def test_all_tables_are_there(report):
+    assert [table.title for table in tables(report)] == [
+        "WER after rescoring: test",
+        "Weights",
+        "Oracle WER % by list depth",
+        "WER % by list depth: test",
+        "Perplexity beside WER %",
+        "WER % by utterance length: test",
+        "Run time by sentence length",
+        "Batched scoring",
+        "Training",
+        "How the time divides",
+    ]
+
+
+def test_every_table_says_what_made_it(report):
+    for table in tables(report):
+        notes = " ".join(table.notes)
+        assert "Corpus made-up (mini)" in notes
+        assert re.search(
+            r"(dev|test): \d+ utterances, \d+ reference words, lists of up to 8", notes
+        )
+        assert "`./run.sh --corpus mini`, then `lmtools report exp`" in notes
+        assert "tta 0af661d8" in notes
+        assert "training seeds causal 1" in notes
+        assert "seed 1" in notes
+        assert f"lmtools {__version__}" in notes
+
+
+def test_main_table(report):
+    (table,) = main_tables(report)
+    dev, test = report.sets
+    assert [row[0] for row in table.rows][:4] == [
+        "first pass",
+        "oracle",
+        "first pass, tuned",
+        "n-gram",
+    ]
+    assert column(table, "test WER %")["T-TA"] == f"{test.results['tta'].score:.2f}"
+    assert column(table, "dev WER %")["T-TA"] == f"{dev.results['tta'].score:.2f}"
+    errors = [int(column(table, name)["T-TA"]) for name in ("sub", "del", "ins")]
+    words = sum(
+        len(ref.split()) for ref in kaldi_text.read(test.sample.path.parent / "text").values()
+    )
+    assert 100 * sum(errors) / words == pytest.approx(test.results["tta"].score)
+    first, tta = test.results["@first"].score, test.results["tta"].score
+    assert column(table, "change")["T-TA"] == f"{tta - first:+.2f}"
+    assert column(table, "relative")["T-TA"] == f"{100 * (tta - first) / first:+.1f}%"
+    low, high = map(float, column(table, "95% CI")["T-TA"].split("-"))
+    assert low < tta < high
+    assert column(table, "p (MAPSSWE)")["T-TA"] == probability(test.results["tta"].pairs.p)
+    assert set(column(table, "p (bootstrap)").values()) >= {"-"}
+    assert [column(table, name)["oracle"] for name in ("p (MAPSSWE)", "p (bootstrap)")] == [
+        "-",
+        "-",
+    ]
+
+
+def test_the_best_system_is_stressed_and_never_the_oracle(report):
+    (table,) = main_tables(report)
+    for one, place in zip(report.sets, (1, 2), strict=True):
+        scores = [result.score for name, result in one.results.items() if name != "@oracle"]
+        (row,) = [i for i, j in table.best if j == place]
+        assert table.rows[row][0] != "oracle"
+        assert table.rows[row][place] == decimal(min(scores))
+
+
+def test_only_dev_is_judged_where_there_is_nothing_else(exp):
+    report = report_of(exp, nbests=[exp.parent / "data/dev/nbest.jsonl.gz"])
+    (table,) = main_tables(report)
+    assert table.title.endswith(": dev")
+    assert table.header[:3] == ("system", "dev WER %", "95% CI")
+
+
+def test_weights_stand_under_their_features(report):
+    table = titled(report, "Weights")
+    assert table.header == ("system", "am", "lm", "words", "ngram", "causal", "masked", "tta")
+    assert column(table, "am")["T-TA"] == "1"
+    assert float(column(table, "tta")["T-TA"]) == pytest.approx(
+        report.experiment.systems["tta"].weights.features["tta"], rel=1e-3
+    )
+    assert column(table, "tta")["n-gram"] == "-"
+    assert not [note for note in table.notes if "Warning" in note]
+
+
+def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
+    path = fresh / "tune/tta/weights.json"
+    tree = json.loads(path.read_text())
+    tree["dev"]["wer"] += 1
+    tree["features"]["tta"] = 0.0
+    write_json(tree, path)
+    warnings = [
+        note.split(":")[1]
+        for note in titled(report_of(fresh), "Weights").notes
+        if note.startswith("Warning")
+    ]
+    assert warnings == [" T-TA on dev", " T-TA on test"]
+
+
+def test_oracle_by_depth(report):
+    table = titled(report, "Oracle")
+    dev, test = report.sets
+    assert table.rows[1] == (
+        "test",
+        *(f"{test.oracle[int(depth) - 1]:.2f}" for depth in table.header[1:]),
+    )
+    assert column(table, "1") == {
+        one.sample.name: f"{one.results['@first'].score:.2f}" for one in (dev, test)
+    }
+
+
+def test_systems_by_depth_end_where_rescoring_did(report):
+    table = titled(report, "WER % by list depth")
+    (main,) = main_tables(report)
+    names = [
+        "oracle",
+        "first pass, tuned",
+        "n-gram",
+        "uniLM (causal)",
+        "biLM (masked)",
+        "T-TA",
+        "T-TA + n-gram",
+        "all LMs",
+    ]
+    last = column(table, table.header[-1])
+    assert list(last) == names
+    assert last == {
+        name: score for name, score in column(main, "test WER %").items() if name in names
+    }
+    assert set(column(table, "1").values()) == {column(main, "test WER %")["first pass"]}
+
+
+def test_systems_without_scores_have_no_depths(fresh):
+    (fresh / "score/ngram/test.scores").unlink()
+    assert list(column(titled(report_of(fresh), "WER % by list depth"), "1")) == [
+        "oracle", "first pass, tuned", "uniLM (causal)", "biLM (masked)", "T-TA",
+    ]  # fmt: skip
+
+
+def test_perplexities_stand_beside_the_score_of_their_model(report):
+    table = titled(report, "Perplexity")
+    rows = {(row[0], row[1]): row for row in table.rows}
+    assert rows["test", "T-TA"][2] == "pseudo-perplexity"
+    assert rows["test", "T-TA"][-1] == f"{report.sets[1].results['tta'].score:.2f}"
+    assert any("</s> is predicted" in note for note in table.notes)
+
+
+def test_speed_ratio_is_of_the_medians(report):
+    table = titled(report, "Run time")
+    medians = {
+        (row["task"], row["words"], row["lm"]): row["seconds_median"]
+        for row in report.experiment.speed["rows"]
+    }
+    (row,) = [row for row in table.rows if row[:2] == ("reranking", "20")]
+    assert row[-1] == f"{medians['rerank', 20, 'masked'] / medians['rerank', 20, 'tta']:.2f}"
+
+
+def test_time_divides_into_the_whole(report):
+    table = titled(report, "How the time")
+    seconds = [float(row[2]) for row in table.rows]
+    assert sum(seconds[:-1]) == pytest.approx(seconds[-1])
+    assert sum(float(row[3].rstrip("%")) for row in table.rows[:-1]) == pytest.approx(100, abs=0.3)
+    assert "Not finished when this was written: stage 6 (report)." in table.notes
+
+
+def test_several_sets(fresh):
+    """Two test sets, and a part of dev that the weights were not tuned on alone."""
+    data = fresh.parent / "data"
+    dev, test = (list(jsonl.read(data / name / "nbest.jsonl.gz")) for name in ("dev", "test"))
+    parts = {"dev-a": dev[:6], "test-a": test[:12], "test-b": test[12:]}
+    for name, nbests in parts.items():
+        jsonl.write(nbests, data / name / "nbest.jsonl")
+        for system in fresh.glob("rescore/*"):
+            texts = kaldi_text.read(system / f"{name[:-2]}.txt")
+            kaldi_text.write(
+                {nbest.utt: texts[nbest.utt] for nbest in nbests}, system / f"{name}.txt"
+            )
+    (data / "test/nbest.jsonl.gz").unlink()
+    report = report_of(fresh)
+    headers = [table.header[:4] for table in main_tables(report)]
+    assert headers == [
+        ("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")
+    ]
+    assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
+    names = [picture.name for picture in pictures(report)]
+    assert {"systems-test-a", "systems-test-b", "length-test-a", "length-test-b"} <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_other_metrics_have_no_word_errors(fresh):
+    for path in fresh.glob("tune/*/weights.json"):
+        tree = json.loads(path.read_text()) | {"metric": "bleu"}
+        tree["dev"]["bleu"] = tree["dev"].pop("wer")
+        write_json(tree, path)
+    (table,) = main_tables(report_of(fresh))
+    assert table.header == (
+        "system",
+        "dev BLEU",
+        "test BLEU",
+        "95% CI",
+        "change",
+        "relative",
+        "p (sacreBLEU)",
+    )
+    chances = column(table, "p (sacreBLEU)")
+    assert chances["oracle"] == chances["first pass"] == "-"
+    assert all(0 < float(chances[name].lstrip("<")) <= 1 for name in ("T-TA", "n-gram"))
+    notes = " ".join(table.notes)
+    assert "metric:bleu|nrefs:1|case:mixed|eff:no|tok:13a" in notes
+    assert "sacreBLEU's paired bootstrap of 1,000 resamples, seed 12345" in notes
+    scores = {
+        name: float(score) for name, score in column(table, "test BLEU").items() if name != "oracle"
+    }
+    (row,) = [i for i, j in table.best if j == 2]
+    assert scores[table.rows[row][0]] == max(scores.values())
+
+
+def test_missing_hypotheses_are_told(fresh):
+    path = fresh / "rescore/tta/test.txt"
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    (table,) = main_tables(report_of(fresh))
+    assert any("T-TA has no hypothesis for 1 utterances" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("p", "said"), [(1, "1.000"), (0.0004, "<0.001"), (0.0005, "0.001"), (0.0491, "0.049")]
+)
+def test_probability(p, said):
+    assert probability(p) == said
+
+
+@pytest.mark.parametrize(("bounds", "said"), [((0, 0), "0"), ((3, 5), "3-5"), ((21, None), "21+")])
+def test_span(bounds, said):
+    assert span(bounds) == said
+
+
+def test_no_relative_change_to_a_perfect_first_pass(report):
+    measured = report.sets[1]
+    assert change(measured.results["tta"], 0.0, "tta", measured)[1] == "-"
+
+
+def test_what_rescoring_lattices_took(fresh):
+    """Rates are over the seconds of speech and of work; differences only of models that read both
+    sides.
+    """
+    tree = {
+        "lattices": 3,
+        "arcs": 1200,
+        "rescored_arcs": 4800,
+        "speech": 60.0,
+        "seconds": 1.5,
+        "approximation": {},
+    }
+    near = {"approximation": {"word_mean": 0.0456, "sentence_mean": 0.5}}
+    files = {
+        "ngram": tree,
+        "tta": {**tree, **near, "seconds": 6.0},
+        "causal": {**tree, "speech": 0.0},
+        "mine": {**tree, "seconds": 0.0},
+    }
+    for system, content in files.items():
+        path = fresh / "lattice" / system / "test.json"
+        path.parent.mkdir(parents=True)
+        write_json(content, path)
+    table = titled(report_of(fresh), "Rescoring lattices")
+    assert [row[0] for row in table.rows] == ["n-gram", "uniLM (causal)", "T-TA", "mine"]
+    assert {row[1] for row in table.rows} == {"test"}
+    sizes = ("3", "1,200", "4,800")
+    assert [row[2:] for row in table.rows] == [
+        (*sizes, "20.0", "0.025", "800", NONE, NONE),
+        (*sizes, NONE, NONE, "800", NONE, NONE),
+        (*sizes, "20.0", "0.100", "200", "0.046", "0.500"),
+        (*sizes, "20.0", "0.000", NONE, NONE, NONE),
+    ]

@@ -1,0 +1,154 @@
+"""Figures of semantic textual similarity: what they show, labels that do not overlap, choice of
+panels.
+"""
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.report.lm.test_figures import figure
+from unit.report.sts.toys import QUALITY, sts_experiment
+
+from lmtools.report.names import STATIC, VIEWS, viewed
+from lmtools.report.page.drawing import DARK, LIGHT
+from lmtools.report.sts.context import StsReport
+from lmtools.report.sts.experiment import collect_sts
+from lmtools.report.sts.figures import PANELS, chosen, sts_pictures
+
+NAMES = ("bars", "scatter-test", "layers", "speed")
+PANELLED = [
+    "uniLM",
+    "biLM mask-and-predict",
+    "biLM intact",
+    "BERT",
+    "T-TA",
+    "word vectors",
+    "tf-idf",
+]
+
+
+@pytest.fixture(scope="module", params=["stsb", "mini"])
+def report(request, tmp_path_factory):
+    home = tmp_path_factory.mktemp("egs") / request.param
+    return StsReport(collect_sts(sts_experiment(home, corpus=request.param)), "lmtools report exp")
+
+
+@pytest.fixture(scope="module")
+def drawn(report):
+    return {picture.name: picture for picture in sts_pictures(report)}
+
+
+def test_names_captions_and_alternatives(report, drawn):
+    assert tuple(drawn) == NAMES
+    for picture in drawn.values():
+        assert picture.caption.endswith(".")
+        assert picture.alt.endswith(".")
+    constructed = report.experiment.corpus == "mini"
+    assert [("constructed" in drawn[name].caption) for name in NAMES[:3]] == [constructed] * 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
+    made, places = figure(drawn[name])
+    boxes = list(places.items())
+    for i, (text, box) in enumerate(boxes):
+        assert made.bbox.x0 - 1 <= box.x0 <= box.x1 <= made.bbox.x1 + 1, text
+        assert made.bbox.y0 - 1 <= box.y0 <= box.y1 <= made.bbox.y1 + 1, text
+        for other, its in boxes[i + 1 :]:
+            shared = [
+                min(box.x1, its.x1) - max(box.x0, its.x0),
+                min(box.y1, its.y1) - max(box.y0, its.y0),
+            ]
+            assert min(shared) < 2, (text, other)  # pixels
+
+
+def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, drawn):
+    with matplotlib.rc_context({"backend": "agg"}):
+        panels = drawn["bars"].draw(LIGHT).axes
+    for axes, name in zip(panels, ("dev", "test"), strict=True):
+        layers = [
+            part.correlations["pearson"]
+            for one in report.experiment.on(name).values()
+            for part in (one.context, one.embed)
+            if part
+        ]
+        assert sorted(bar.get_width() for bar in axes.patches) == pytest.approx(
+            sorted(100 * layer[0] for layer in layers)
+        )
+        spans = {
+            tuple(line.get_xdata()) for line in axes.get_lines() if len(set(line.get_ydata())) == 1
+        }
+        assert np.array(sorted(spans)) == pytest.approx(
+            np.array(sorted((100 * low, 100 * high) for _, low, high in layers))
+        )
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == list(report.labels.values())
+
+
+def test_panels_hold_every_pair_or_its_grade(report, drawn):
+    with matplotlib.rc_context({"backend": "agg"}):
+        panels = drawn["scatter-test"].draw(DARK).axes
+    judged = report.experiment.on("test")
+    names = {report.labels[system]: one for system, one in judged.items()}
+    assert [axes.get_title(loc="left") or axes.get_title() for axes in panels] == [
+        f"{name}  r = {np.corrcoef(names[name].gold, names[name].best.cosines)[0, 1]:.2f}"
+        for name in PANELLED
+    ]
+    for axes, name in zip(panels, PANELLED, strict=True):
+        one = names[name]
+        if report.experiment.corpus == "mini":
+            means = axes.get_lines()[-1].get_ydata()
+            assert means == pytest.approx(
+                [np.mean(one.best.cosines[one.gold == grade]) for grade in range(5)]
+            )
+        else:
+            assert np.array_equal(
+                np.stack(axes.get_lines()[0].get_data()), [one.gold, one.best.cosines]
+            )
+
+
+def test_a_line_a_system_with_several_layers(report, drawn):
+    with matplotlib.rc_context({"backend": "agg"}):
+        axes = drawn["layers"].draw(LIGHT).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "uniLM",
+        "biLM intact",
+        "BERT",
+        "T-TA",
+    ]
+    bert = report.experiment.judged["bert", "test"]
+    line = axes.get_lines()[2]
+    assert list(line.get_xdata()) == list(QUALITY["bert"])
+    assert line.get_ydata() == pytest.approx(
+        [100 * np.corrcoef(bert.gold, layer.cosines)[0, 1] for layer in bert.layers]
+    )
+
+
+class Stub:
+    """A result of which only is asked whether it is of static vectors."""
+
+    def __init__(self, system):
+        self.context = None if system in STATIC else self
+
+
+LMS = st.sampled_from(["causal", "masked", "tta", "bert", "a", "b", "c", "d", "e", "f", *STATIC])
+
+
+@given(
+    st.lists(st.tuples(LMS, st.sampled_from(["", *VIEWS])).map("".join), unique=True, max_size=30)
+)
+def test_panels_are_few_and_plain_ones_come_first(systems):
+    shown = chosen({system: Stub(system) for system in systems})
+    assert shown == [system for system in systems if system in shown]
+    assert len(shown) <= PANELS
+    if len(systems) <= PANELS:
+        assert shown == systems
+    else:
+        assert all(viewed(system)[1] in ("", "-masked") for system in shown)
+        dropped = [
+            system
+            for system in systems
+            if system not in shown and viewed(system)[1] in ("", "-masked")
+        ]
+        assert not dropped or len(shown) == PANELS
+        assert all(one in STATIC for one in dropped) or not any(one in STATIC for one in shown)

@@ -1,0 +1,352 @@
+"""Report of semantic textual similarity: what is read, in which order it stands, tables against
+figures computed anew, bad input.
+"""
+
+import json
+import math
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from unit.report.sts.toys import QUALITY, SIZES, sts_experiment
+
+from lmtools.errors import UserError
+from lmtools.report.names import STATIC, VIEWS, view_label, view_looks, viewed
+from lmtools.report.page.drawing import LIGHT
+from lmtools.report.page.table import markdown
+from lmtools.report.sts.context import PUBLISHED, StsReport
+from lmtools.report.sts.experiment import GRADES, collect_sts, in_order
+from lmtools.report.sts.figures import sts_pictures
+from lmtools.report.sts.tables import sts_tables
+from lmtools.report.write import recognised, write_report
+from lmtools.seal import write_json
+
+FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
+ORDER = [
+    "causal",
+    "causal-eos",
+    "masked-masked",
+    "masked",
+    "masked-cls",
+    "masked-boundaries",
+    "bert",
+    "tta",
+    "tta-max",
+    "words",
+    "tfidf",
+]
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    return sts_experiment(tmp_path_factory.mktemp("egs") / "stsb")
+
+
+@pytest.fixture(scope="module")
+def constructed(tmp_path_factory):
+    return sts_experiment(tmp_path_factory.mktemp("egs") / "mini", corpus="mini")
+
+
+@pytest.fixture
+def small(tmp_path):
+    return sts_experiment(tmp_path / "stsb", quality=FEW, sizes={"dev": 20, "test": 30})
+
+
+def tables(exp):
+    return {
+        table.title: table
+        for table in sts_tables(StsReport(collect_sts(exp), "lmtools report exp"))
+    }
+
+
+def drawn(exp) -> list[str]:
+    """The names of the figures, all of which can be drawn."""
+    pictures = sts_pictures(StsReport(collect_sts(exp), "lmtools report exp"))
+    with matplotlib.rc_context({"backend": "agg"}):
+        assert all(picture.draw(LIGHT).axes for picture in pictures)
+    return [picture.name for picture in pictures]
+
+
+def cells(table) -> dict:
+    """Printed cells by (row, column)."""
+    return {
+        (row[0], name): cell
+        for row in table.rows
+        for name, cell in zip(table.header, row, strict=True)
+    }
+
+
+def tree(exp, system, name="test"):
+    return json.loads((exp / f"sts/{system}/{name}.json").read_text())
+
+
+def change(exp, system, edit, name="test"):
+    """Rewrite a result as `edit` changes it."""
+    content = tree(exp, system, name)
+    edit(content)
+    write_json(content, exp / f"sts/{system}/{name}.json")
+
+
+def starting(found, start):
+    return next(table for title, table in found.items() if title.startswith(start))
+
+
+@pytest.mark.parametrize(
+    "kind, correlation", [("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)]
+)
+def test_main_tables_against_correlations_computed_anew(judged, kind, correlation):
+    table = starting(tables(judged), f"Semantic textual similarity, {kind}")
+    found, labels = cells(table), {system: view_label(system, QUALITY) for system in QUALITY}
+    for system, layers in QUALITY.items():
+        for name in SIZES:
+            content = tree(judged, system, name)
+            numbers = [row["layer"] for row in content["rows"]]
+            for part, number in (("context", max(numbers)), ("embed", 0)):
+                there = number in layers and (part == "embed" or number > 0)
+                cosines = content["rows"][numbers.index(number)]["cosine"] if there else None
+                expected = (
+                    f"{100 * correlation(content['similarity'], cosines)[0]:.2f}" if there else "-"
+                )
+                assert found[labels[system], f"{name} {part}"] == expected, (system, name, part)
+    for name in ("dev context", "dev embed", "test context", "test embed"):
+        column = table.header.index(name)
+        values = [float(row[column]) if row[column] != "-" else -math.inf for row in table.rows]
+        assert [i for i, j in sorted(table.best) if j == column] == [int(np.argmax(values))]
+
+
+def test_p_is_williams_test_by_the_determinant(judged):
+    found = cells(starting(tables(judged), "Semantic textual similarity, Pearson"))
+    reference = tree(judged, "tta")
+    for system in QUALITY.keys() - {"tta"}:
+        content = tree(judged, system)
+        matrix = np.corrcoef(
+            [content["similarity"], reference["rows"][-1]["cosine"], content["rows"][-1]["cosine"]]
+        )
+        n, (one, two, both) = content["count"], (matrix[0, 1], matrix[0, 2], matrix[1, 2])
+        spread = (
+            2 * np.linalg.det(matrix) * (n - 1) / (n - 3) + ((one + two) / 2) ** 2 * (1 - both) ** 3
+        )
+        p = 2 * stats.t.sf(abs(one - two) * math.sqrt((n - 1) * (1 + both) / spread), n - 3)
+        assert found[view_label(system, QUALITY), "p"] == (
+            "<0.001" if p < 0.0005 else f"{p:.3f}"
+        ), system
+    assert found["T-TA", "p"] == "-"
+
+
+def test_order_and_labels(judged):
+    experiment = collect_sts(judged)
+    assert experiment.systems == ORDER
+    assert experiment.sets == ["dev", "test"]
+    table = next(iter(tables(judged).values()))
+    assert [row[0] for row in table.rows] == [
+        "uniLM", "uniLM [EOS]", "biLM mask-and-predict", "biLM intact", "biLM [CLS]",
+        "biLM with boundaries", "BERT", "T-TA",
+        "T-TA maximum", "word vectors", "tf-idf",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "system, systems, expected",
+    [
+        ("bert", (), "BERT"),
+        ("bert", ("bert-masked",), "BERT intact"),
+        ("bert-masked", (), "BERT mask-and-predict"),
+        ("masked", (), "biLM intact"),
+        ("masked-max", (), "biLM maximum"),
+        ("-eos", (), "-eos"),
+        ("mine-2", (), "mine-2"),
+        ("words", (), "word vectors"),
+    ],
+)
+def test_labels(system, systems, expected):
+    assert view_label(system, systems) == expected
+
+
+NAMES = st.sampled_from(["causal", "lstm", "masked", "tta", "bert", "mine", *STATIC])
+SYSTEMS = st.lists(st.tuples(NAMES, st.sampled_from(["", *VIEWS])).map("".join), unique=True)
+
+
+@given(SYSTEMS)
+def test_every_order_is_one_order(systems):
+    once = in_order(systems)
+    assert sorted(once) == sorted(systems)
+    assert in_order(reversed(systems)) == once
+    lms = [viewed(system)[0] for system in once]
+    # the views of a model stand together
+    assert all(lms.index(lm) + lms.count(lm) > i for i, lm in enumerate(lms))
+    assert once == [
+        *(one for one in once if viewed(one)[0] not in STATIC),
+        *(one for one in once if viewed(one)[0] in STATIC),
+    ]
+
+
+@given(SYSTEMS)
+def test_a_model_has_one_colour_and_its_views_other_marks(systems):
+    looks = view_looks(systems)
+    for lm in {viewed(system)[0] for system in systems}:
+        mine = [looks[system] for system in systems if viewed(system)[0] == lm]
+        assert len({(look.light, look.dark) for look in mine}) == 1
+        assert len({(look.marker, look.hollow) for look in mine}) == len(mine)
+
+
+def test_layers_and_the_best_of_each_system(judged):
+    table = starting(tables(judged), "Pearson x100 by layer on test")
+    assert table.header == ("system", "embed", *(f"layer {i}" for i in range(1, 7)))
+    assert [row[0] for row in table.rows] == ["uniLM", "biLM intact", "BERT", "T-TA"]
+    for i, row in enumerate(table.rows):
+        values = [float(cell) if cell != "-" else -math.inf for cell in row[1:]]
+        assert {j for k, j in table.best if k == i} == {1 + int(np.argmax(values))}
+    assert (
+        cells(table)["T-TA", "layer 3"]
+        == f"{100 * tree(judged, 'tta')['rows'][3]['pearson'][0]:.2f}"
+    )
+
+
+def test_grades_where_similarity_takes_few_values(judged, constructed):
+    assert not any("Mean cosine" in title for title in tables(judged))
+    found = tables(constructed)
+    for name in SIZES:
+        table = found[f"Mean cosine by similarity on {name}: mini (mini), constructed similarity"]
+        content = tree(constructed, "tta", name)
+        by: dict = {}
+        for grade, cosine in zip(content["similarity"], content["rows"][-1]["cosine"], strict=True):
+            by.setdefault(grade, []).append(cosine)
+        expected = {
+            f"{grade:g} ({len(by[grade])})": f"{sum(by[grade]) / len(by[grade]):.3f}"
+            for grade in sorted(by)
+        }
+        assert len(by) <= GRADES
+        assert (
+            dict(zip(table.header[1:], table.rows[ORDER.index("tta")][1:], strict=True)) == expected
+        )
+
+
+def test_what_is_constructed_or_published_is_said_to_be(judged, constructed):
+    made, real = tables(constructed), tables(judged)
+    first = starting(real, "Semantic textual similarity, Pearson")
+    assert [first.header[-2:], first.rows[ORDER.index("tta")][-2:]] == [
+        ("published code, dev", "published code, test"),
+        tuple(f"{PUBLISHED['stsb']['tta'][name]:.2f}" for name in SIZES),
+    ]
+    assert all(row[-2:] == ("-", "-") for row in first.rows if row[0] != "T-TA")
+    assert not any("constructed" in markdown(table) for table in real.values())
+    for title, table in made.items():
+        assert "published" not in markdown(table)
+        if table.part == "results":
+            assert title.endswith(", constructed similarity")
+            assert any("nobody judged it" in note for note in table.notes)
+
+
+def test_trainings_run_times_and_stages(judged):
+    found = tables(judged)
+    assert [row[0] for row in found["Training"].rows] == ["uniLM", "biLM", "T-TA"]
+    times = found["Run time by sentence length"]
+    assert {row[0] for row in times.rows} == {"sentence vectors"}
+    assert times.header[4:6] == ("biLM, shared work ms", "biLM, intact input ms")
+    slow = next(row for row in times.rows if row[1] == "40")
+    assert float(slow[-1]) == pytest.approx(float(slow[3]) / float(slow[6]), abs=0.1)
+    assert len(found["Sentence vectors in batches"].rows) == 3
+    assert found["How the time divides"].rows[-1][1] == "all"
+
+
+@pytest.mark.parametrize(
+    "edit, said",
+    [
+        (lambda t: t.pop("rows"), "damaged (KeyError('rows')"),
+        (lambda t: t.update(rows=[]), "it has no layers"),
+        (lambda t: t.update(rows=[{"layer": 0}]), "damaged"),
+        (lambda t: t.update(rows={}), "it has no layers"),
+        (lambda t: t.pop("sha256"), "damaged (KeyError('sha256')"),
+        (lambda t: t["similarity"].pop(), "not as many finite numbers"),
+        (lambda t: t["rows"][0]["cosine"].append(0.5), "not as many finite numbers"),
+        (lambda t: t["rows"][0]["cosine"].__setitem__(0, math.nan), "not as many finite numbers"),
+        (lambda t: t["rows"][0]["cosine"].__setitem__(0, "near"), "damaged"),
+        (lambda t: t["rows"][0].update(pearson=[0.1]), "damaged"),
+        (lambda t: t.update(signature=None), "damaged"),
+        (lambda t: t.update(sha256="0" * 64), "of other pairs than"),
+    ],
+)
+def test_damaged_results_are_named(small, edit, said):
+    change(small, "tta", edit)
+    with pytest.raises(UserError) as error:
+        collect_sts(small)
+    assert str(error.value).startswith(f"{small}/sts/tta/test.json: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_pairs_that_nobody_judged_are_left_out(small):
+    for system in FEW:
+        change(
+            small,
+            system,
+            lambda t: t.update(similarity=None, rows=[{"layer": 0, "cosine": [0.5] * 30}]),
+        )
+    experiment = collect_sts(small)
+    assert experiment.sets == ["dev"]
+    assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
+    assert experiment.test == "dev"
+    assert drawn(small) == ["bars", "scatter-dev", "layers", "speed"]
+    assert (
+        "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
+    )
+
+
+def test_cosines_that_are_all_alike_have_dashes(small):
+    def flat(content):
+        for row in content["rows"]:
+            row.update(pearson=None, spearman=[None, None, None], cosine=[1.0] * content["count"])
+
+    change(small, "words", flat)
+    found = cells(starting(tables(small), "Semantic textual similarity, Pearson"))
+    assert [found["word vectors", name] for name in ("test embed", "test 95%", "p")] == ["-"] * 3
+    assert found["uniLM", "p"] != "-"
+    assert drawn(small) == ["bars", "scatter-test", "layers", "speed"]
+
+
+def test_a_set_without_some_systems_and_without_the_reference(small):
+    (small / "sts/tta/test.json").unlink()
+    table = starting(tables(small), "Semantic textual similarity, Pearson")
+    assert "p" not in table.header
+    assert not any("Williams" in note for note in table.notes)
+    assert cells(table)["T-TA", "test context"] == "-"
+    assert cells(table)["T-TA", "dev context"] != "-"
+
+
+def test_an_empty_experiment_names_what_is_absent(tmp_path):
+    text, notes = write_report(tmp_path, what="sts")
+    assert text == ""
+    assert [note.partition(":")[0] for note in notes] == [
+        f"{tmp_path}/{name}"
+        for name in (
+            "sts/SYSTEM/SET.json",
+            "lm/LM/metrics.jsonl",
+            "bench/speed.json",
+            "stages/N.json",
+        )
+    ]
+
+
+def test_recognised_by_what_there_is(small, tmp_path):
+    assert recognised(small, ()) == "sts"
+    assert recognised(small, ("dev.jsonl",)) == "rescoring"
+    (small / "rescore/tta").mkdir(parents=True)
+    (small / "rescore/tta/dev.txt").write_text("a b\n")
+    assert recognised(small, ()) == "rescoring"
+    with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
+        write_report(small, ["dev.jsonl"], what="sts")
+
+
+def test_a_report_is_written_and_is_the_same_again(small):
+    write_report(small, title="A & <b>")
+    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "layers.png", "speed.png"}
+    first = {path.name: path.read_bytes() for path in (small / "report").iterdir()}
+    assert first.keys() == names
+    assert b"A & &lt;b>" in first["RESULTS.md"]
+    assert b"A &amp; &lt;b&gt;" in first["index.html"]
+    (small / "report/scatter-dev.png").write_bytes(b"of another experiment")
+    write_report(small, title="A & <b>")
+    assert {path.name: path.read_bytes() for path in (small / "report").iterdir()} == first

@@ -1,0 +1,163 @@
+"""A made-up experiment of semantic textual similarity, every artifact plausible: `python
+toys.py DIR [mini]` writes one to look at.
+"""
+
+import hashlib
+import math
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import yaml
+from scipy import stats
+
+sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself too
+
+from unit.report.lm.toys import dump, learning
+
+SIZES = {"dev": 300, "test": 420}
+QUALITY = {  # by system: how much of the similarity is in the cosines of each layer
+    "causal": {0: 0.52, 1: 0.55, 2: 0.47, 3: 0.40}, "causal-eos": {3: 0.22},
+    "masked": {0: 0.50, 1: 0.57, 2: 0.55, 3: 0.49},
+    "masked-masked": {3: 0.56}, "masked-cls": {3: 0.31}, "masked-boundaries": {3: 0.48},
+    "bert": {n: 0.5 - 0.02 * n for n in range(7)},
+    "tta": {0: 0.55, 1: 0.61, 2: 0.66, 3: 0.69}, "tta-max": {3: 0.57}, "words": {0: 0.58},
+    "tfidf": {0: 0.45},
+}  # fmt: skip
+COARSE = 4  # grades of a constructed corpus, without the highest
+MINUTES = {"causal": 900.0, "masked": 1800.0, "tta": 1750.0}
+
+
+def sts_experiment(
+    home: Path, corpus: str = "stsb", quality=QUALITY, sizes=SIZES, speed: bool = True
+) -> Path:
+    """The path of an experiment directory `home`/exp, complete in all parts of the contract; corpus
+    mini has grades of similarity.
+    """
+    rng, exp = np.random.default_rng(1), home / "exp"
+    for name, size in sizes.items():
+        gold = (
+            rng.integers(0, COARSE + 1, size)
+            if corpus == "mini"
+            else np.round(rng.uniform(0, 5, size), 2)
+        )
+        for system, layers in quality.items():
+            dump(
+                judged(name, system, gold.astype(float), layers, rng),
+                exp / f"sts/{system}/{name}.json",
+            )
+    for seed, name in enumerate(MINUTES):
+        folder = exp / "lm" / name
+        folder.mkdir(parents=True)
+        tree = {
+            "model": name,
+            "objective": name,
+            "criterion": "softmax",
+            "seed": 1,
+            "optim": {"name": "adam", "lr": 0.001},
+        }
+        (folder / "config.yaml").write_text(yaml.safe_dump(tree))
+        learning(folder / "metrics.jsonl", math.log(90 + 20 * seed), random.Random(seed))
+    if speed:
+        dump(bench(rng), exp / "bench/speed.json")
+    titles = (
+        "get data",
+        "prepare text and pairs",
+        "subword and binarise",
+        "train LMs",
+        "embed",
+        "correlate",
+    )
+    common = {"command": f"./run.sh --corpus {corpus}", "options": {"corpus": corpus}}
+    for stage, (title, seconds) in enumerate(
+        zip(titles, (0.8, 3.2, 14.9, 4450.5, 61.0, 4.4), strict=True)
+    ):
+        dump(
+            {"stage": stage, "title": title, **common, "seconds": seconds},
+            exp / f"stages/{stage}.json",
+        )
+    return exp
+
+
+def judged(name: str, system: str, gold: np.ndarray, layers, rng) -> dict:
+    """What `lmtools sts --out` writes of a system whose cosines hold so much of `gold` in each
+    layer.
+    """
+    rows = []
+    for number, share in layers.items():
+        noisy = share * (gold - gold.mean()) / gold.std() + math.sqrt(
+            1 - share**2
+        ) * rng.standard_normal(len(gold))
+        rows.append(row(number, gold, 0.8 + 0.06 * np.tanh(noisy)))
+    signature = {
+        "lm": system,
+        "model": hashlib.sha256(system.partition("-")[0].encode()).hexdigest()[:16],
+        "pool": "mean",
+    }
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return {"pairs": f"data/{name}/pairs.tsv", "sha256": digest, "count": len(gold),
+    "signature": signature,
+            "similarity": gold.tolist(), "rows": rows}  # fmt: skip
+
+
+def row(number: int, gold: np.ndarray, cosines: np.ndarray) -> dict:
+    """A layer's row: correlations with intervals by Fisher's transformation, and the cosines."""
+    kinds = {
+        "pearson": stats.pearsonr(gold, cosines)[0],
+        "spearman": stats.spearmanr(gold, cosines)[0],
+    }
+    width = 1.96 / math.sqrt(len(gold) - 3)
+    spans = {
+        kind: [r, math.tanh(math.atanh(r) - width), math.tanh(math.atanh(r) + width)]
+        for kind, r in kinds.items()
+    }
+    return {"layer": number, **spans, "cosine": cosines.tolist()}
+
+
+def bench(rng) -> dict:
+    """What `lmtools bench score --representation` writes: run times of one sentence by length, and
+    batches.
+    """
+    rows, models = (
+        [],
+        {
+            "causal": (0.9, 0.3),
+            "masked": (1.1, 1.2),
+            "masked-shared": (1.0, 1.0),
+            "masked-intact": (0.92, 0.3),
+            "tta": (0.9, 0.32),
+        },
+    )
+    for words in (5, 10, 20, 40):
+        for lm, (base, power) in models.items():
+            seconds = [1e-3 * base * words**power * float(rng.uniform(0.9, 1.2)) for _ in range(9)]
+            median = sorted(seconds)[4]
+            rows.append(
+                {
+                    "lm": lm,
+                    "task": "represent",
+                    "words": words,
+                    "tokens": words,
+                    "seconds_median": median,
+                    "seconds": seconds,
+                }
+            )
+    rates = {
+        "tokens": 24,
+        "sentences": 256,
+        "sentences_per_second": 801.5,
+        "gflops": 71.2,
+        "matrix_gflops": 90.1,
+        "share": 0.79,
+    }
+    return {
+        "rows": rows,
+        "batched": {"causal": rates, "masked-intact": rates, "tta": rates},
+        "machine": "Example CPU, 2 cores",
+        "threads": 1,
+    }
+
+
+if __name__ == "__main__":
+    print(sts_experiment(Path(sys.argv[1]), *sys.argv[2:]))
