@@ -3,7 +3,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.evaluate import evaluate
-from lmtools.rescore import Options, gather, rescore, tune
+from lmtools.rescore import TuningOptions, gather, rescore, tune
 from lmtools.rescore.tuning import POINTS, spread
 from lmtools.rescore.tuning import sample as sampled
 from lmtools.types import Hypothesis, NBest
@@ -61,7 +61,7 @@ def measured(nbests, features, weights, metric):
 def test_the_score_is_what_rescoring_gives(data, metric, form):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", Options(metric, 0, fixed, lms, form))
+    weights = tune(nbests, features, "n", TuningOptions(metric, 0, fixed, lms, form))
     assert measured(nbests, features, weights, metric) == pytest.approx(weights.dev.score, abs=1e-9)
     first = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     assert weights.dev.first_pass == pytest.approx(
@@ -73,14 +73,14 @@ def test_the_score_is_what_rescoring_gives(data, metric, form):
 
 def test_tuning_is_deterministic(data):
     nbests, features, lms = data
-    assert tune(nbests, features, "n", Options(lms=lms)) == tune(
-        nbests, features, "n", Options(lms=lms)
+    assert tune(nbests, features, "n", TuningOptions(lms=lms)) == tune(
+        nbests, features, "n", TuningOptions(lms=lms)
     )
 
 
 def test_fixed_weights_stay(data):
     nbests, features, lms = data
-    weights = tune(nbests, features, "n", Options("wer", 0, {"lm0": 2.5, "words": -1.0}, lms))
+    weights = tune(nbests, features, "n", TuningOptions("wer", 0, {"lm0": 2.5, "words": -1.0}, lms))
     assert (
         weights.features["am"] == 1
         and weights.features["lm0"] == 2.5
@@ -91,15 +91,15 @@ def test_fixed_weights_stay(data):
 
 def test_the_reference_may_be_fixed_or_another(data):
     nbests, features, lms = data
-    twice = tune(nbests, features, "n", Options(fixed={"am": 2.0}, lms=lms))
+    twice = tune(nbests, features, "n", TuningOptions(fixed={"am": 2.0}, lms=lms))
     assert twice.reference == "am" and twice.features["am"] == 2
-    assert twice.dev.score == tune(nbests, features, "n", Options(lms=lms)).dev.score
-    without = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms))
+    assert twice.dev.score == tune(nbests, features, "n", TuningOptions(lms=lms)).dev.score
+    without = tune(nbests, features, "n", TuningOptions(fixed={"am": 0.0}, lms=lms))
     assert (
         without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
     )
     assert list(without.search["curves"]) == ["lm1"]
-    named = tune(nbests, features, "n", Options(fixed={"am": 0.0}, lms=lms, reference="lm1"))
+    named = tune(nbests, features, "n", TuningOptions(fixed={"am": 0.0}, lms=lms, reference="lm1"))
     assert (
         named.reference == "lm1"
         and named.features["lm1"] == 1
@@ -108,23 +108,23 @@ def test_the_reference_may_be_fixed_or_another(data):
     with pytest.raises(
         UserError, match="--reference lmx: n has no such feature; it has am, lm0, lm1, words"
     ):
-        tune(nbests, features, "n", Options(lms=lms, reference="lmx"))
+        tune(nbests, features, "n", TuningOptions(lms=lms, reference="lmx"))
 
 
 def test_curves_are_of_tuned_weights_only(data):
     nbests, features, lms = data
     assert list(
-        tune(nbests, features, "n", Options(fixed={"lm0": 2.5}, lms=lms)).search["curves"]
+        tune(nbests, features, "n", TuningOptions(fixed={"lm0": 2.5}, lms=lms)).search["curves"]
     ) == ["lm1"]
 
 
 @pytest.mark.parametrize("value", [-1e30, -1e308, 1e308])
 def test_a_few_sentinels_do_not_kill_a_feature(value):
     nbests, columns = sample(lms=1)
-    clean = tune(nbests, gather(nbests, columns, "n"), "n", Options(lms=("lm0",)))
+    clean = tune(nbests, gather(nbests, columns, "n"), "n", TuningOptions(lms=("lm0",)))
     marked = [np.array(column) for column in columns["lm0"]]
     marked[3][7] = marked[9][7] = value
-    found = tune(nbests, gather(nbests, {"lm0": marked}, "n"), "n", Options(lms=("lm0",)))
+    found = tune(nbests, gather(nbests, {"lm0": marked}, "n"), "n", TuningOptions(lms=("lm0",)))
     assert found.features["lm0"] > 0.1 and abs(found.dev.score - clean.dev.score) < 2
 
 
@@ -137,17 +137,19 @@ def test_no_feature_is_better_left_out(seed, metric, tolerance):
     features, lms = gather(nbests, columns, "n"), tuple(columns)
     sign = 1 if metric == "wer" else -1
     best = (
-        sign * tune(nbests, features, "n", Options(metric, lms=lms, tolerance=tolerance)).dev.score
+        sign
+        * tune(nbests, features, "n", TuningOptions(metric, lms=lms, tolerance=tolerance)).dev.score
     )
     for name in features.names[1:]:
         assert (
             best
-            <= sign * tune(nbests, features, "n", Options(metric, 0, {name: 0.0}, lms)).dev.score
+            <= sign
+            * tune(nbests, features, "n", TuningOptions(metric, 0, {name: 0.0}, lms)).dev.score
             + tolerance
             + 1e-9
         )
     alone = tune(
-        nbests, features, "n", Options(metric, 0, dict.fromkeys(features.names[1:], 0.0), lms)
+        nbests, features, "n", TuningOptions(metric, 0, dict.fromkeys(features.names[1:], 0.0), lms)
     )
     assert best <= sign * alone.dev.score + 1e-9
 
@@ -155,8 +157,8 @@ def test_no_feature_is_better_left_out(seed, metric, tolerance):
 def test_interpolation_is_the_scale_in_another_form(data):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0}
-    linear = tune(nbests, features, "n", Options("wer", 0, fixed, lms))
-    mixed = tune(nbests, features, "n", Options("wer", 0, fixed, lms, "interpolation"))
+    linear = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms))
+    mixed = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, "interpolation"))
     part = mixed.search["lambda"]
     assert mixed.features == pytest.approx({"am": 1 - part, "lm0": part, "lm1": 0, "words": 0})
     assert part / (1 - part) == pytest.approx(linear.features["lm0"])
@@ -167,7 +169,7 @@ def test_interpolation_is_the_scale_in_another_form(data):
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
     features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", lengths=())
-    weights = tune(nbests, features, "n", Options(lms=("bad",), negative=negative))
+    weights = tune(nbests, features, "n", TuningOptions(lms=("bad",), negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
     assert (
         (weights.search["curves"]["bad"]["flat"][0] < 0)
@@ -192,14 +194,14 @@ def test_a_column_that_never_varies_in_a_list_gets_no_weight():
         nbests,
         gather(nbests, {**columns, "same": constant}, "n"),
         "n",
-        Options(lms=("lm0", "same")),
+        TuningOptions(lms=("lm0", "same")),
     )
     assert weights.features["same"] == 0 and weights.features["lm0"] > 0
 
 
 def test_lists_of_one_hypothesis_keep_it():
     nbests = [NBest("a", (Hypothesis("x", {"am": -1.0}),), "y"), NBest("b", (), "z")]
-    weights = tune(nbests, gather(nbests, {}, "n"), "n", Options())
+    weights = tune(nbests, gather(nbests, {}, "n"), "n", TuningOptions())
     assert (
         weights.features == {"am": 1.0, "words": 0.0}
         and weights.dev.score == weights.dev.first_pass == 100
@@ -210,7 +212,7 @@ def test_lists_of_one_hypothesis_keep_it():
 def test_the_curve_says_the_metric_at_every_scale(data, form):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", Options("wer", 0, fixed, lms, form))
+    weights = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, form))
     curve = weights.search["curves"]["lm0"]
     scales, metric = np.array(curve["points"]).T
     low, high = curve["flat"]
@@ -259,11 +261,11 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
 def test_options_that_do_not_fit(data, fixed, form, message):
     nbests, features, lms = data
     with pytest.raises(UserError, match=message):
-        tune(nbests, features, "n", Options("wer", 0, fixed, lms, form))
+        tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, form))
 
 
 def test_references_are_needed(data):
     nbests, features, lms = data
     lacking = [*nbests[:-1], NBest(nbests[-1].utt, nbests[-1].hyps)]
     with pytest.raises(UserError, match=r"dev\.jsonl: utterance 'u39' has no reference"):
-        tune(lacking, features, "dev.jsonl", Options(lms=lms))
+        tune(lacking, features, "dev.jsonl", TuningOptions(lms=lms))
