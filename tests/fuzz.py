@@ -32,7 +32,7 @@ from fuzz_seeds import SEEDS, WORDS
 from lattices import random_lattice
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, form, plain, scores
+from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.pairs import PAIRS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
@@ -69,19 +69,19 @@ class Target:
 
     name: str
     specs: tuple[str, ...]
-    formats: Mapping[str, form.Format]
+    formats: Mapping[str, registry.Format]
     seeds: tuple[Files, ...]
 
     def read(self, path, spec: str) -> list:
         """What the reader makes of `path`."""
-        return list(form.named(spec, self.formats).read(path))
+        return list(registry.named(spec, self.formats).read(path))
 
 
 def targets() -> dict[str, Target]:
     """All readers by name, with what their writers make of toys and hand-made files."""
     others = {
-        "plain": form.Format("", lambda path, first: False, plain.read, plain.write),
-        "scores": form.Format(
+        "plain": registry.Format("", lambda path, first: False, plain.read, plain.write),
+        "scores": registry.Format(
             "",
             lambda path, first: False,
             lambda path: [scores.read(path)],
@@ -188,14 +188,14 @@ def kaldi_tables() -> list[Files]:
     for kind, shape in itertools.product(("ark", "ark,t"), ("compact", "lattice")):
         with tempfile.TemporaryDirectory() as home:
             Path(home, "words.txt").write_bytes(WORDS)
-            form.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
+            registry.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
                 sausage, f"{kind}:{home}/lat.1"
             )
             result.append({file.name: file.read_bytes() for file in sorted(Path(home).iterdir())})
     return result
 
 
-def made(form_: form.Format, toy: list) -> Files | None:
+def made(form_: registry.Format, toy: list) -> Files | None:
     """The files that a format's writer makes of `toy`, None if it cannot hold it."""
     with tempfile.TemporaryDirectory() as home:
         place = Path(home, "x")
@@ -360,7 +360,7 @@ def recognising(target: Target, path: Path, rng: random.Random) -> str | None:
     formats = rng.choice([target.formats, EVERY])
     default = rng.choice([None, None, "plain"])
     found: list[str] = []
-    wrong = complaint(lambda: found.append(form.detect(path, formats, default)), path)
+    wrong = complaint(lambda: found.append(registry.detect(path, formats, default)), path)
     return wrong or (
         complaint(lambda: list(formats[found[0]].read(path)), path)
         if found and found[0] in formats

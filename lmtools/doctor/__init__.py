@@ -4,9 +4,9 @@ found before anything is scored.
 
 from lmtools.doctor import lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
-from lmtools.doctor.patient import Patient, admit
+from lmtools.doctor.inputs import Inputs, read_inputs
 
-# Each check is a function of the patient that yields findings.
+# Each check is a function of the inputs that yields findings.
 CHECKS = {
     "read": lists.read,
     "encoding": texts.encoding,
@@ -30,9 +30,9 @@ CHECKS = {
     "length": lists.length,
 }
 
-__all__ = ["CHECKS", "ERROR", "HINT", "Finding", "Patient", "admit", "examine"]
+__all__ = ["CHECKS", "ERROR", "HINT", "Finding", "Inputs", "examine", "read_inputs"]
 
 
-def examine(patient: Patient) -> list[Finding]:
+def examine(inputs: Inputs) -> list[Finding]:
     """All findings, check by check."""
-    return [finding for check in CHECKS.values() for finding in check(patient)]
+    return [finding for check in CHECKS.values() for finding in check(inputs)]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
-from lmtools.doctor.patient import Patient
+from lmtools.doctor.inputs import Inputs
 
 # What people and programs do to utterance ids; each undoes one of them.
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -18,27 +18,27 @@ CHANGES: dict[str, Callable[[str], str]] = {
 LOOP = 8  # one word so many times in a row
 
 
-def read(patient: Patient) -> Iterator[Finding]:
+def read(inputs: Inputs) -> Iterator[Finding]:
     """What the readers refused."""
-    for problem in patient.problems:
+    for problem in inputs.problems:
         place, _, rest = str(problem).partition(": ")
         cause, _, remedy = rest.rpartition("; ")
         yield Finding(ERROR, place, cause or rest, remedy)
-    if not patient.nbests and not patient.problems:
-        yield Finding(ERROR, patient.nbest, "no utterances", "give the recogniser's N-best lists")
+    if not inputs.nbests and not inputs.problems:
+        yield Finding(ERROR, inputs.nbest, "no utterances", "give the recogniser's N-best lists")
 
 
-def ids(patient: Patient) -> Iterator[Finding]:
+def ids(inputs: Inputs) -> Iterator[Finding]:
     """Utterance ids that the other file does not have."""
-    lists, refs = patient.places, patient.refs
-    if patient.ref == patient.nbest or not patient.nbests or not refs:
-        yield from split_lists(patient)
+    lists, refs = inputs.places, inputs.refs
+    if inputs.ref == inputs.nbest or not inputs.nbests or not refs:
+        yield from split_lists(inputs)
         return
     without = [utt for utt in lists if utt not in refs]
     unknown = [utt for utt in refs if utt not in lists]
     if without:
         cause = (
-            f"{share(len(without), len(lists))} utterances have no reference in {patient.ref}:"
+            f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}:"
             f" {some(without, 3)}"
         )
         yield Finding(
@@ -49,12 +49,12 @@ def ids(patient: Patient) -> Iterator[Finding]:
         )
     if unknown:
         cause = (
-            f"{share(len(unknown), len(refs))} references have no list in {patient.nbest}:"
+            f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}:"
             f" {some(unknown, 3)}"
         )
         yield Finding(
             ERROR,
-            patient.ref_places[unknown[0]],
+            inputs.ref_places[unknown[0]],
             cause + why(unknown, lists),
             "make the ids the same on both sides",
         )
@@ -69,15 +69,15 @@ def why(utts, others) -> str:
     return ""
 
 
-def split_lists(patient: Patient) -> Iterator[Finding]:
+def split_lists(inputs: Inputs) -> Iterator[Finding]:
     """Lists of one hypothesis whose ids say that they belong together."""
     ranked = [
-        one.utt for one in patient.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
+        one.utt for one in inputs.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
     ]
     stems = {utt.rpartition("-")[0] for utt in ranked}
     if (
         ranked
-        and len(ranked) == len(patient.nbests)
+        and len(ranked) == len(inputs.nbests)
         and 2 * len(stems) <= len(ranked)
         and f"{next(iter(stems))}-1" in ranked
     ):
@@ -87,70 +87,70 @@ def split_lists(patient: Patient) -> Iterator[Finding]:
         )
         yield Finding(
             ERROR,
-            patient.places[ranked[0]],
+            inputs.places[ranked[0]],
             cause,
             "put the hypotheses of an utterance into one list",
         )
 
 
-def references(patient: Patient) -> Iterator[Finding]:
+def references(inputs: Inputs) -> Iterator[Finding]:
     """Missing and empty references."""
-    if patient.ref == patient.nbest:
-        without = [one.utt for one in patient.nbests if one.ref is None]
+    if inputs.ref == inputs.nbest:
+        without = [one.utt for one in inputs.nbests if one.ref is None]
         if without:
             cause = (
-                f"{share(len(without), len(patient.nbests))} utterances have no reference, so tune"
+                f"{share(len(without), len(inputs.nbests))} utterances have no reference, so tune"
                 " and evaluate refuse them"
             )
-            level = ERROR if len(without) < len(patient.nbests) else HINT
+            level = ERROR if len(without) < len(inputs.nbests) else HINT
             yield Finding(
-                level, patient.places[without[0]], cause, "attach references: lmtools convert --ref"
+                level, inputs.places[without[0]], cause, "attach references: lmtools convert --ref"
             )
-    empty = [utt for utt, words in patient.refs.items() if not words.split()]
+    empty = [utt for utt, words in inputs.refs.items() if not words.split()]
     if empty:
         cause = (
-            f"{share(len(empty), len(patient.refs))} references are empty: {some(empty, 3)}; every"
+            f"{share(len(empty), len(inputs.refs))} references are empty: {some(empty, 3)}; every"
             " word there is an insertion"
         )
-        yield Finding(HINT, patient.ref_places[empty[0]], cause, "see whether nothing was said")
+        yield Finding(HINT, inputs.ref_places[empty[0]], cause, "see whether nothing was said")
 
 
-def empty(patient: Patient) -> Iterator[Finding]:
+def empty(inputs: Inputs) -> Iterator[Finding]:
     """Empty lists, and hypotheses without words."""
-    lists = [one.utt for one in patient.nbests if not one.hyps]
+    lists = [one.utt for one in inputs.nbests if not one.hyps]
     if lists:
-        cause = f"{share(len(lists), len(patient.nbests))} lists are empty: {some(lists, 3)}"
+        cause = f"{share(len(lists), len(inputs.nbests))} lists are empty: {some(lists, 3)}"
         yield Finding(
             HINT,
-            patient.places[lists[0]],
+            inputs.places[lists[0]],
             cause,
             "each counts as an empty hypothesis, all words deleted; decode them again",
         )
-    blank = [one.utt for one in patient.nbests for hyp in one.hyps if not hyp.text.split()]
+    blank = [one.utt for one in inputs.nbests for hyp in one.hyps if not hyp.text.split()]
     if blank:
         cause = f"{plural(blank, 'hypothesis')} without words"
         yield Finding(
-            HINT, patient.places[blank[0]], cause, "fine where the recogniser heard nothing"
+            HINT, inputs.places[blank[0]], cause, "fine where the recogniser heard nothing"
         )
 
 
-def duplicates(patient: Patient) -> Iterator[Finding]:
+def duplicates(inputs: Inputs) -> Iterator[Finding]:
     """The same words twice in a list."""
     # in a pool, they are votes
-    lists = [one for one in patient.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
+    lists = [one for one in inputs.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
     found = [
         one.utt
         for one in lists
         if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)
     ]
     if found:
-        cause = f"{share(len(found), len(patient.nbests))} lists hold the same words more than once"
-        yield Finding(HINT, patient.places[found[0]], cause, "merge them: lmtools convert --dedup")
+        cause = f"{share(len(found), len(inputs.nbests))} lists hold the same words more than once"
+        yield Finding(HINT, inputs.places[found[0]], cause, "merge them: lmtools convert --dedup")
 
 
-def length(patient: Patient) -> Iterator[Finding]:
+def length(inputs: Inputs) -> Iterator[Finding]:
     """Hypotheses far longer than others, and words repeated without end."""
-    sizes = Counter(len(hyp.text.split()) for one in patient.nbests for hyp in one.hyps)
+    sizes = Counter(len(hyp.text.split()) for one in inputs.nbests for hyp in one.hyps)
     half, middle = sizes.total() / 2, 0
     for size in sorted(sizes):
         half -= sizes[size]
@@ -160,7 +160,7 @@ def length(patient: Patient) -> Iterator[Finding]:
     limit = max(50, 8 * middle)
     long = [
         (one.utt, len(hyp.text.split()))
-        for one in patient.nbests
+        for one in inputs.nbests
         for hyp in one.hyps
         if len(hyp.text.split()) > limit
     ]
@@ -170,13 +170,11 @@ def length(patient: Patient) -> Iterator[Finding]:
             f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have"
             f" at most {middle})"
         )
-        yield Finding(
-            HINT, patient.places[long[0][0]], cause, "see whether the recogniser ran wild"
-        )
-    loops = [one.utt for one in patient.nbests for hyp in one.hyps if loop(hyp.text.split())]
+        yield Finding(HINT, inputs.places[long[0][0]], cause, "see whether the recogniser ran wild")
+    loops = [one.utt for one in inputs.nbests for hyp in one.hyps if loop(hyp.text.split())]
     if loops:
         cause = f"{plural(loops, 'hypothesis')} with one word {LOOP} times in a row or more"
-        yield Finding(HINT, patient.places[loops[0]], cause, "see whether the recogniser ran wild")
+        yield Finding(HINT, inputs.places[loops[0]], cause, "see whether the recogniser ran wild")
 
 
 def loop(words: list[str]) -> bool:

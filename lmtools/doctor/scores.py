@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, share
-from lmtools.doctor.patient import Patient
+from lmtools.doctor.inputs import Inputs
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
@@ -25,7 +25,7 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
     }
 
 
-def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
+def columns(inputs: Inputs) -> dict[str, list[np.ndarray]]:
     """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN
     in the place of sentinels.
 
@@ -33,7 +33,7 @@ def columns(patient: Patient) -> dict[str, list[np.ndarray]]:
     scores and left out.
     """
     made = {}
-    for name, lists in values_of([one for one in patient.nbests if len(one.hyps) > 1]).items():
+    for name, lists in values_of([one for one in inputs.nbests if len(one.hyps) > 1]).items():
         values = np.concatenate(lists)
         if not (np.isin(values, (0, 1)).all() and np.ptp(values)):
             far = np.split(outlying(values), np.cumsum([len(row) for row in lists])[:-1])
@@ -54,17 +54,17 @@ def outlying(values: np.ndarray) -> np.ndarray:
     return far | large if large.mean() < 0.5 else far
 
 
-def sentinels(patient: Patient) -> Iterator[Finding]:
+def sentinels(inputs: Inputs) -> Iterator[Finding]:
     """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a
     list.
     """
-    for name, lists in values_of([one for one in patient.nbests if one.hyps]).items():
+    for name, lists in values_of([one for one in inputs.nbests if one.hyps]).items():
         values = np.concatenate(lists)
         odd = outlying(values)
         if odd.any():
             utts = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
-            place = patient.places[
-                [one.utt for one in patient.nbests if one.hyps][utts[odd.argmax()]]
+            place = inputs.places[
+                [one.utt for one in inputs.nbests if one.hyps][utts[odd.argmax()]]
             ]
             shown = ", ".join(f"{value:g}" for value in np.unique(values[odd])[:3])
             cause = (
@@ -84,9 +84,9 @@ def is_lm(name: str) -> bool:
     return "lm" in name.lower() and "lmwt" not in name.lower()
 
 
-def signs(patient: Patient) -> Iterator[Finding]:
+def signs(inputs: Inputs) -> Iterator[Finding]:
     """Costs in the place of logarithms of probabilities: positive, and growing down the lists."""
-    for name, lists in columns(patient).items():
+    for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
         positive = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
         rising = np.mean([row[-1] > row[0] for row in lists])
@@ -96,31 +96,31 @@ def signs(patient: Patient) -> Iterator[Finding]:
             )
             yield Finding(
                 ERROR,
-                patient.nbest,
+                inputs.nbest,
                 f"{cause}: costs, not log-probabilities?",
                 "give their negative: higher must be better",
             )
         elif positive:
             remedy = "fine for densities and similarities; give the negative of costs"
-            yield Finding(HINT, patient.nbest, f"all values of {name!r} are positive", remedy)
+            yield Finding(HINT, inputs.nbest, f"all values of {name!r} are positive", remedy)
 
 
-def base(patient: Patient) -> Iterator[Finding]:
+def base(inputs: Inputs) -> Iterator[Finding]:
     """Language-model scores too small a word for natural logarithms, and total scores that do not
     grow with length.
     """
     lengths = np.concatenate(
         [
             [len(hyp.text.split()) + 1 for hyp in one.hyps]
-            for one in patient.nbests
+            for one in inputs.nbests
             if len(one.hyps) > 1
         ]
         or [[]]
     )
     first = np.array(
-        [len(one.hyps[0].text.split()) + 1 for one in patient.nbests if len(one.hyps) > 1]
+        [len(one.hyps[0].text.split()) + 1 for one in inputs.nbests if len(one.hyps) > 1]
     )
-    for name, lists in columns(patient).items():
+    for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
         a_word = np.nansum(np.abs(values)) / lengths[~np.isnan(values)].sum()
         if is_lm(name) and 0 < a_word < 2:
@@ -130,7 +130,7 @@ def base(patient: Patient) -> Iterator[Finding]:
             )
             yield Finding(
                 HINT,
-                patient.nbest,
+                inputs.nbest,
                 cause,
                 "if it is in log10, scaled, or divided by length, undo that",
             )
@@ -149,14 +149,14 @@ def base(patient: Patient) -> Iterator[Finding]:
                 "if so, multiply by the length again; sums of log-probabilities are what weights"
                 " combine"
             )
-            yield Finding(HINT, patient.nbest, cause, remedy)
+            yield Finding(HINT, inputs.nbest, cause, remedy)
 
 
-def order(patient: Patient) -> Iterator[Finding]:
+def order(inputs: Inputs) -> Iterator[Finding]:
     """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive
     combination of its first two.
     """
-    parts = columns(patient)
+    parts = columns(inputs)
     total = next((name for name in ("total", "score") if name in parts), None)
     if not parts:
         return
@@ -175,7 +175,7 @@ def order(patient: Patient) -> Iterator[Finding]:
         )
         yield Finding(
             HINT,
-            patient.nbest,
+            inputs.nbest,
             cause,
             "the first of each list counts as the first pass: sort the lists best first",
         )

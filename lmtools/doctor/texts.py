@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from string import ascii_letters
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, some
-from lmtools.doctor.patient import APOSTROPHES, Patient, Profile, is_huggingface, most
+from lmtools.doctor.inputs import APOSTROPHES, Inputs, Profile, is_huggingface, most
 from lmtools.errors import UserError
-from lmtools.formats.form import beginning
+from lmtools.formats.registry import beginning
 from lmtools.text.unknown import conversion, explain
 
 MARK = re.compile(
@@ -22,18 +22,18 @@ LONG = 8  # words from which a sentence is unlikely to be said twice
 ENOUGH = 20  # lines from which it means something that they lack a character
 
 
-def pairs(patient: Patient) -> Iterator[tuple[Profile, Profile, str]]:
+def pairs(inputs: Inputs) -> Iterator[tuple[Profile, Profile, str]]:
     """Profiles that must be written alike: hypotheses as they are with references, as the model
     sees them with its text; and the remedy.
     """
-    if patient.references.lines and patient.hyps.lines:
+    if inputs.references.lines and inputs.hyps.lines:
         yield (
-            patient.hyps,
-            patient.references,
+            inputs.hyps,
+            inputs.references,
             "metrics compare words as they are: write both alike",
         )
-    if patient.text and patient.model_hyps.lines:
-        yield patient.model_hyps, patient.text, "normalise both: lmtools subword"
+    if inputs.text and inputs.model_hyps.lines:
+        yield inputs.model_hyps, inputs.text, "normalise both: lmtools subword"
 
 
 def so_written(remedy: str, other: Profile, option: str) -> str:
@@ -50,9 +50,9 @@ def named(profile: Profile) -> str:
     return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
 
 
-def encoding(patient: Patient) -> Iterator[Finding]:
+def encoding(inputs: Inputs) -> Iterator[Finding]:
     """Byte-order marks and carriage returns, in the first MiB of each file."""
-    for path in patient.files:
+    for path in inputs.files:
         try:
             block = beginning(path, BLOCK)
         except UserError:  # which those who read it have reported
@@ -66,9 +66,9 @@ def encoding(patient: Patient) -> Iterator[Finding]:
             yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
 
 
-def case(patient: Patient) -> Iterator[Finding]:
+def case(inputs: Inputs) -> Iterator[Finding]:
     """Upper against lower case."""
-    for hyps, other, remedy in pairs(patient):
+    for hyps, other, remedy in pairs(inputs):
         if hyps.case and other.case and hyps.case != other.case:
             cause = f"{named(other)} {other.case} case, {named(hyps)} {hyps.case} case"
             yield Finding(
@@ -82,9 +82,9 @@ def where_cased(profile: Profile, other: Profile) -> str:
     return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
 
 
-def punctuation(patient: Patient) -> Iterator[Finding]:
+def punctuation(inputs: Inputs) -> Iterator[Finding]:
     """Punctuation on one side that the other has not."""
-    for hyps, other, remedy in pairs(patient):
+    for hyps, other, remedy in pairs(inputs):
         for more, less in ((hyps, other), (other, hyps)):
             rare = {
                 mark
@@ -106,11 +106,11 @@ def punctuation(patient: Patient) -> Iterator[Finding]:
                 )
 
 
-def characters(patient: Patient) -> Iterator[Finding]:
+def characters(inputs: Inputs) -> Iterator[Finding]:
     """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case;
     a to z count as one.
     """
-    for hyps, other, remedy in pairs(patient):
+    for hyps, other, remedy in pairs(inputs):
         there = {
             folded
             for character in other.characters
@@ -157,20 +157,20 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
     )
 
 
-def marks(patient: Patient) -> Iterator[Finding]:
+def marks(inputs: Inputs) -> Iterator[Finding]:
     """Words that are marks of noise, silence or unknown words; where references have such brackets,
     they are punctuation.
     """
     odd = (
         word
-        for word in patient.hyps.words
-        if MARK.fullmatch(word) and word[0] not in patient.references.characters
+        for word in inputs.hyps.words
+        if MARK.fullmatch(word) and word[0] not in inputs.references.characters
     )
-    found = Counter({word: patient.hyps.words[word] for word in odd})
+    found = Counter({word: inputs.hyps.words[word] for word in odd})
     if found:
         place = next(
-            patient.places[n.utt]
-            for n in patient.nbests
+            inputs.places[n.utt]
+            for n in inputs.nbests
             for hyp in n.hyps
             if set(hyp.text.split()) & found.keys()
         )
@@ -187,37 +187,37 @@ def marks(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def first_word(patient: Patient) -> Iterator[Finding]:
+def first_word(inputs: Inputs) -> Iterator[Finding]:
     """Ids where words should be, and words where ids should be."""
-    if patient.text and patient.text.lines >= ENOUGH:
-        yield from text_start(patient.text, patient)
+    if inputs.text and inputs.text.lines >= ENOUGH:
+        yield from text_start(inputs.text, inputs)
     if (
-        patient.ref != patient.nbest
-        and patient.nbests
-        and not patient.refs.keys() & patient.places.keys()
+        inputs.ref != inputs.nbest
+        and inputs.nbests
+        and not inputs.refs.keys() & inputs.places.keys()
     ):
-        words = [utt for utt in patient.refs if utt in patient.hyps.words]
-        if len(words) > 0.5 * len(patient.refs):
+        words = [utt for utt in inputs.refs if utt in inputs.hyps.words]
+        if len(words) > 0.5 * len(inputs.refs):
             cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
-            yield Finding(ERROR, patient.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
+            yield Finding(ERROR, inputs.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
     eaten = [
         one
-        for one in patient.nbests
+        for one in inputs.nbests
         if one.hyps and all(hyp.text.split()[:1] == [one.utt] for hyp in one.hyps)
     ]
     if eaten:
         cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
-        yield Finding(ERROR, patient.places[eaten[0].utt], cause, "take it out of their text")
+        yield Finding(ERROR, inputs.places[eaten[0].utt], cause, "take it out of their text")
 
 
-def text_start(text: Profile, patient: Patient) -> Iterator[Finding]:
+def text_start(text: Profile, inputs: Inputs) -> Iterator[Finding]:
     """Utterance ids at the start of language-model text, and text of which only the first word of
     each line is left.
     """
     ids = [
         word
         for word in text.starts
-        if word in patient.places or (len(word) > 3 and any(map(str.isdigit, word)))
+        if word in inputs.places or (len(word) > 3 and any(map(str.isdigit, word)))
     ]
     if len(ids) > 0.9 * text.starts.total():
         cause = (
@@ -225,28 +225,26 @@ def text_start(text: Profile, patient: Patient) -> Iterator[Finding]:
             " learn as words"
         )
         yield Finding(ERROR, f"{text.path}:1", cause, "cut them off: cut -d' ' -f2-")
-    elif (
-        text.spaces < 1.1 * text.lines and patient.model_hyps.spaces > 2 * patient.model_hyps.lines
-    ):
+    elif text.spaces < 1.1 * text.lines and inputs.model_hyps.spaces > 2 * inputs.model_hyps.lines:
         cause = "one word a line, as if only the first of each sentence were left"
         yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
 
 
-def vocabulary(patient: Patient) -> Iterator[Finding]:
+def vocabulary(inputs: Inputs) -> Iterator[Finding]:
     """Words of hypotheses and references that the text or the language model does not have."""
     judges = (
-        [(patient.text.path, patient.text.words.__contains__)]
-        if patient.text and patient.text.lines
+        [(inputs.text.path, inputs.text.words.__contains__)]
+        if inputs.text and inputs.text.lines
         else []
     )
-    if patient.known:
-        judges.append((patient.lm, patient.known))
-    elif patient.lm and is_huggingface(patient.lm):
+    if inputs.known:
+        judges.append((inputs.lm, inputs.known))
+    elif inputs.lm and is_huggingface(inputs.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
-        yield Finding(HINT, patient.lm, cause, "lmtools score says how many tokens are unknown")
+        yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
     for path, known in judges:
         for profile in filter(
-            lambda profile: profile.lines, (patient.model_hyps, patient.model_references)
+            lambda profile: profile.lines, (inputs.model_hyps, inputs.model_references)
         ):
             unknown = Counter(
                 {word: count for word, count in profile.words.items() if not known(word)}
@@ -264,19 +262,19 @@ def vocabulary(patient: Patient) -> Iterator[Finding]:
                 yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
 
 
-def leak(patient: Patient) -> Iterator[Finding]:
+def leak(inputs: Inputs) -> Iterator[Finding]:
     """Long references that stand in the language-model text word for word."""
-    if patient.text:
+    if inputs.text:
         long = {
             utt: line
-            for utt, words in patient.refs.items()
-            if len((line := patient.normalise(words)).split()) >= LONG
+            for utt, words in inputs.refs.items()
+            if len((line := inputs.normalise(words)).split()) >= LONG
         }
-        found = [utt for utt, line in long.items() if line in patient.text.whole]
+        found = [utt for utt, line in long.items() if line in inputs.text.whole]
         if len(found) > 0.02 * len(long):
             cause = (
                 f"{share(len(found), len(long))} references of {LONG} words or more stand in"
-                f" {patient.text.path}"
+                f" {inputs.text.path}"
             )
             remedy = "take them out of the text: a model that learnt them by heart shows nothing"
-            yield Finding(HINT, patient.ref_places[found[0]], cause, remedy)
+            yield Finding(HINT, inputs.ref_places[found[0]], cause, remedy)

@@ -5,7 +5,7 @@ that is right inside sentences only.
 from collections.abc import Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding
-from lmtools.doctor.patient import Patient, Profile
+from lmtools.doctor.inputs import Inputs, Profile
 from lmtools.doctor.signs import SIGNS
 from lmtools.doctor.texts import ENOUGH, named, pairs
 
@@ -23,12 +23,12 @@ REMEDIES = {
 }
 
 
-def tokenisation(patient: Patient) -> Iterator[Finding]:
+def tokenisation(inputs: Inputs) -> Iterator[Finding]:
     """Tokens or pieces on one side only; on both, tokens are a hint, and pieces an error, since
     metrics would count them.
     """
     said = set()
-    for hyps, other, _ in pairs(patient):
+    for hyps, other, _ in pairs(inputs):
         for more, less in ((hyps, other), (other, hyps)):
             for name in SIGNS:
                 if (
@@ -39,7 +39,7 @@ def tokenisation(patient: Patient) -> Iterator[Finding]:
                 ):
                     said.add((more.name, name))
                     yield finding(ERROR, more, name, f", {named(less)} hardly any")
-    for profile in (patient.hyps, patient.references):
+    for profile in (inputs.hyps, inputs.references):
         for name in SIGNS:
             if shows(profile, name) and (profile.name, name) not in said:
                 level = ERROR if name == "pieces" else HINT
@@ -75,9 +75,9 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
     )
 
 
-def truecasing(patient: Patient) -> Iterator[Finding]:
+def truecasing(inputs: Inputs) -> Iterator[Finding]:
     """Sentences that begin in lower case on one side, where both sides have capitals."""
-    for hyps, other, remedy in pairs(patient):
+    for hyps, other, remedy in pairs(inputs):
         if hyps.case == other.case == "mixed" and min(hyps.lines, other.lines) >= ENOUGH:
             lower, upper = sorted((hyps, other), key=begins_upper)
             low, high = begins_upper(lower), begins_upper(upper)

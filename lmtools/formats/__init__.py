@@ -17,7 +17,6 @@ from lmtools.formats import (
     espnet1,
     espnet2,
     fairseq,
-    form,
     hyporadise,
     icefall,
     jsonl,
@@ -26,13 +25,14 @@ from lmtools.formats import (
     marian,
     mlm,
     moses,
+    registry,
     srilm,
     systems,
     trn,
     whisper,
 )
 from lmtools.formats.checks import checked
-from lmtools.formats.form import Format, of
+from lmtools.formats.registry import Format, of
 from lmtools.types import Hypothesis, NBest
 
 
@@ -104,7 +104,7 @@ def detect(path, default: str | None = None) -> str:
     """The name of the N-best format of `path`, or `default` if none recognises it; UserError if
     that is None too.
     """
-    return form.detect(path, FORMATS, default)
+    return registry.detect(path, FORMATS, default)
 
 
 def read(path, spec: str | None = None) -> list[NBest]:
@@ -116,9 +116,9 @@ def read(path, spec: str | None = None) -> list[NBest]:
 
 def stream(path, spec: str | None = None) -> Iterator[NBest]:
     """The same one by one, as soon as they can be read."""
-    yield from form.named(spec or detect(path), FORMATS).read(path)
+    yield from registry.named(spec or detect(path), FORMATS).read(path)
 
 
 def write(nbests: Iterable[NBest], path, spec: str) -> None:
     """Write `nbests` to `path` in the format `spec`."""
-    form.named(spec, FORMATS).write(nbests, path)
+    registry.named(spec, FORMATS).write(nbests, path)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import trees
+from lmtools.formats import json_io
 from lmtools.formats.checks import checked, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
@@ -22,7 +22,7 @@ RANK = re.compile(r"\[[0-9]+\]$")
 
 def recognises(path: Path, first: str) -> bool:
     """Whether it is an object with `utts` and hypotheses in it."""
-    head = trees.head(path, first)
+    head = json_io.head(path, first)
     return head.startswith("{") and '"utts"' in head and '"rec_text"' in head
 
 
@@ -31,18 +31,18 @@ def read(path) -> Iterator[NBest]:
     speakers among them.
     """
     names = None
-    for utt, tree in trees.member(
-        trees.expect(trees.load(path), dict, str(path), "the file"), "utts", dict, str(path)
+    for utt, tree in json_io.member(
+        json_io.expect(json_io.load(path), dict, str(path), "the file"), "utts", dict, str(path)
     ).items():
         where = f"{path}: utterance {utt!a}"
-        nbest = utterance(identifier(utt, where), trees.expect(tree, dict, where, "it"), where)
+        nbest = utterance(identifier(utt, where), json_io.expect(tree, dict, where, "it"), where)
         names = components(nbest, names, where)
         yield nbest
 
 
 def utterance(utt: str, tree: Mapping, where: str) -> NBest:
     """One list from its object."""
-    outputs = trees.member(tree, "output", list, where)
+    outputs = json_io.member(tree, "output", list, where)
     if any(isinstance(output, list) for output in outputs):
         raise UserError(
             f"{where}: 'output' is a list of lists, one a speaker; write a file for each speaker"
@@ -52,7 +52,7 @@ def utterance(utt: str, tree: Mapping, where: str) -> NBest:
         for rank, output in enumerate(outputs, 1)
     ]
     ref = (
-        trees.expect(outputs[0]["text"], str, where, "'text'")
+        json_io.expect(outputs[0]["text"], str, where, "'text'")
         if outputs and "text" in outputs[0]
         else None
     )
@@ -60,21 +60,21 @@ def utterance(utt: str, tree: Mapping, where: str) -> NBest:
         utt,
         tuple(hyps),
         ref,
-        {"utt": trees.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {},
+        {"utt": json_io.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {},
     )
 
 
 def hypothesis(output, rank: int, where: str) -> Hypothesis:
     """One hypothesis from its object of `output`."""
-    text = plain(trees.member(trees.expect(output, dict, where, "it"), "rec_text", str, where))
+    text = plain(json_io.member(json_io.expect(output, dict, where, "it"), "rec_text", str, where))
     scores = (
-        {"am": trees.expect(output["score"], float, where, "score")} if "score" in output else {}
+        {"am": json_io.expect(output["score"], float, where, "score")} if "score" in output else {}
     )
     rest = {name: value for name, value in output.items() if name != "score"}
     # nothing that is not known already
     bare = {"name": f"target1[{rank}]", "rec_text": f"{text}<eos>", "text": output.get("text")}
     return Hypothesis(
-        text, scores, {} if rest.items() <= bare.items() else {"output": trees.as_text(rest)}
+        text, scores, {} if rest.items() <= bare.items() else {"output": json_io.as_text(rest)}
     )
 
 
@@ -87,7 +87,7 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; `name` numbers the hypotheses, and pieces of texts that have changed are left
     out.
     """
-    trees.write((row(nbest, path) for nbest in checked(nbests, path)), path, '{"utts": {', "}}")
+    json_io.write((row(nbest, path) for nbest in checked(nbests, path)), path, '{"utts": {', "}}")
 
 
 def row(nbest: NBest, path) -> str:
@@ -100,7 +100,7 @@ def row(nbest: NBest, path) -> str:
 
 def kept(extra: Mapping[str, str], name: str) -> dict:
     """The object that an extra holds; an empty one if there is none."""
-    tree = trees.value_of(extra.get(name, ""))
+    tree = json_io.value_of(extra.get(name, ""))
     return tree if isinstance(tree, dict) else {}
 
 

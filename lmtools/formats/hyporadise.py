@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import trees
+from lmtools.formats import json_io
 from lmtools.formats.checks import checked, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
@@ -29,7 +29,7 @@ OWN = ("id", "input", "output")
 
 def recognises(path: Path, first: str) -> bool:
     """Whether it is a list of objects with a list `input`."""
-    head = trees.head(path, first)
+    head = json_io.head(path, first)
     return head.startswith("[") and re.search(r'"input"\s*:\s*\[', head) is not None
 
 
@@ -39,9 +39,11 @@ def read(path, score: str | None = None) -> Iterator[NBest]:
     """
     seen: set[str] = set()
     names = None
-    for number, tree in enumerate(trees.expect(trees.load(path), list, str(path), "the file"), 1):
+    for number, tree in enumerate(
+        json_io.expect(json_io.load(path), list, str(path), "the file"), 1
+    ):
         where = f"{path}: list {number}"
-        nbest = utterance(trees.expect(tree, dict, where, "it"), str(number), score, where)
+        nbest = utterance(json_io.expect(tree, dict, where, "it"), str(number), score, where)
         first_time(nbest.utt, seen, where)
         seen.add(nbest.utt)
         names = components(nbest, names, where)
@@ -52,11 +54,11 @@ def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBes
     """One list from its object."""
     own = tree.get("id", number)
     utt = identifier(
-        str(own) if isinstance(own, int) else trees.expect(own, str, where, "'id'"), where
+        str(own) if isinstance(own, int) else json_io.expect(own, str, where, "'id'"), where
     )
     texts = [
-        trees.expect(text, str, where, "a hypothesis")
-        for text in trees.member(tree, "input", list, where)
+        json_io.expect(text, str, where, "a hypothesis")
+        for text in json_io.member(tree, "input", list, where)
     ]
     column = (
         score or next((name for name in ("am_score", "score") if name in tree), "none")
@@ -70,29 +72,29 @@ def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBes
         for name, value in rest.items()
         if texts and isinstance(value, list) and len(value) == len(texts)
     }
-    hyps = [Hypothesis(text, row, trees.extras({name: value[rank] for name,
+    hyps = [Hypothesis(text, row, json_io.extras({name: value[rank] for name,
     value in aligned.items()}, (), where))
             for rank, (text, row) in enumerate(zip(texts, scores, strict=True))]  # fmt: skip
-    ref = trees.member(tree, "output", str, where) if tree.get("output") is not None else None
-    return NBest(utt, tuple(hyps), ref, trees.extras(rest, aligned, where))
+    ref = json_io.member(tree, "output", str, where) if tree.get("output") is not None else None
+    return NBest(utt, tuple(hyps), ref, json_io.extras(rest, aligned, where))
 
 
 def numbers(tree: Mapping, column: str, length: int, where: str) -> list[dict[str, float]]:
     """The score of each hypothesis."""
-    values = trees.member(tree, column, list, where)
+    values = json_io.member(tree, column, list, where)
     if len(values) != length:
         raise UserError(
             f"{where}: {len(values)} scores in {column!r} for {length} hypotheses; give one a"
             " hypothesis"
         )
-    return [{"am": trees.expect(value, float, where, column)} for value in values]
+    return [{"am": json_io.expect(value, float, where, column)} for value in values]
 
 
 def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
     """Write lists; the scores are called `score`. UserError for lists with several scores that were
     not rescored.
     """
-    trees.write(
+    json_io.write(
         (
             json.dumps(as_tree(nbest, score, path), ensure_ascii=False)
             for nbest in checked(nbests, path)
@@ -110,9 +112,9 @@ def as_tree(nbest: NBest, score: str, path) -> dict:
     values = [one_score(hyp, where) for hyp in nbest.hyps]
     sign = -1 if score.startswith("-") else 1
     return {
-        **{name: trees.value_of(text) for name, text in nbest.extra.items()},
+        **{name: json_io.value_of(text) for name, text in nbest.extra.items()},
         **{
-            name: [trees.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps]
+            name: [json_io.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps]
             for name in names
         },
         "id": nbest.utt,

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_directory
-from lmtools.formats import archives
+from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import checked, first_time, no_score
-from lmtools.formats.form import children, specifier
+from lmtools.formats.registry import children, specifier
 from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {
@@ -97,7 +97,7 @@ def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
     """
     rows = (
         (*split(key, where), Hypothesis(text), where)
-        for key, text, where in archives.values(path, "tokens")
+        for key, text, where in kaldi_tables.values(path, "tokens")
     )
     for utt, group in groupby(rows, key=lambda row: row[0]):
         items = list(group)
@@ -177,7 +177,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
             f"{files['words']}: holds ids; name the table of their words, --from"
             " kaldi-nbest:words=words.txt"
         )
-    names, where = archives.symbols(words), str(files["words"])
+    names, where = kaldi_tables.symbols(words), str(files["words"])
     ids = column_of(files["words"], "ints")
     for key, numbers in ids.items():
         if unknown := [number for number in numbers if number and number not in names]:
@@ -193,7 +193,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
 def column_of(path: Path, kind: str) -> dict[str, object]:
     """Value by key; UserError for a key that occurs twice or has no number."""
     column: dict[str, object] = {}
-    for key, value, where in archives.values(path, kind):
+    for key, value, where in kaldi_tables.values(path, kind):
         split(key, where)
         if key in column:
             raise UserError(f"{where}: key {key!r} occurs a second time; keep one of them")
@@ -241,18 +241,18 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
     archive of texts cannot hold.
     """
     if is_list(path):
-        with archives.Writer(path) as out:
+        with kaldi_tables.Writer(path) as out:
             for nbest in checked(nbests, path):
                 write_texts(nbest, out, path)
         return
     nbests = list(checked(nbests, path))
-    ids = {word: number for number, word in archives.symbols(words).items()} if words else {}
+    ids = {word: number for number, word in kaldi_tables.symbols(words).items()} if words else {}
     with atomic_directory(path, "words_text") as temporary, ExitStack() as stack:
-        files: dict[str, archives.Writer] = {}
+        files: dict[str, kaldi_tables.Writer] = {}
 
-        def out(name: str) -> archives.Writer:
+        def out(name: str) -> kaldi_tables.Writer:
             return files.get(name) or files.setdefault(
-                name, stack.enter_context(archives.Writer(temporary / name))
+                name, stack.enter_context(kaldi_tables.Writer(temporary / name))
             )
 
         out("words_text")
@@ -261,7 +261,7 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
                 write_hypothesis(key, hyp, out, ids, f"{path}: key {key!r}")
 
 
-def write_texts(nbest: NBest, out: archives.Writer, path) -> None:
+def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
     """One list into an archive of texts."""
     for key, hyp in keyed(nbest):
         no_score(hyp, f"{path}: utterance {nbest.utt!r}")
@@ -288,7 +288,7 @@ def keyed(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
 def write_hypothesis(
     key: str,
     hyp: Hypothesis,
-    out: Callable[[str], archives.Writer],
+    out: Callable[[str], kaldi_tables.Writer],
     ids: Mapping[str, int],
     where: str,
 ) -> None:

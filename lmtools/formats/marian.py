@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import bars
-from lmtools.formats.bars import OPTIONS as OPTIONS
+from lmtools.formats import moses_fields
 from lmtools.formats.checks import NUMBER
+from lmtools.formats.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
 FEATURES = re.compile(r"F\d+= ?[-+.\d]", re.ASCII)
@@ -24,18 +24,18 @@ def recognises(path: Path, first: str) -> bool:
     """Whether the last field of the first line is a number and the one before it starts with F0 or
     so, or whose it is cannot be said.
     """
-    fields = [part.strip() for part in first.split(bars.BAR)]
-    return bars.undecided(first) or (
+    fields = [part.strip() for part in first.split(moses_fields.BAR)]
+    return moses_fields.undecided(first) or (
         len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1]))
     )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
     """The lists in `path`, sentence by sentence."""
-    return bars.read(path, arranged, bpe, gaps)
+    return moses_fields.read(path, arranged, bpe, gaps)
 
 
-def arranged(fields: list[str], where: str) -> bars.Row:
+def arranged(fields: list[str], where: str) -> moses_fields.Row:
     """The row of a line's fields, of which the last two are features and total."""
     extra = {}
     for part in fields[2:-2]:
@@ -51,7 +51,7 @@ def arranged(fields: list[str], where: str) -> bars.Row:
             )
         extra[name] = value
     features, total = fields[-2:] if len(fields) > 3 else (*fields[2:], "", "")[:2]
-    return bars.Row(
+    return moses_fields.Row(
         fields[0],
         fields[1],
         features,
@@ -64,10 +64,10 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; scores of any name become features, the one called `total`, or else `am`, the
     total.
     """
-    bars.write(nbests, path, ordered)
+    moses_fields.write(nbests, path, ordered)
 
 
-def ordered(row: bars.Row) -> list[str]:
+def ordered(row: moses_fields.Row) -> list[str]:
     """The fields of a line."""
     alignment, words = row.extra.get("alignment"), row.extra.get("WordScores")
     between = [*([alignment] if alignment else []), *([f"{WORDS} {words}"] if words else [])]

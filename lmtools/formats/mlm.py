@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import trees
+from lmtools.formats import json_io
 from lmtools.formats.checks import checked, component, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
@@ -22,18 +22,18 @@ HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)
 
 def recognises(path: Path, first: str) -> bool:
     """Whether it is an object with hyp_1 in it."""
-    head = trees.head(path, first)
+    head = json_io.head(path, first)
     return head.startswith("{") and re.search(r'"hyp_[0-9]+"\s*:\s*\{', head) is not None
 
 
 def read(path, name: str = "am") -> Iterator[NBest]:
     """The lists of a file; UserError for what is not as the format says."""
     names = None
-    for utt, tree in trees.expect(trees.load(path), dict, str(path), "the file").items():
+    for utt, tree in json_io.expect(json_io.load(path), dict, str(path), "the file").items():
         where = f"{path}: utterance {utt!a}"
         identifier(utt, where)
         nbest = utterance(
-            utt, trees.expect(tree, dict, where, "it"), component(name, str(path)), where
+            utt, json_io.expect(tree, dict, where, "it"), component(name, str(path)), where
         )
         names = components(nbest, names, where)
         yield nbest
@@ -47,22 +47,24 @@ def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
     hyps = []
     for key in sorted(numbered, key=numbered.get):
         place = f"{where}: {key}"
-        hyp = trees.expect(tree[key], dict, place, "it")
-        scores = {name: trees.expect(hyp["score"], float, place, "score")} if "score" in hyp else {}
+        hyp = json_io.expect(tree[key], dict, place, "it")
+        scores = (
+            {name: json_io.expect(hyp["score"], float, place, "score")} if "score" in hyp else {}
+        )
         hyps.append(
             Hypothesis(
-                trees.member(hyp, "text", str, place),
+                json_io.member(hyp, "text", str, place),
                 scores,
-                trees.extras(hyp, ("score", "text"), place),
+                json_io.extras(hyp, ("score", "text"), place),
             )
         )
-    ref = trees.member(tree, "ref", str, where) if tree.get("ref") is not None else None
-    return NBest(utt, tuple(hyps), ref, trees.extras(tree, ("ref", *numbered), where))
+    ref = json_io.member(tree, "ref", str, where) if tree.get("ref") is not None else None
+    return NBest(utt, tuple(hyps), ref, json_io.extras(tree, ("ref", *numbered), where))
 
 
 def write(nbests: Iterable[NBest], path, name: str = "am") -> None:
     """Write lists; `score` is the component `name`, or the total of rescored lists."""
-    trees.write((row(nbest, name, path) for nbest in checked(nbests, path)), path, "{", "}")
+    json_io.write((row(nbest, name, path) for nbest in checked(nbests, path)), path, "{", "}")
 
 
 def row(nbest: NBest, name: str, path) -> str:
@@ -76,9 +78,9 @@ def row(nbest: NBest, name: str, path) -> str:
         )
         own = {"text": hyp.text} if value is None else {"score": value, "text": hyp.text}
         hyps[f"hyp_{rank}"] = {
-            **{extra: trees.value_of(text) for extra, text in hyp.extra.items()},
+            **{extra: json_io.value_of(text) for extra, text in hyp.extra.items()},
             **own,
         }
-    rest = {extra: trees.value_of(text) for extra, text in nbest.extra.items()}
+    rest = {extra: json_io.value_of(text) for extra, text in nbest.extra.items()}
     tree = {**rest, **hyps, **({} if nbest.ref is None else {"ref": nbest.ref})}
     return f"{json.dumps(nbest.utt, ensure_ascii=False)}: {json.dumps(tree, ensure_ascii=False)}"

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.formats import bars
-from lmtools.formats.bars import OPTIONS as OPTIONS
+from lmtools.formats import moses_fields
 from lmtools.formats.checks import NUMBER
+from lmtools.formats.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
 # F0, F1 .. are what Marian calls its models
@@ -23,22 +23,22 @@ def recognises(path: Path, first: str) -> bool:
     """Whether the third field of the first line is features, none of Marian's, and the fourth a
     number, or whose it is cannot be said.
     """
-    fields = [part.strip() for part in first.split(bars.BAR)]
-    return bars.undecided(first) or (
+    fields = [part.strip() for part in first.split(moses_fields.BAR)]
+    return moses_fields.undecided(first) or (
         len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3]))
     )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
     """The lists in `path`, sentence by sentence."""
-    return bars.read(path, arranged, bpe, gaps)
+    return moses_fields.read(path, arranged, bpe, gaps)
 
 
-def arranged(fields: list[str], where: str) -> bars.Row:
+def arranged(fields: list[str], where: str) -> moses_fields.Row:
     """The row of a line's fields; what follows the total is the extra `alignment`."""
     rest = fields[4:]
-    return bars.Row(
-        *fields[:4], extra={"alignment": f" {bars.BAR} ".join(rest)} if any(rest) else {}
+    return moses_fields.Row(
+        *fields[:4], extra={"alignment": f" {moses_fields.BAR} ".join(rest)} if any(rest) else {}
     )
 
 
@@ -46,10 +46,10 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; scores of any name become features, the one called `total`, or else `am`, the
     total.
     """
-    bars.write(nbests, path, ordered)
+    moses_fields.write(nbests, path, ordered)
 
 
-def ordered(row: bars.Row) -> list[str]:
+def ordered(row: moses_fields.Row) -> list[str]:
     """The fields of a line."""
     alignment = row.extra.get("alignment", "")
     return [
@@ -57,5 +57,5 @@ def ordered(row: bars.Row) -> list[str]:
         row.text,
         row.features,
         row.total,
-        *(alignment.split(bars.BAR) if alignment else ()),
+        *(alignment.split(moses_fields.BAR) if alignment else ()),
     ]

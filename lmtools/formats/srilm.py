@@ -26,7 +26,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats.checks import NUMBER, checked, file_name, identifier, listed, number, one_score
-from lmtools.formats.form import children, first_line
+from lmtools.formats.registry import children, first_line
 from lmtools.formats.units import BASE10, BYTELOG, scaled, spelled
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 

@@ -17,7 +17,7 @@ from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import checked, component, file_name
-from lmtools.formats.form import children
+from lmtools.formats.registry import children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 OPTIONS = {

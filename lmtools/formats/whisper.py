@@ -49,7 +49,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import trees
+from lmtools.formats import json_io
 from lmtools.formats.checks import checked, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
@@ -58,7 +58,7 @@ KINDS = ("sum_logprob", "avg_logprob", "score")
 
 def recognises(path: Path, first: str) -> bool:
     """Whether it is a list of objects with `utt` and `hypotheses`."""
-    head = trees.head(path, first)
+    head = json_io.head(path, first)
     return head.startswith("[") and '"utt"' in head and '"hypotheses"' in head
 
 
@@ -68,18 +68,20 @@ def read(path) -> Iterator[NBest]:
     """
     seen: set[str] = set()
     names = kind = None
-    for number, tree in enumerate(trees.expect(trees.load(path), list, str(path), "the file"), 1):
+    for number, tree in enumerate(
+        json_io.expect(json_io.load(path), list, str(path), "the file"), 1
+    ):
         where = f"{path}: list {number}"
         utt = identifier(
-            trees.member(trees.expect(tree, dict, where, "it"), "utt", str, where), where
+            json_io.member(json_io.expect(tree, dict, where, "it"), "utt", str, where), where
         )
         first_time(utt, seen, where)
         seen.add(utt)
         where = f"{path}: utterance {utt!r}"
-        hyps = trees.member(tree, "hypotheses", list, where)
+        hyps = json_io.member(tree, "hypotheses", list, where)
         for rank, hyp in enumerate(hyps, 1):
             found = way(
-                trees.expect(hyp, dict, f"{where}: hypothesis {rank}", "it"),
+                json_io.expect(hyp, dict, f"{where}: hypothesis {rank}", "it"),
                 f"{where}: hypothesis {rank}",
             )
             if kind not in (None, found):
@@ -88,8 +90,8 @@ def read(path) -> Iterator[NBest]:
                     f" {' and '.join(kind)}; dump all alike"
                 )
             kind = found
-        ref = trees.member(tree, "ref", str, where) if tree.get("ref") is not None else None
-        extra = trees.extras(tree, ("utt", "ref", "hypotheses"), where)
+        ref = json_io.member(tree, "ref", str, where) if tree.get("ref") is not None else None
+        extra = json_io.extras(tree, ("utt", "ref", "hypotheses"), where)
         nbest = NBest(
             utt,
             tuple(
@@ -113,21 +115,21 @@ def way(tree: Mapping, where: str) -> tuple[str, ...]:
 
 def hypothesis(tree: Mapping, where: str) -> Hypothesis:
     """One hypothesis from its object."""
-    text = trees.member(tree, "text", str, where)
+    text = json_io.member(tree, "text", str, where)
     kind = next((kind for kind in KINDS if kind in tree), None)
     own = {"text", "length_penalty", *KINDS}
     if kind is None:
-        return Hypothesis(text, {}, trees.extras(tree, own, where))
-    value = trees.expect(tree[kind], float, where, kind)
+        return Hypothesis(text, {}, json_io.extras(tree, own, where))
+    value = json_io.expect(tree[kind], float, where, kind)
     if "tokens" in tree:
         value *= divisor(
             kind,
             length(tree["tokens"], where),
-            trees.expect(tree.get("length_penalty", 1), float, where, "length_penalty"),
+            json_io.expect(tree.get("length_penalty", 1), float, where, "length_penalty"),
         )
     if not math.isfinite(value):
         raise UserError(f"{where}: its {kind} times its tokens is {value}; correct them")
-    return Hypothesis(text, {"am": value}, trees.extras(tree, own, where))
+    return Hypothesis(text, {"am": value}, json_io.extras(tree, own, where))
 
 
 def length(tokens, where: str) -> int:
@@ -138,7 +140,7 @@ def length(tokens, where: str) -> int:
         or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
     ):
         raise UserError(
-            f"{where}: 'tokens' is {trees.clipped(tokens)}; expected a list or a number"
+            f"{where}: 'tokens' is {json_io.clipped(tokens)}; expected a list or a number"
         )
     return len(tokens) if isinstance(tokens, list) else tokens
 
@@ -152,7 +154,7 @@ def divisor(kind: str, tokens: int, penalty: float) -> float:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, the score of each hypothesis (the total of rescored lists) as `sum_logprob`."""
-    trees.write(
+    json_io.write(
         (json.dumps(as_tree(nbest, path), ensure_ascii=False) for nbest in checked(nbests, path)),
         path,
         "[",
@@ -166,14 +168,14 @@ def as_tree(nbest: NBest, path) -> dict:
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")
         rest = {
-            name: trees.value_of(text)
+            name: json_io.value_of(text)
             for name, text in hyp.extra.items()
             if name not in (*KINDS, "length_penalty")
         }
         if "tokens" in rest and not isinstance(rest["tokens"], list | int):
             del rest["tokens"]  # another format's
         hyps.append({**rest, "text": hyp.text, **({} if value is None else {"sum_logprob": value})})
-    rest = {name: trees.value_of(text) for name, text in nbest.extra.items()}
+    rest = {name: json_io.value_of(text) for name, text in nbest.extra.items()}
     return {
         **rest,
         "utt": nbest.utt,

@@ -32,7 +32,7 @@ def write(
     sizes = [len(gram) for gram in grams] + [0] * (orders - len(grams))
     header = [f"ngram {n}={size}\n" for n, size in enumerate(sizes, 1)]
     stream.write(("\\data\\\n" + "".join(header)).encode())
-    pool = Pool(vocabulary)
+    pool = LineBytes(vocabulary)
     for n in range(1, orders + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
         if n <= len(grams):
@@ -42,7 +42,7 @@ def write(
     stream.write(b"\n\\end\\\n")
 
 
-class Pool:
+class LineBytes:
     """The bytes that lines are gathered from: tab, newline, and every word after a space."""
 
     def __init__(self, vocabulary: Sequence[str]):

@@ -10,9 +10,9 @@ from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, sha256
 from lmtools.lock import locked
 from lmtools.ngram import arpa, counts, kneser_ney
+from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
 from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
-from lmtools.ngram.programs import Programs, Report
-from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, Sentences, only_known
+from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, TokenisedText, only_known
 from lmtools.seal import sealed_yaml
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
@@ -50,8 +50,8 @@ def build(
     """
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
-    programs = Programs.find(kenlm)
-    sentences = Sentences(texts, tokeniser(tokens, closed))
+    programs = KenlmPrograms.find(kenlm)
+    sentences = TokenisedText(texts, tokeniser(tokens, closed))
     by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
     with contextlib.ExitStack() as held:
         held.enter_context(locked(out))
@@ -116,8 +116,12 @@ def size(texts: Sequence) -> int:
 
 
 def estimate_in_memory(
-    sentences: Sentences, order: int, directory: Path, programs: Programs | None, closed: bool
-) -> tuple[dict[str, int], Report]:
+    sentences: TokenisedText,
+    order: int,
+    directory: Path,
+    programs: KenlmPrograms | None,
+    closed: bool,
+) -> tuple[dict[str, int], LmplzReport]:
     """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the
     occurrences of each word, and the report.
     """
@@ -128,7 +132,7 @@ def estimate_in_memory(
     if programs:
         programs.binarise(directory / ARPA, directory / BINARY)
     words = zip(vocabulary, model.grams[0].occurrences.tolist(), strict=True)
-    report = Report(
+    report = LmplzReport(
         [len(gram) for gram in model.grams],
         [list(amounts) for amounts in model.discounts],
         model.fallback,
@@ -137,8 +141,8 @@ def estimate_in_memory(
 
 
 def estimate_on_disk(
-    sentences: Sentences, order: int, directory: Path, programs: Programs, memory: str
-) -> tuple[dict[str, int], Report]:
+    sentences: TokenisedText, order: int, directory: Path, programs: KenlmPrograms, memory: str
+) -> tuple[dict[str, int], LmplzReport]:
     """Write lm.bin by lmplz and build_binary into `directory`; the occurrences of each word, and
     the report.
     """

@@ -18,7 +18,7 @@ RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
 UNKNOWN = f"{MARK}unk{MARK}"
 
 
-class Sentences:
+class TokenisedText:
     """The token lists of texts, one a line that holds a token; iterating tallies `sentences`,
     `tokens`, `reserved` (tokens left out).
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from lmtools.lattice.density import duration
-from lmtools.lattice.fold import fold
+from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import Rescorer, Settings
@@ -76,7 +76,9 @@ def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:
     if wanted.lattice:
         out = replace(
             out,
-            lattice=fold(rescored, weights, wanted.into, wanted.keep) if wanted.into else rescored,
+            lattice=merge_scores(rescored, weights, wanted.into, wanted.keep)
+            if wanted.into
+            else rescored,
         )
     if wanted.exact:
         near = {

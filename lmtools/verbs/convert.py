@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, form, kaldi_text, lists, plain, rewriting
+from lmtools.formats import FORMATS, kaldi_text, lists, plain, registry, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS, add_arguments, from_arguments
@@ -22,7 +22,7 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "\n\n".join(
-        f"Formats of {kind}:\n{form.about(formats)}" for kind, formats in KINDS.items()
+        f"Formats of {kind}:\n{registry.about(formats)}" for kind, formats in KINDS.items()
     )
     parser.add_argument(
         "input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input"
@@ -103,7 +103,7 @@ def kind_of(spec: str) -> str:
 
 def run(args):
     """Read, edit, write, and say on standard error what was written."""
-    source = args.source or form.detect(args.input, FORMATS | LATTICES)
+    source = args.source or registry.detect(args.input, FORMATS | LATTICES)
     kind = kind_of(source)
     target = args.target or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
     if kind_of(target) != kind:
@@ -159,7 +159,7 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.dedup(nbests)
     if args.depth:
         nbests = lists.cut(nbests, args.depth)
-    form.named(target, FORMATS).write(nbests, args.output)
+    registry.named(target, FORMATS).write(nbests, args.output)
     return (
         f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
         f" hypotheses{dropped}"
@@ -191,14 +191,14 @@ def convert_lattices(args, source: str, target: str) -> str:
 
     def counted():
         nonlocal count, arcs, dropped
-        for lattice in form.named(source, LATTICES).read(args.input):
+        for lattice in registry.named(source, LATTICES).read(args.input):
             count, arcs = count + 1, arcs + len(lattice.words)
             dropped += sum(word in drop for word in lattice.words)
             yield rewriting.rewrite_arcs(lattice, lambda word: "" if word in drop else change(word))
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 
-    form.named(target, LATTICES).write(counted(), args.output)
+    registry.named(target, LATTICES).write(counted(), args.output)
     return f"{args.output}: {count} lattices, {arcs} arcs" + (
         f", {dropped:,} of them without their words" if drop else ""
     )

@@ -1,8 +1,8 @@
 """lmtools doctor: find what would go wrong before anything is scored."""
 
-from lmtools.doctor import CHECKS, ERROR, admit, examine
+from lmtools.doctor import CHECKS, ERROR, examine, read_inputs
 from lmtools.doctor.finding import plural
-from lmtools.doctor.patient import LINES
+from lmtools.doctor.inputs import LINES
 
 
 def arguments(parser):
@@ -33,13 +33,13 @@ def arguments(parser):
 
 def run(args) -> int:
     """Examine, print the findings and a summary; 1 if there are errors."""
-    patient = admit(args.nbest, args.format, args.text, args.ref, args.lm)
-    findings = examine(patient)
+    inputs = read_inputs(args.nbest, args.format, args.text, args.ref, args.lm)
+    findings = examine(inputs)
     for finding in findings:
         print(finding)
     errors = sum(finding.level == ERROR for finding in findings)
     size = (
-        f"{plural(patient.nbests, 'list')} with {sum(len(one.hyps) for one in patient.nbests):,}"
+        f"{plural(inputs.nbests, 'list')} with {sum(len(one.hyps) for one in inputs.nbests):,}"
         " hypotheses"
     )
     print(

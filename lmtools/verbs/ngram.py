@@ -7,8 +7,8 @@ import sys
 from itertools import islice
 
 from lmtools.ngram import build, directory
+from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.kneser_ney import FALLBACK
-from lmtools.ngram.programs import SCRIPT, Programs
 from lmtools.subword import UNK, load_subword
 from lmtools.text import add_arguments, from_arguments
 from lmtools.text.blocks import read_again
@@ -58,7 +58,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
     tokens = load_subword(args.subword) if args.subword else from_arguments(args)
-    if args.kenlm == "auto" and directory.size(args.text) > directory.LARGE and not Programs.find():
+    if (
+        args.kenlm == "auto"
+        and directory.size(args.text) > directory.LARGE
+        and not KenlmPrograms.find()
+    ):
         print(
             f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which"
             " sorts on disk",

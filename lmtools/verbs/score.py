@@ -4,8 +4,8 @@ import contextlib
 import sys
 
 from lmtools.errors import UserError
-from lmtools.formats import archives, read, scores, stream
-from lmtools.formats.form import specifier
+from lmtools.formats import kaldi_tables, read, scores, stream
+from lmtools.formats.registry import specifier
 from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
 from lmtools.score.unknown import warn_scored
 from lmtools.text.unknown import LOOKED_AT
@@ -177,13 +177,13 @@ def writing(path: str, signature):
         with scores.writing(path, signature) as add:
             yield add
         return
-    with archives.Writer(path) as table:
+    with kaldi_tables.Writer(path) as table:
 
         def add(nbest, log_prob, tokens):
             for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
                 table.write(
                     f"{nbest.utt}-{hyp.extra.get('n', rank)}",
-                    archives.packed_float(-float(value), table.text),
+                    kaldi_tables.packed_float(-float(value), table.text),
                 )
 
         yield add

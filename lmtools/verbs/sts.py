@@ -10,7 +10,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.files import sha256
-from lmtools.formats import form, pairs, vectors
+from lmtools.formats import pairs, registry, vectors
 from lmtools.seal import read_json, write_json
 from lmtools.verbs.encoding import MODELS, POOLS, add_options
 
@@ -19,9 +19,9 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 def arguments(parser):
     parser.epilog = (
-        f"formats of pairs:\n{form.about(pairs.PAIRS)}\n\nCorrelations are printed times 100, with"
-        " 95% intervals by Fisher's z; F.json\nhas them as they are, and every cosine. A sentence"
-        " without any known word has the cosine 0 with all others."
+        f"formats of pairs:\n{registry.about(pairs.PAIRS)}\n\nCorrelations are printed"
+        " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every cosine."
+        " A sentence without any known word has the cosine 0 with all others."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group(required=True)

@@ -14,13 +14,13 @@ import pytest
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.ngram import NgramModel, build, directory
-from lmtools.ngram.programs import SCRIPT, Programs
+from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.text import Normaliser
 
 ROOT = Path(__file__).parents[2]
 MINI = ROOT / "egs/librispeech/mini/train.txt.xz"
 LINES = 20_000
-PROGRAMS = Programs.find()
+PROGRAMS = KenlmPrograms.find()
 needs_kenlm = pytest.mark.skipif(
     PROGRAMS is None, reason=f"no lmplz and build_binary; {SCRIPT} builds them"
 )

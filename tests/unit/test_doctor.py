@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.doctor import CHECKS, ERROR, HINT, admit, examine
+from lmtools.doctor import CHECKS, ERROR, HINT, examine, read_inputs
 from lmtools.doctor.finding import Finding
 from lmtools.doctor.scores import outlying
 from lmtools.formats import jsonl
@@ -69,8 +69,8 @@ def here(tmp_path, monkeypatch):
 
 def found(**options):
     """Findings of `n.jsonl` by check."""
-    patient = admit("n.jsonl", **options)
-    return {name: findings for name, check in CHECKS.items() if (findings := list(check(patient)))}
+    inputs = read_inputs("n.jsonl", **options)
+    return {name: findings for name, check in CHECKS.items() if (findings := list(check(inputs)))}
 
 
 def only(check, level, place, cause, remedy="", also=(), **options):
@@ -770,8 +770,8 @@ def test_places_without_lines(here):
     Path("d/1best_recog/text").write_text(
         "".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists())
     )
-    patient = admit("d", ref="ref")
-    assert [(f.level, f.place) for f in examine(patient)] == [(ERROR, "ref:1")]  # case
+    inputs = read_inputs("d", ref="ref")
+    assert [(f.level, f.place) for f in examine(inputs)] == [(ERROR, "ref:1")]  # case
 
 
 def test_the_verb(here, capsys):

@@ -8,9 +8,9 @@ file or a directory of files, the others hold many in one.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from lmtools.formats import form
-from lmtools.formats.form import of
+from lmtools.formats import registry
 from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf, wcn
+from lmtools.formats.registry import of
 from lmtools.types import Lattice
 
 LATTICES = {
@@ -36,7 +36,7 @@ def detect(path, default: str | None = None) -> str:
     """The name of the lattice format of `path`, or `default` if none recognises it; UserError if
     that is None too.
     """
-    return form.detect(path, LATTICES, default)
+    return registry.detect(path, LATTICES, default)
 
 
 def read(path, spec: str | None = None) -> list[Lattice]:
@@ -48,12 +48,12 @@ def read(path, spec: str | None = None) -> list[Lattice]:
 
 def stream(path, spec: str | None = None) -> Iterator[Lattice]:
     """The same one by one, as soon as they can be read."""
-    yield from form.named(spec or detect(path), LATTICES).read(path)
+    yield from registry.named(spec or detect(path), LATTICES).read(path)
 
 
 def write(lattices: Iterable[Lattice], path, spec: str) -> None:
     """Write `lattices` to `path` in the format `spec`."""
-    form.named(spec, LATTICES).write(lattices, path)
+    registry.named(spec, LATTICES).write(lattices, path)
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats.checks import file_name, listed
-from lmtools.formats.form import children
+from lmtools.formats.registry import children
 from lmtools.types import TOTAL, Lattice
 
 # float() alone would also take '1_000' and digits of other scripts.

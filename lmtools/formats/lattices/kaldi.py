@@ -25,12 +25,12 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
-from lmtools.formats import archives
+from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import listed
-from lmtools.formats.form import children, specifier
 from lmtools.formats.lattices import openfst_binary
 from lmtools.formats.lattices.common import negated, real, room, spelled, whole
 from lmtools.formats.lattices.openfst_binary import Automaton, Weight
+from lmtools.formats.registry import children, specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 OPTIONS = {
@@ -74,13 +74,13 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
         0: None,
         **{
             number: word
-            for number, word in archives.symbols(words or table_of(path)).items()
+            for number, word in kaldi_tables.symbols(words or table_of(path)).items()
             if number
         },
     }
     for place in places(path):
-        for entry in archives.entries(place):
-            binary = entry.stream.peek(4) == archives.OPENFST
+        for entry in kaldi_tables.entries(place):
+            binary = entry.stream.peek(4) == kaldi_tables.OPENFST
             automaton = openfst_binary.read(entry.stream, entry.where) if binary else parsed(entry)
             yield lattice(entry.key, automaton, symbols, seconds, entry.where)
 
@@ -121,10 +121,10 @@ def table_of(path) -> Path:
     )
 
 
-def parsed(entry: archives.Entry) -> Automaton:
+def parsed(entry: kaldi_tables.TableEntry) -> Automaton:
     """The rows of a text entry."""
     arcs, finals, compact, where, start = [], [], None, entry.where, None
-    for where, line in archives.text_block(entry):
+    for where, line in kaldi_tables.text_block(entry):
         fields = line.split()
         weighted = "," in fields[-1] and len(fields) > 1
         kind = fields[-1].count(",") == 2 if weighted else None
@@ -243,11 +243,13 @@ def write(
         raise UserError(f"{path}: form={form}; expected compact or lattice")
     folder = not specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
     ids = {
-        word: number for number, word in archives.symbols(words or table_of(path)).items() if number
+        word: number
+        for number, word in kaldi_tables.symbols(words or table_of(path)).items()
+        if number
     }
     if folder:
         Path(path).mkdir(parents=True, exist_ok=True)
-    with archives.Writer(Path(path, "lat.1.gz") if folder else path) as table:
+    with kaldi_tables.Writer(Path(path, "lat.1.gz") if folder else path) as table:
         for item in lattices:
             where = f"{path}: utterance {item.utt!r}"
             automaton = automaton_of(item, ids, form or item.header.get("form", "compact"), where)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.archives import symbols as symbol_table
 from lmtools.formats.checks import encodable
+from lmtools.formats.kaldi_tables import symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (
     arcs_leaving,

@@ -12,8 +12,8 @@ import struct
 from dataclasses import dataclass
 
 from lmtools.errors import UserError
-from lmtools.formats.archives import OPENFST
-from lmtools.formats.streams import Stream
+from lmtools.formats.kaldi_io import Stream
+from lmtools.formats.kaldi_tables import OPENFST
 
 COMPACT, PLAIN = b"compactlattice44", b"lattice4"
 SYMBOLS = 3  # the flags that say that symbol tables follow the header

@@ -7,9 +7,9 @@ and one line in PAIRS.
 
 from collections.abc import Iterable
 
-from lmtools.formats import form
-from lmtools.formats.form import of
+from lmtools.formats import registry
 from lmtools.formats.pairs import glue, sick, stsb, tsv
+from lmtools.formats.registry import of
 from lmtools.types import SentencePair
 
 PAIRS = {
@@ -26,7 +26,7 @@ def detect(path, default: str | None = None) -> str:
     """The name of the format of `path`, or `default` if none recognises it; UserError if that is
     None too.
     """
-    return form.detect(path, PAIRS, default)
+    return registry.detect(path, PAIRS, default)
 
 
 def read(path, spec: str | None = None) -> list[SentencePair]:
@@ -36,9 +36,9 @@ def read(path, spec: str | None = None) -> list[SentencePair]:
     There is at least one, and all have a similarity or none has; UserError with the line of what is
     not as the format says.
     """
-    return list(form.named(spec or detect(path), PAIRS).read(path))
+    return list(registry.named(spec or detect(path), PAIRS).read(path))
 
 
 def write(pairs: Iterable[SentencePair], path, spec: str = "tsv") -> None:
     """Write `pairs` to `path` in the format `spec`; UserError for what it could not give back."""
-    form.named(spec, PAIRS).write(pairs, path)
+    registry.named(spec, PAIRS).write(pairs, path)

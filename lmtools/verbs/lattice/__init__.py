@@ -4,7 +4,7 @@ models.
 
 import argparse
 
-from lmtools.formats import form
+from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.verbs import add_common
 from lmtools.verbs.lattice import info, nbest, oracle, rescore
@@ -23,7 +23,7 @@ def arguments(parser):
             description=about,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.epilog = f"Formats of lattices:\n{form.about(LATTICES)}"
+        sub.epilog = f"Formats of lattices:\n{registry.about(LATTICES)}"
         sub.add_argument(
             "input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input"
         )

@@ -5,7 +5,7 @@ without it
 from collections import deque
 from collections.abc import Iterator
 
-from lmtools.formats import form
+from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, statistics, together
@@ -30,7 +30,7 @@ def run(args):
     sizes, broken = [], {}
     looked_at = look(args, sizes, broken)
     if args.repair:
-        form.named(args.to, LATTICES).write(looked_at, args.repair)
+        registry.named(args.to, LATTICES).write(looked_at, args.repair)
     else:
         deque(looked_at, maxlen=0)
     print(f"{args.input}: {len(sizes):,} lattices, {line(together(sizes))}")

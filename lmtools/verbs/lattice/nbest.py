@@ -2,7 +2,7 @@
 scores
 """
 
-from lmtools.formats import FORMATS, form
+from lmtools.formats import FORMATS, registry
 from lmtools.lattice.paths import as_nbest
 from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, sound, weights_of
 from lmtools.verbs.numbers import positive
@@ -36,4 +36,4 @@ def run(args):
     lists = (
         as_nbest(lattice, known(weights, lattice), args.n, ref, total) for lattice, ref in lattices
     )
-    form.named(args.to, FORMATS).write(lists, args.out)
+    registry.named(args.to, FORMATS).write(lists, args.out)

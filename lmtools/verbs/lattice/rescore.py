@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, form, kaldi_text
+from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.expand import STATES
 from lmtools.score.harvest import Harvest, Wanted, harvest
@@ -243,10 +243,10 @@ def deliver(args, target: str, results: Iterator[Harvest]) -> None:
     """Write what was asked for."""
     writers = []
     if args.out:
-        write = form.named(target, LATTICES).write
+        write = registry.named(target, LATTICES).write
         writers.append(lambda items: write((item.lattice for item in items), args.out))
     if args.nbest:
-        write_lists = form.named(args.nbest_to, FORMATS).write
+        write_lists = registry.named(args.nbest_to, FORMATS).write
         writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest))
     if args.text:
         writers.append(

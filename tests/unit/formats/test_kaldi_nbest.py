@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_nbest
-from lmtools.formats.archives import Writer, packed_float, packed_ints
+from lmtools.formats.kaldi_tables import Writer, packed_float, packed_ints
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 ids = st.text(

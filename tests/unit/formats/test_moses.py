@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
-from lmtools.formats import detect, form, marian, moses
+from lmtools.formats import detect, marian, moses, registry
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/moses.nbest.xz"
@@ -155,7 +155,9 @@ def test_a_sentence_that_was_taken_for_left_out_is_not_given_twice(tmp_path):
 def test_joins_and_restores_subword_marks(tmp_path):
     path = tmp_path / "n"
     path.write_text("0 ||| blue fin@@ ch ||| F= 1 ||| -1\n")
-    found = list(form.named("moses:bpe=subword_nmt", {"moses": form.of(moses, "")}).read(path))
+    found = list(
+        registry.named("moses:bpe=subword_nmt", {"moses": registry.of(moses, "")}).read(path)
+    )
     assert found[0].hyps[0].text == "blue finch"
     moses.write(found, tmp_path / "again")
     assert (tmp_path / "again").read_text() == path.read_text()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS
-from lmtools.formats import FORMATS, detect, form, jsonl, srilm
+from lmtools.formats import FORMATS, detect, jsonl, registry, srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 # the manual's definition; SRILM's own constant differs by 1e-9 of it
@@ -126,7 +126,7 @@ def test_writes_each_version(tmp_path, version, line):
         else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
     )
     hyp = Hypothesis(nbest.hyps[0].text, scores, nbest.hyps[0].extra)
-    form.named(f"srilm:version={version}", FORMATS).write(
+    registry.named(f"srilm:version={version}", FORMATS).write(
         [NBest("zed1", (hyp,))], tmp_path / "again" / "zed1"
     )
     assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line

@@ -13,7 +13,7 @@ from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.lattice.expand import PrefixLM
 from lmtools.ngram import Description, NgramModel, arpa, build
-from lmtools.ngram.programs import SCRIPT, Programs
+from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.sentences import RESERVED, UNKNOWN
 from lmtools.score.prefixes import load_prefix_lm
 from lmtools.score.scorers import Ngram
@@ -57,7 +57,7 @@ def words(written, home):
 
 @pytest.fixture(scope="module", params=["own", "lmplz"])
 def closed(request, written, words, home):
-    programs = Programs.find()
+    programs = KenlmPrograms.find()
     if request.param == "lmplz" and not programs:
         pytest.skip(f"no lmplz; {SCRIPT} builds it")
     kenlm = "none" if request.param == "own" else str(programs.lmplz.parent)
@@ -136,7 +136,7 @@ def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, hom
 
 
 def test_lmplz_gives_what_it_gives_for_an_ordinary_word(written, words, home):
-    if not (programs := Programs.find()):
+    if not (programs := KenlmPrograms.find()):
         pytest.skip(f"no lmplz; {SCRIPT} builds it")
     plain = replaced(words, written, "rare")
     (home / "plain").write_text("\n".join(plain) + "\n", encoding="utf-8")

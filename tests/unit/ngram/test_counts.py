@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.ngram.counts import count, index
-from lmtools.ngram.sentences import BOS, SYMBOLS, Sentences
+from lmtools.ngram.sentences import BOS, SYMBOLS, TokenisedText
 
 corpora = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=12)
 
@@ -60,7 +60,7 @@ def test_ids_frame_each_sentence():
 def test_sentences_skip_empty_lines_and_reserved_symbols(tmp_path):
     path = tmp_path / "text"
     path.write_text("a <s> b\n\n  \n<unk>\n</s> <UNK> c\n")
-    sentences = Sentences([path, path], str.split)
+    sentences = TokenisedText([path, path], str.split)
     assert list(sentences) == [["a", "b"], ["c"]] * 2
     assert (sentences.sentences, sentences.tokens, sentences.reserved) == (4, 6, 8)
 
@@ -78,5 +78,5 @@ def test_bad_text_is_refused_with_its_place(tmp_path, content, message):
     path = tmp_path / "text"
     path.write_bytes(content)
     with pytest.raises(UserError) as caught:
-        list(Sentences([path], str.split))
+        list(TokenisedText([path], str.split))
     assert str(caught.value).startswith(f"{path}{message}")

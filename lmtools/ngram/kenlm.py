@@ -20,14 +20,14 @@ SUBSTITUTED = re.compile(r"^Substituting fallback discounts for order (\d+)", re
 
 
 @dataclass(frozen=True)
-class Programs:
+class KenlmPrograms:
     """Where lmplz and build_binary are."""
 
     lmplz: Path
     build_binary: Path
 
     @classmethod
-    def find(cls, where: str = "auto") -> "Programs | None":
+    def find(cls, where: str = "auto") -> "KenlmPrograms | None":
         """The programs in directory `where` (or its bin), or for "auto" those that SCRIPT installed
         or PATH has; "none" finds none.
 
@@ -51,7 +51,7 @@ class Programs:
 
     def estimate(
         self, sentences: Iterable[list[str]], order: int, memory: str, arpa: Path
-    ) -> tuple[Counter, "Report"]:
+    ) -> tuple[Counter, "LmplzReport"]:
         """Write lmplz's model of `sentences` to `arpa`, with temporary files beside it; the
         occurrences of each word, and lmplz's report.
 
@@ -81,7 +81,7 @@ class Programs:
             raise failure(
                 "lmplz", process.returncode, said, "give another --memory, or --kenlm none"
             )
-        return counts, Report.parse(said)
+        return counts, LmplzReport.parse(said)
 
     def binarise(self, arpa: Path, binary: Path, form: str = "probing", memory: str = "1G") -> None:
         """Write `arpa` as a KenLM binary file; `form` is probing (fastest) or trie (smallest)."""
@@ -116,7 +116,7 @@ def feed(process: subprocess.Popen, sentences: Iterable[list[str]]) -> Counter:
 
 
 @dataclass(frozen=True)
-class Report:
+class LmplzReport:
     """What lmplz says of its model: the number of n-grams and D1, D2, D3+ an order, and the orders
     (from 1) with fallback discounts.
     """
@@ -126,7 +126,7 @@ class Report:
     fallback: list[int]
 
     @classmethod
-    def parse(cls, said: str) -> "Report":
+    def parse(cls, said: str) -> "LmplzReport":
         """The report in lmplz's messages."""
         rows = STATISTIC.findall(said)
         discounts = [[float(amount) for amount in amounts] for _, *amounts in rows]

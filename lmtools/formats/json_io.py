@@ -9,8 +9,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, not_utf8, read_bytes
 from lmtools.formats.checks import encodable
-from lmtools.formats.form import HEAD, beginning
 from lmtools.formats.jsonl import clipped, score, unique
+from lmtools.formats.registry import HEAD, beginning
 
 KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 

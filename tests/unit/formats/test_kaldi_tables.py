@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
-from lmtools.formats import archives, streams
-from lmtools.formats.archives import Writer, entries, packed_float, packed_ints, text_block, values
+from lmtools.formats import kaldi_io, kaldi_tables
+from lmtools.formats.kaldi_tables import (
+    Writer,
+    entries,
+    packed_float,
+    packed_ints,
+    text_block,
+    values,
+)
 
 keys = st.text(
     st.characters(exclude_categories=["Cs", "Z", "Cc"], exclude_characters="\ufeff"),
@@ -53,7 +60,7 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
         )
     turned = [*reversed((tmp_path / "a.scp").read_text().splitlines()), "d echo 8 9 |"]
     (tmp_path / "b.scp").write_text("\n".join(turned))
-    with streams.commands_allowed():
+    with kaldi_io.commands_allowed():
         assert got("scp,s,cs,p:b.scp", "ints") == [*reversed(expected), ("d", [8, 9])]
     assert got("scp:head -n 1 b.scp |", "ints") == [("c", [7])]
 
@@ -82,7 +89,7 @@ def test_text_lines_and_blocks(tmp_path):
 
 def test_binary_lattices_are_told_from_text_by_openfsts_number(tmp_path):
     path = tmp_path / "t"
-    path.write_bytes(b"a " + archives.OPENFST + b"xyzb \0Bxyzc xyz")
+    path.write_bytes(b"a " + kaldi_tables.OPENFST + b"xyzb \0Bxyzc xyz")
     found = [
         (entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3))
         for entry in entries(path)
@@ -120,17 +127,17 @@ def test_pipes(tmp_path, monkeypatch, capsys):
 def test_an_entry_is_there_before_the_pipe_ends():
     read_end, write_end = os.pipe()
     with os.fdopen(write_end, "wb", buffering=0) as pipe, os.fdopen(read_end, "rb") as reading:
-        stream = archives.Stream
+        stream = kaldi_tables.Stream
         pipe.write(b"utt \nutt2 ")  # an empty value, and a key whose value is to come
         lines = stream(reading, "-")
-        first = archives.entry(lines.key(), lines)
-        assert (first.key, archives.line(first)) == ("utt", "")
+        first = kaldi_tables.entry(lines.key(), lines)
+        assert (first.key, kaldi_tables.line(first)) == ("utt", "")
         assert lines.key() == "utt2"
 
 
 def test_a_reader_that_stops_early_leaves_no_process(tmp_path):
     found = entries(f"ark:echo $$ > {tmp_path}/pid; yes 'a b' |")
-    assert archives.tokens(next(found)) == "b"
+    assert kaldi_tables.tokens(next(found)) == "b"
     found.close()
     assert subprocess.run(
         ["kill", "-0", (tmp_path / "pid").read_text().strip()], capture_output=True

@@ -10,7 +10,7 @@ from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 
 
-def fold(
+def merge_scores(
     lattice: Lattice, weights: Mapping[str, float], into: str = "lm", keep: Sequence[str] = ("am",)
 ) -> Lattice:
     """The lattice with the scores `keep` as they are and `into`, so that their plain sum ranks
@@ -33,11 +33,11 @@ def fold(
             f" {', '.join(lattice.scores)}"
         )
     sides = zip((lattice.scores, lattice.final_scores), total(lattice, weights), strict=True)
-    arcs, finals = (folded(columns, sums / unit, into, keep) for columns, sums in sides)
+    arcs, finals = (merge_columns(columns, sums / unit, into, keep) for columns, sums in sides)
     return replace(lattice, scores=arcs, final_scores=finals)
 
 
-def folded(
+def merge_columns(
     columns: Mapping[str, np.ndarray], sums: np.ndarray, into: str, keep: Sequence[str]
 ) -> dict[str, np.ndarray]:
     """The kept columns, and what they lack of `sums` (N,)."""

@@ -6,8 +6,8 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.ngram import build, directory, programs
-from lmtools.ngram.programs import Programs, Report
+from lmtools.ngram import build, directory, kenlm
+from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
 from lmtools.text import Normaliser
 
 SAID = """=== 3/5 Calculating and sorting initial probabilities ===
@@ -30,22 +30,22 @@ def install(directory, **scripts):
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """Neither the installation directory nor PATH has the programs."""
-    monkeypatch.setattr(programs, "INSTALLED", tmp_path / "missing")
+    monkeypatch.setattr(kenlm, "INSTALLED", tmp_path / "missing")
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
 def test_find(tmp_path, monkeypatch, nowhere):
-    assert Programs.find() is None
-    assert Programs.find("none") is None
+    assert KenlmPrograms.find() is None
+    assert KenlmPrograms.find("none") is None
     both = install(tmp_path / "kenlm/bin", lmplz="", build_binary="")
-    expected = Programs(both / "lmplz", both / "build_binary")
-    assert Programs.find(str(both)) == Programs.find(str(tmp_path / "kenlm")) == expected
-    monkeypatch.setattr(programs, "INSTALLED", both)
-    assert Programs.find() == expected
+    expected = KenlmPrograms(both / "lmplz", both / "build_binary")
+    assert KenlmPrograms.find(str(both)) == KenlmPrograms.find(str(tmp_path / "kenlm")) == expected
+    monkeypatch.setattr(kenlm, "INSTALLED", both)
+    assert KenlmPrograms.find() == expected
     (both / "lmplz").chmod(0o644)
-    assert Programs.find() is None
+    assert KenlmPrograms.find() is None
     with pytest.raises(UserError, match="has no lmplz and build_binary"):
-        Programs.find(str(both))
+        KenlmPrograms.find(str(both))
 
 
 def test_large_text_without_lmplz_is_announced(tmp_path, text, monkeypatch, capsys, nowhere):
@@ -60,7 +60,7 @@ def test_large_text_without_lmplz_is_announced(tmp_path, text, monkeypatch, caps
 
 
 def test_report():
-    assert Report.parse(SAID) == Report([6, 9], [[0.5, 1, 1.5], [0.74, 1.13, 0.15]], [1])
+    assert LmplzReport.parse(SAID) == LmplzReport([6, 9], [[0.5, 1, 1.5], [0.74, 1.13, 0.15]], [1])
 
 
 @pytest.mark.parametrize(

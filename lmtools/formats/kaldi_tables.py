@@ -8,9 +8,9 @@ F`; or by a plain path, which is an archive, or a script file if it ends in .scp
 means anything here: a key that cannot be read is always refused. Paths in script files are relative
 to the working directory, and may be any regular files.
 
-The shell runs commands of specifiers that the user typed (`lmtools.formats.form.specifier`), and
-those in lines of script files only with the option --allow-commands. Every other name is that of a
-file, whatever it looks like: a plain path, a path in a script file, a name that a directory holds.
+The shell runs commands of specifiers that the user typed (`registry.specifier`), and those in lines
+of script files only with the option --allow-commands. Every other name is that of a file, whatever
+it looks like: a plain path, a path in a script file, a name that a directory holds.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_text, read_lines
 from lmtools.formats.checks import identifier, number
-from lmtools.formats.form import Specifier, specifier
-from lmtools.formats.streams import Stream, input_of, opened, output, permitted, standard_input
+from lmtools.formats.kaldi_io import Stream, input_of, opened, output, permitted, standard_input
+from lmtools.formats.registry import Specifier, specifier
 
 OFFSET = re.compile(r"(.+):([0-9]{1,18})")
 BINARY = b"\0B"
@@ -35,7 +35,7 @@ NUMBERED = np.dtype([("size", "i1"), ("value", "<i4")])  # an int as Kaldi's bas
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """One entry of a table: its key and the stream that stands at its value, which must be read
     before the next entry is asked for.
 
@@ -49,7 +49,7 @@ class Entry:
     stream: Stream
 
 
-def entries(path) -> Iterator[Entry]:
+def entries(path) -> Iterator[TableEntry]:
     """The entries of a table one by one; UserError for what cannot be read."""
     spec = specifier(path)
     kind = spec.kind if spec else Path(path).suffix.removeprefix(".")
@@ -65,13 +65,13 @@ def source(path, spec: Specifier | None) -> contextlib.AbstractContextManager[St
     return standard_input() if place == "-" else opened(place)  # a Path is never equal to "-"
 
 
-def archived(stream: Stream) -> Iterator[Entry]:
+def archived(stream: Stream) -> Iterator[TableEntry]:
     """The entries of an archive."""
     while (key := stream.key()) is not None:
         yield entry(key, stream)
 
 
-def listed(script: Stream) -> Iterator[Entry]:
+def listed(script: Stream) -> Iterator[TableEntry]:
     """The entries that a script file lists."""
     while (key := script.key()) is not None:
         where = script.place()
@@ -98,7 +98,7 @@ def value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
     return opened(path, start)
 
 
-def entry(key: str, stream: Stream) -> Entry:
+def entry(key: str, stream: Stream) -> TableEntry:
     """The entry at whose value `stream` stands."""
     at, offset = stream.place(), stream.offset
     first = stream.peek()  # one byte: more might not have been written yet
@@ -107,16 +107,16 @@ def entry(key: str, stream: Stream) -> Entry:
         stream.read(2)
     if binary or (first == OPENFST[:1] and stream.peek(4) == OPENFST):
         at = f"{stream.name}: key {key!r} at byte {offset}"
-    return Entry(key, at, binary, stream)
+    return TableEntry(key, at, binary, stream)
 
 
-def line(entry: Entry) -> str:
+def line(entry: TableEntry) -> str:
     """The rest of a text entry's line."""
     textual(entry)
     return entry.stream.readline()
 
 
-def textual(entry: Entry) -> None:
+def textual(entry: TableEntry) -> None:
     """UserError if the entry is binary."""
     if entry.binary:
         raise UserError(
@@ -124,7 +124,7 @@ def textual(entry: Entry) -> None:
         )
 
 
-def text_block(entry: Entry) -> Iterator[tuple[str, str]]:
+def text_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
     """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty
     line that ends it (or the end).
     """
@@ -161,14 +161,14 @@ def symbols(path) -> dict[int, str]:
     return words
 
 
-def tokens(entry: Entry) -> str:
+def tokens(entry: TableEntry) -> str:
     """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary
     archives.
     """
     return " ".join(line(entry).split())
 
 
-def real(entry: Entry) -> float:
+def real(entry: TableEntry) -> float:
     """The number of an entry."""
     if not entry.binary:
         return number(line(entry).strip(), entry.where, f"the value of {entry.key!r}")
@@ -179,7 +179,7 @@ def real(entry: Entry) -> float:
     return number(repr(value), entry.where, f"the value of {entry.key!r}")
 
 
-def ints(entry: Entry) -> list[int]:
+def ints(entry: TableEntry) -> list[int]:
     """The integers of an entry."""
     if entry.binary:
         count = int(sized(entry, 1)[0])
@@ -194,7 +194,7 @@ def ints(entry: Entry) -> list[int]:
     return [int(word) for word in words]
 
 
-def sized(entry: Entry, count: int) -> np.ndarray:
+def sized(entry: TableEntry, count: int) -> np.ndarray:
     """The next `count` integers of a binary entry, each behind a byte that says its size."""
     rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
     if (rows["size"] != 4).any():
@@ -204,7 +204,7 @@ def sized(entry: Entry, count: int) -> np.ndarray:
     return rows["value"]
 
 
-KINDS: dict[str, Callable[[Entry], object]] = {"tokens": tokens, "float": real, "ints": ints}
+KINDS: dict[str, Callable[[TableEntry], object]] = {"tokens": tokens, "float": real, "ints": ints}
 
 
 def packed_float(value: float, text: bool) -> bytes:

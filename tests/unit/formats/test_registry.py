@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, form
+from lmtools.formats import FORMATS, registry
 from lmtools.formats import read as read_lists
 from lmtools.formats import write as write_lists
 from lmtools.formats.lattices import LATTICES
@@ -29,22 +29,22 @@ MODULE = SimpleNamespace(
     OPTIONS={"scale": "a factor of 100%", "base": "of logs"},
 )
 TOYS = {
-    "toy": form.of(MODULE, "a toy"),
-    "plain": form.of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
+    "toy": registry.of(MODULE, "a toy"),
+    "plain": registry.of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
 }
 
 
 def test_options_reach_those_that_take_them():
     """`write` takes no `scale`, which is no mistake: the same spec serves both sides."""
-    both, written = form.named("toy:scale=2,base=10,", TOYS), []
+    both, written = registry.named("toy:scale=2,base=10,", TOYS), []
     assert both.read("p") == ["p", "2", "10"]
     both.write(written, "q")
     assert written == [("q", "10")]
-    assert form.named("toy:scale=a=b:c", TOYS).read("p") == ["p", "a=b:c", "e"]
+    assert registry.named("toy:scale=a=b:c", TOYS).read("p") == ["p", "a=b:c", "e"]
     assert (
-        form.named("plain", TOYS).read("p")
+        registry.named("plain", TOYS).read("p")
         == ["p", "1", "e"]
-        == form.named("plain:", TOYS).read("p")
+        == registry.named("plain:", TOYS).read("p")
     )
 
 
@@ -67,13 +67,13 @@ def test_options_reach_those_that_take_them():
 )
 def test_specs_that_mean_nothing(spec, message):
     with pytest.raises(UserError) as caught:
-        form.named(spec, TOYS)
+        registry.named(spec, TOYS)
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_help_of_all_formats_survives_argparse():
     """argparse formats help with %."""
-    about = form.about(FORMATS | LATTICES | TOYS)
+    about = registry.about(FORMATS | LATTICES | TOYS)
     assert "  toy: a toy\n      :scale=... a factor of 100%\n      :base=... of logs" in about % {}
     assert all(f"\n  {name}: " in f"\n{about}" for name in [*FORMATS, *LATTICES])
 
@@ -82,18 +82,20 @@ def test_detect_asks_each_and_refuses_to_guess(tmp_path):
     twin = TOYS | {"twin": TOYS["toy"]}
     path = tmp_path / "f"
     path.write_text("% it\n")
-    assert form.detect(path, {"toy": TOYS["toy"]}) == "toy"
+    assert registry.detect(path, {"toy": TOYS["toy"]}) == "toy"
     with pytest.raises(UserError, match="f: could be toy or twin; name its format: toy, twin"):
-        form.detect(path, {name: twin[name] for name in ("toy", "twin")}, default="toy")
+        registry.detect(path, {name: twin[name] for name in ("toy", "twin")}, default="toy")
     path.write_text("other\n")
-    assert form.detect(path, TOYS, default="plain") == "plain"
+    assert registry.detect(path, TOYS, default="plain") == "plain"
     with pytest.raises(UserError, match="f: could be anything; name its format"):
-        form.detect(path, TOYS)
+        registry.detect(path, TOYS)
     with pytest.raises(
         UserError, match="none: cannot read: No such file or directory; check the path"
     ):
-        form.detect(tmp_path / "none", TOYS)
-    assert form.detect("ark,s,cs:whatever", LATTICES) == "kaldi"  # a table is not opened to look
+        registry.detect(tmp_path / "none", TOYS)
+    assert (
+        registry.detect("ark,s,cs:whatever", LATTICES) == "kaldi"
+    )  # a table is not opened to look
 
 
 @pytest.mark.parametrize(
@@ -107,23 +109,23 @@ def test_detect_asks_each_and_refuses_to_guess(tmp_path):
 )
 def test_first_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    assert form.first_line(tmp_path / name) == "% it"
+    assert registry.first_line(tmp_path / name) == "% it"
 
 
 def test_first_line_of_what_is_no_text(tmp_path):
     (tmp_path / "f").write_bytes(b"%\xff\x00" + bytes(1 << 17))
     assert (
-        form.first_line(tmp_path / "f").startswith("%\ufffd\x00")
-        and len(form.first_line(tmp_path / "f")) <= 1 << 16
+        registry.first_line(tmp_path / "f").startswith("%\ufffd\x00")
+        and len(registry.first_line(tmp_path / "f")) <= 1 << 16
     )
     (tmp_path / "empty").write_bytes(b"")
-    assert form.first_line(tmp_path / "empty") == ""
+    assert registry.first_line(tmp_path / "empty") == ""
     for content in (gzip.compress(b"% it", mtime=0)[:-9], b"no gzip"):
         (tmp_path / "f.gz").write_bytes(content)
         with pytest.raises(
             UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"
         ):
-            form.first_line(tmp_path / "f.gz")
+            registry.first_line(tmp_path / "f.gz")
 
 
 COMPRESSORS = {
@@ -220,21 +222,21 @@ def test_what_is_no_list_is_called_what_it_is(tmp_path, content, cause):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     for formats in (FORMATS, LATTICES, FORMATS | LATTICES, PAIRS):
         with pytest.raises(UserError) as caught:
-            form.detect(path, formats)
+            registry.detect(path, formats)
         assert f"f: {cause}" in str(caught.value)
         assert f"; give a file or directory in one of the formats {next(iter(formats))}" in str(
             caught.value
         )
     if "empty" in cause:  # as a text it may be
-        assert form.detect(path, FORMATS, "kaldi-text") == "kaldi-text"
+        assert registry.detect(path, FORMATS, "kaldi-text") == "kaldi-text"
     else:
         with pytest.raises(UserError):
-            form.detect(path, FORMATS, "kaldi-text")
+            registry.detect(path, FORMATS, "kaldi-text")
 
 
 def test_a_pipe_is_not_looked_into(tmp_path):
     """What is read to recognise it would be missing afterwards."""
     os.mkfifo(tmp_path / "p")
     with pytest.raises(UserError, match="p: a pipe is not looked into; name its format: jsonl"):
-        form.detect(tmp_path / "p", FORMATS)
-    assert form.detect(tmp_path / "p", FORMATS, "kaldi-text") == "kaldi-text"
+        registry.detect(tmp_path / "p", FORMATS)
+    assert registry.detect(tmp_path / "p", FORMATS, "kaldi-text") == "kaldi-text"

@@ -88,7 +88,7 @@ class Profile:
 
 
 @dataclass
-class Patient:
+class Inputs:
     """Everything that is there to look at; what was not given or could not be read is None, or
     empty, and `problems` says why.
     """
@@ -111,36 +111,36 @@ class Patient:
     problems: Sequence[UserError]
 
 
-def admit(
+def read_inputs(
     nbest: str,
     form: str | None = None,
     text: str | None = None,
     ref: str | None = None,
     lm: str | None = None,
-) -> Patient:
+) -> Inputs:
     """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
     all the same.
     """
     problems: list[UserError] = []
     nbests = attempt(problems, (), lambda: read(nbest, form))
-    places = positions(nbest, nbests)
+    places = locate_utterances(nbest, nbests)
     refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
     if ref:
         attempt(problems, None, lambda: kaldi_text.read(ref))
-        refs, ref_places = lenient(ref)
+        refs, ref_places = read_leniently(ref)
     normalise, known = (
         attempt(problems, (single, None), lambda: vocabulary(lm)) if lm else (single, None)
     )
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
     hyps, references = (
-        profile("hypotheses", nbest, spoken),
-        profile("references", ref or nbest, told),
+        profile_rows("hypotheses", nbest, spoken),
+        profile_rows("references", ref or nbest, told),
     )
-    model_hyps = profile(
+    model_hyps = profile_rows(
         "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken]
     )
-    model_references = profile(
+    model_references = profile_rows(
         "references", ref or nbest, [(place, normalise(words)) for place, words in told]
     )
     wanted, lines = (
@@ -154,7 +154,7 @@ def admit(
     )
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     profiles = hyps, references, model_hyps, model_references, seen
-    return Patient(
+    return Inputs(
         nbest,
         nbests,
         places,
@@ -184,7 +184,7 @@ def single(text: str) -> str:
     return " ".join(text.split())
 
 
-def profile(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
+def profile_rows(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
     """The profile of texts given as pairs (place, text)."""
     made = Profile(name, path)
     for place, text in rows:
@@ -192,7 +192,7 @@ def profile(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
     return made
 
 
-def positions(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
+def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
     """`path:line` of each utterance where each has a line of its own, else `path`."""
     if path == "-" or not Path(path).is_file() or not nbests:
         return {nbest.utt: path for nbest in nbests}
@@ -203,7 +203,7 @@ def positions(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
     }
 
 
-def lenient(path: str) -> tuple[dict[str, str], dict[str, str]]:
+def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
     """Kaldi text, and where its utterances stand, without the reader's checks; nothing if it is no
     text at all.
     """

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lattices import all_paths, named_sums, path_score, random_lattice
 
 from lmtools.errors import UserError
-from lmtools.lattice.fold import fold
+from lmtools.lattice.merge_scores import merge_scores
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = [
@@ -22,7 +22,7 @@ WEIGHTS = [
 @given(st.integers(0, 10**9), st.sampled_from(WEIGHTS), st.sampled_from(["lm", "graph"]))
 def test_kept_and_folded_scores_add_up_to_the_weighted_ones(seed, weights, into):
     lattice = random_lattice(seed, impossible=0.05)
-    folded = fold(lattice, weights, into)
+    folded = merge_scores(lattice, weights, into)
     assert list(folded.scores) == list(folded.final_scores) == ["am", into]
     for _, arcs, final in all_paths(lattice):
         sums = named_sums(folded, arcs, final)
@@ -41,7 +41,9 @@ def test_several_scores_can_stay():
         [Arc(0, 1, "a", {"am": -4.0, "graph": -1.0, "nn": -3.0})],
         [Final(1, {"nn": -1.0})],
     )
-    folded = fold(lattice, {"am": 0.5, "graph": 1, "nn": 2, "words": 0.25}, "lm", ("am", "graph"))
+    folded = merge_scores(
+        lattice, {"am": 0.5, "graph": 1, "nn": 2, "words": 0.25}, "lm", ("am", "graph")
+    )
     assert {name: column.tolist() for name, column in folded.scores.items()} == {
         "am": [-4.0],
         "graph": [-1.0],
@@ -55,7 +57,7 @@ def test_impossible_arcs_stay_impossible():
         Arc(0, 1, "a", {"am": -math.inf, "lm": -1.0}),
         Arc(0, 1, "b", {"am": -1.0, "lm": -math.inf}),
     ]
-    folded = fold(Lattice.of("u", 2, 0, arcs, [Final(1)]), {"am": 1, "lm": 2})
+    folded = merge_scores(Lattice.of("u", 2, 0, arcs, [Final(1)]), {"am": 1, "lm": 2})
     assert folded.scores["am"].tolist() == [-math.inf, -1.0] and folded.scores["lm"].tolist() == [
         0.0,
         -math.inf,
@@ -73,8 +75,8 @@ def test_refusals():
         with pytest.raises(
             UserError, match=f"{lattice.utt}: scores can be folded into '{into}' only where 'am'"
         ):
-            fold(lattice, weights, into)
+            merge_scores(lattice, weights, into)
     with pytest.raises(UserError, match="no score 'graph' in the lattice; keep some of: am, lm"):
-        fold(lattice, {"am": 1}, "lm", ("am", "graph"))
+        merge_scores(lattice, {"am": 1}, "lm", ("am", "graph"))
     with pytest.raises(UserError, match="no score 'nn'"):
-        fold(lattice, {"am": 1, "nn": 1})
+        merge_scores(lattice, {"am": 1, "nn": 1})
