@@ -20,8 +20,8 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 def arguments(parser):
     parser.epilog = (
         f"formats of pairs:\n{registry.about(pairs.PAIRS)}\n\nCorrelations are printed"
-        " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every cosine."
-        " A sentence without any known word has the cosine 0 with all others."
+        " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every"
+        " cosine. A sentence without any known word has the cosine 0 with all others."
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group(required=True)
