@@ -16,7 +16,7 @@ import torch
 
 from lmtools.lm import LanguageModel
 from lmtools.score import planner
-from lmtools.score.scorers import Neural
+from lmtools.score.scorers import NeuralScorer
 from lmtools.settings import Settings
 
 SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it comes
@@ -54,7 +54,7 @@ def main() -> None:
         " shape, ratio"
     )
     for precision in ("float32", "bfloat16"):
-        scorer = Neural(lm, SimpleNamespace(hash="0" * 64), "0" * 16, "cpu", precision)
+        scorer = NeuralScorer(lm, SimpleNamespace(hash="0" * 64), "0" * 16, "cpu", precision)
         for name, parts in (("all", whole), ("a list", lists)):
             seconds = [
                 [timed(score, scorer, parts) for score in (loose, fixed)] for _ in range(args.turns)
@@ -73,7 +73,7 @@ def sentences(lists: int, depth: int) -> list[list[tuple[int, ...]]]:
     return [[tuple(rng.integers(5, SIZE, length).tolist()) for length in some] for some in lengths]
 
 
-def timed(score, scorer: Neural, parts: list) -> float:
+def timed(score, scorer: NeuralScorer, parts: list) -> float:
     """Seconds of processor time."""
     begin = time.process_time()
     for part in parts:
@@ -81,13 +81,13 @@ def timed(score, scorer: Neural, parts: list) -> float:
     return time.process_time() - begin
 
 
-def fixed(scorer: Neural, some: list) -> None:
+def fixed(scorer: NeuralScorer, some: list) -> None:
     """Score in batches of one shape."""
     for batch in planner.batches([scorer.cost(sentence) for sentence in some], scorer.rows):
         planner.score_batch(scorer, [some[i] for i in batch])
 
 
-def loose(scorer: Neural, some: list) -> None:
+def loose(scorer: NeuralScorer, some: list) -> None:
     """Score in batches of neighbouring lengths, as many sentences as BUDGET holds, padded."""
     batch: list = []
     for sentence in sorted(some, key=scorer.cost):

@@ -16,7 +16,7 @@ import transformers
 from minicons import scorer as minicons
 
 from lmtools.files import read_lines
-from lmtools.score import Options, score_texts
+from lmtools.score import ScoreOptions, score_texts
 
 NBEST = Path(__file__).parent.parent / "egs/librispeech/mini/test.nbest.jsonl.xz"
 SIZE = {
@@ -83,7 +83,7 @@ def main() -> None:
     ][: args.hypotheses]
     with tempfile.TemporaryDirectory() as directory:
         make_model(directory, texts)
-        options = Options(f"hf:{directory}", device="cpu", cache="none")
+        options = ScoreOptions(f"hf:{directory}", device="cpu", cache="none")
         peer, ours = minicons.MaskedLMScorer(directory, "cpu"), options.load()
 
         def by_minicons(batch: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from lmtools.files import atomic_path, cannot, sha256
 from lmtools.seal import SEAL, Damaged, digest, say_unchecked, sealed, unsealed
 from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
-from lmtools.text.blocks import Block, read_blocks
+from lmtools.text.blocks import TextBlock, read_blocks
 from lmtools.workers import spread
 
 MAGIC = b"lmtools-corpus-1\n"
@@ -267,7 +267,7 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     return Corpus.open(out)
 
 
-def encode(block: Block, subword: Subword, dtype: np.dtype, kaldi: bool) -> Encoded:
+def encode(block: TextBlock, subword: Subword, dtype: np.dtype, kaldi: bool) -> Encoded:
     """The sentences of a block of text, with `kaldi` without the first word of each line."""
     texts = block.lines()
     if kaldi:

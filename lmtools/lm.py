@@ -16,7 +16,7 @@ from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES, Examples, TwoWay, never
 from lmtools.outputs import CRITERIA, Targets
 from lmtools.settings import Settings
-from lmtools.subword.spelled import Targets as Words
+from lmtools.subword.spelled import WordTargets as Words
 from lmtools.types import NUMERICS
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

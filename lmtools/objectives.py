@@ -17,7 +17,7 @@ from torch import Tensor
 
 from lmtools.errors import UserError
 from lmtools.subword import BOS, EOS, MASK, PAD, SPECIALS
-from lmtools.subword.spelled import END, Targets
+from lmtools.subword.spelled import END, WordTargets
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def examples(
 class Objective:
     """What all objectives share: batches go by the number of tokens."""
 
-    def __init__(self, words: Targets | None = None):
+    def __init__(self, words: WordTargets | None = None):
         self.words = words
 
     @staticmethod
@@ -169,7 +169,7 @@ class TwoWay(Objective):
     ends = (BOS, EOS)
     longest = 50  # ids of a spelling, END among them; what is longer is cut before it, as in ELMo
 
-    def __init__(self, words: Targets | None = None):
+    def __init__(self, words: WordTargets | None = None):
         if words is None:
             raise UserError(
                 "a two-way model reads spelled words; make the vocabulary of its corpora with"

@@ -13,7 +13,7 @@ from lmtools.bench.machine import machine
 from lmtools.errors import UserError
 from lmtools.lattice.density import duration
 from lmtools.lattice.prune import prune
-from lmtools.score.lattices import Rescorer, Settings
+from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.score.scorers import load_scorer
 from lmtools.types import Lattice
 
@@ -21,7 +21,7 @@ from lmtools.types import Lattice
 def bench_lattice(
     lattices: Sequence[Lattice],
     lms: Mapping[str, str],
-    settings: Settings,
+    settings: LatticeOptions,
     beams: Sequence[float],
     tokens: Sequence[int],
     repeats: int,

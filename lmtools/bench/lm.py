@@ -30,7 +30,7 @@ from lmtools.config import from_yaml
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel, choose_device
 from lmtools.outputs.noise import LogUniform
-from lmtools.score.scorers import Neural, Scorer, load_scorer
+from lmtools.score.scorers import NeuralScorer, Scorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word
@@ -85,7 +85,7 @@ def published() -> dict[str, Path]:
     return paths
 
 
-def random_scorer(path, size: int, device: str, precision: str) -> Neural:
+def random_scorer(path, size: int, device: str, precision: str) -> NeuralScorer:
     """A scorer of the model of a settings file over `size` ids, with random weights; UserError for
     a model that spells its words.
     """
@@ -96,7 +96,7 @@ def random_scorer(path, size: int, device: str, precision: str) -> Neural:
             " NAME=DIR"
         )
     torch.manual_seed(settings.seed)
-    return Neural(
+    return NeuralScorer(
         LanguageModel(settings, size), RandomVocabulary(size), "random", device, precision
     )
 
@@ -108,7 +108,7 @@ class Reader:
 
     def __init__(self, name: str, scorer: Scorer, sizes: Sizes, text: Sequence[str] | None):
         self.scorer = scorer
-        self.neural = isinstance(scorer, Neural)
+        self.neural = isinstance(scorer, NeuralScorer)
         lengths = [*[sizes.length] * sizes.batch, sizes.contiguous]
         # the last token is the end
         *batch, contiguous = self.sequences(name, [length - 1 for length in lengths], text)

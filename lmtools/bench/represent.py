@@ -22,7 +22,7 @@ from lmtools.lm import autocast
 from lmtools.models.layers import last
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import matrix_flops
-from lmtools.score.scorers import Neural
+from lmtools.score.scorers import NeuralScorer
 from lmtools.subword import MASK
 
 TASK = "represent"
@@ -30,7 +30,7 @@ INTACT = "-intact"  # of a masked model's name: one pass over the input as it is
 
 
 @torch.inference_mode()
-def intact(scorer: Neural, sentences: Sequence[tuple]) -> Tensor:
+def intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
     """Sentence vectors (B, D) out of one pass over the input as it is; beginning and end of
     sentence are not in the mean.
     """
@@ -46,7 +46,7 @@ def intact(scorer: Neural, sentences: Sequence[tuple]) -> Tensor:
 
 
 @torch.inference_mode()
-def one_by_one(scorer: Neural, sentence: tuple) -> Tensor:
+def one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
     """The vector (D,) of a masked model as papers make it (mask-and-predict): of each token the
     state where it alone is masked, from a whole pass a token over copies of the sentence that go
     through as one batch."""
@@ -58,14 +58,14 @@ def one_by_one(scorer: Neural, sentence: tuple) -> Tensor:
 
 
 @torch.inference_mode()
-def shared(scorer: Neural, sentence: tuple) -> Tensor:
+def shared(scorer: NeuralScorer, sentence: tuple) -> Tensor:
     """The same vector (D,) without what the copies have in common."""
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
     with autocast(scorer.device, scorer.precision):
         return scorer.lm.trunk.masked_states(inputs, MASK)[0, 1:-1].mean(0)
 
 
-def representations(scorer: Neural) -> Tasks:
+def representations(scorer: NeuralScorer) -> Tasks:
     """The ways to a sentence's vector; a masked model has three."""
     if not isinstance(scorer.lm.trunk, Masked):
         return {("", TASK): lambda sentence: intact(scorer, [sentence])}
@@ -76,7 +76,7 @@ def representations(scorer: Neural) -> Tasks:
     }
 
 
-def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
+def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     """Batched vectors of `count` sentences, one pass each: sentences a second, and the share of the
     machine's matrix-product rate.
     """
@@ -94,7 +94,9 @@ def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
     )
 
 
-def bench_representation(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
+def bench_representation(
+    scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int
+) -> dict:
     """Everything `lmtools bench score --representation` measures of these models; UserError for
     lengths that one of them cannot read.
     """

@@ -13,7 +13,7 @@ from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.outputs import SAMPLED
 from lmtools.score.planner import batches, score_batch
-from lmtools.score.scorers import Neural, load_scorer
+from lmtools.score.scorers import NeuralScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import MASK, SPECIALS
 
@@ -38,14 +38,16 @@ class RandomVocabulary:
 
 def random_scorer(
     family: str, arch: Mapping, size: int, device: str, precision: str, normalise: str = "full"
-) -> Neural:
+) -> NeuralScorer:
     """A scorer of a model with random weights; one that does not normalise is of the criterion
     whose output needs it least.
     """
     torch.manual_seed(0)
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
     lm = LanguageModel(Settings(family, FAMILIES[family], criterion, arch=dict(arch)), size)
-    return Neural(lm, RandomVocabulary(size), "random", device, precision, normalise=normalise)
+    return NeuralScorer(
+        lm, RandomVocabulary(size), "random", device, precision, normalise=normalise
+    )
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
@@ -58,7 +60,7 @@ def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]
     ]
 
 
-def naive_states(scorer: Neural, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+def naive_states(scorer: NeuralScorer, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
     """The states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole forward
     pass a token, all passes in one batch.
     """
@@ -68,7 +70,7 @@ def naive_states(scorer: Neural, inputs: torch.Tensor, places: torch.Tensor) -> 
     return scorer.lm.trunk.hidden(copies, torch.full_like(which, inputs.shape[1]))[which, places]
 
 
-def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
+def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
     """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output
     layer at the masked positions only.
     """
@@ -79,7 +81,7 @@ def naive_masked(scorer: Neural, sentence, hidden_only: bool) -> None:
         lm.output.log_prob(lm.trunk.head(states), examples.targets)
 
 
-def tasks(scorer: Neural) -> Tasks:
+def tasks(scorer: NeuralScorer) -> Tasks:
     """Scoring a sentence, and its states alone; a masked model both as papers do it and as we
     do.
     """
@@ -101,10 +103,10 @@ def tasks(scorer: Neural) -> Tasks:
 
 @torch.inference_mode()
 def by_length(
-    scorers: Mapping[str, Neural],
+    scorers: Mapping[str, NeuralScorer],
     words: list[int],
     repeats: int,
-    tasks: Callable[[Neural], Tasks] = tasks,
+    tasks: Callable[[NeuralScorer], Tasks] = tasks,
 ) -> list[dict]:
     """Seconds a sentence for every model, task and length: one row each; the models take turns, so
     that noise meets all alike.
@@ -163,7 +165,7 @@ def layer_shapes(config) -> list[tuple[int, int]]:
     return [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers
 
 
-def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
+def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's
     own matrix-product rate reached.
     """
@@ -185,7 +187,7 @@ def batched(scorer: Neural, tokens: int, count: int, rows: int) -> dict:
 
 
 def throughput(
-    scorer: Neural,
+    scorer: NeuralScorer,
     tokens: int,
     count: int,
     rows: int,
@@ -216,7 +218,9 @@ def throughput(
     }  # fmt: skip
 
 
-def random_scorers(arch: Mapping, size: int, device: str, precision: str) -> dict[str, Neural]:
+def random_scorers(
+    arch: Mapping, size: int, device: str, precision: str
+) -> dict[str, NeuralScorer]:
     """The three families at one size over `size` ids, with random weights, and a T-TA that scores
     without the softmax.
     """
@@ -226,12 +230,12 @@ def random_scorers(arch: Mapping, size: int, device: str, precision: str) -> dic
     }
 
 
-def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, Neural]:
+def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, NeuralScorer]:
     """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
     without normalisation, too.
     """
     loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
-    scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, Neural)}
+    scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
     for name, scorer in list(scorers.items()):
         if scorer.lm.settings.model == "tta" and scorer.lm.settings.criterion in SAMPLED:
             scorers[name + UNNORMALISED] = load_scorer(
@@ -240,14 +244,14 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
     return scorers
 
 
-def transformers(scorers: Mapping[str, Neural]) -> dict[str, Neural]:
+def transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]:
     """Those whose floating point operations `matrix_flops` counts."""
     return {
         name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)
     }
 
 
-def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -> dict:
+def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
     rows = by_length(scorers, words, repeats)
     counted = {name: scorer for name, scorer in transformers(scorers).items() if not scorer.masked}
@@ -260,7 +264,7 @@ def bench_score(scorers: Mapping[str, Neural], words: list[int], repeats: int) -
 
 
 def figures(
-    scorers: Mapping[str, Neural], rows: list[dict], batched: Mapping[str, dict], repeats: int
+    scorers: Mapping[str, NeuralScorer], rows: list[dict], batched: Mapping[str, dict], repeats: int
 ) -> dict:
     """What is written: the measurements, what follows from them, and where and of what they were
     taken.

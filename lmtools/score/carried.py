@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 from lmtools.lm import PRECISIONS, autocast
 from lmtools.objectives import padded
 from lmtools.score.oov import Penalised, plain
-from lmtools.score.scorers import Neural, Scorer
+from lmtools.score.scorers import NeuralScorer, Scorer
 from lmtools.score.texts import TextScores, refuse_not_finite
 from lmtools.subword import BOS, EOS
 
@@ -24,7 +24,7 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     carried.
     """
     neural = plain(scorer)
-    if not (isinstance(neural, Neural) and getattr(neural.lm.trunk, "carries", False)):
+    if not (isinstance(neural, NeuralScorer) and getattr(neural.lm.trunk, "carries", False)):
         raise UserError(
             f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM"
         )
@@ -48,7 +48,7 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
 
 
 @torch.inference_mode()
-def chain(sentences: Sequence[tuple], scorer: Neural):
+def chain(sentences: Sequence[tuple], scorer: NeuralScorer):
     """The scores of all tokens and ends in a row, POSITIONS at a time."""
     inputs, targets = (
         np.concatenate(row)

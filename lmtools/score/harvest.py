@@ -11,7 +11,7 @@ from lmtools.lattice.density import duration
 from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
-from lmtools.score.lattices import Rescorer, Settings
+from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.types import EMPTY, Lattice, NBest
 from lmtools.workers import spread
 
@@ -54,7 +54,7 @@ class Harvest:
 
 
 def harvest(
-    lattices: Iterable[Lattice], settings: Settings, wanted: Wanted, nj: int = 1
+    lattices: Iterable[Lattice], settings: LatticeOptions, wanted: Wanted, nj: int = 1
 ) -> Iterator[Harvest]:
     """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
     return spread(partial(reap, wanted=wanted), lattices, nj, settings.load)

@@ -23,7 +23,7 @@ LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those 
 
 
 @dataclass(frozen=True)
-class Settings:
+class LatticeOptions:
     """What lattices are rescored by, and how.
 
     `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score
@@ -34,8 +34,8 @@ class Settings:
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
     the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models)
-    and `oov_penalty` are those of lmtools.score.Options; `old` is not concerned, as the recogniser
-    scored without them.
+    and `oov_penalty` are those of lmtools.score.ScoreOptions; `old` is not concerned, as the
+    recogniser scored without them.
     """
 
     lms: Mapping[str, str]
@@ -74,7 +74,7 @@ class Rescorer:
     """Rescores one lattice at a time; `signatures` says for each new score which model gives it."""
 
     def __init__(
-        self, settings: Settings, scorers: Mapping[str, Scorer], old: Scorer | None = None
+        self, settings: LatticeOptions, scorers: Mapping[str, Scorer], old: Scorer | None = None
     ):
         check_names(settings)
         self.settings = settings
@@ -182,7 +182,7 @@ class Rescorer:
         return expand(lattice, lms, self.known(lattice, *lms, OLD), **bounds, old=old)
 
 
-def check_names(settings: Settings) -> None:
+def check_names(settings: LatticeOptions) -> None:
     """UserError where names in `settings` clash, or mean no model that they could."""
     parts = [part for parts in settings.mixtures.values() for part in parts]
     new = (

@@ -7,12 +7,12 @@ import numpy as np
 from lmtools.score.carried import carried_texts
 from lmtools.score.oov import plain
 from lmtools.score.planner import batches, one_thread
-from lmtools.score.scorers import Neural
-from lmtools.score.texts import Options, TextScores, score_texts
+from lmtools.score.scorers import NeuralScorer
+from lmtools.score.texts import ScoreOptions, TextScores, score_texts
 from lmtools.types import NBest, ScoreTable
 
 
-def score_nbest(nbests: Sequence[NBest], options: Options) -> tuple[ScoreTable, TextScores]:
+def score_nbest(nbests: Sequence[NBest], options: ScoreOptions) -> tuple[ScoreTable, TextScores]:
     """The ScoreTable of `nbests`, and the same scores as one flat array over all hypotheses."""
     flat = score_texts(
         [hyp.text for nbest in nbests for hyp in nbest.hyps], options.load(), options
@@ -41,7 +41,7 @@ BOTH = (
 )
 
 
-def perplexity(texts: Sequence[str], options: Options, carry: bool = False) -> dict:
+def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False) -> dict:
     """Perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
@@ -53,7 +53,7 @@ def perplexity(texts: Sequence[str], options: Options, carry: bool = False) -> d
     that those before left.
     """
     scorer = options.load()
-    neural = plain(scorer) if isinstance(plain(scorer), Neural) else None
+    neural = plain(scorer) if isinstance(plain(scorer), NeuralScorer) else None
     scores = (
         carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
     )
@@ -88,7 +88,7 @@ def rules(unit: str, kind: str, oov_penalty: float) -> str:
     return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "") + both
 
 
-def spread(texts: Sequence[str], scorer: Neural) -> dict[str, float]:
+def spread(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
     """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE
     texts, evenly taken from all.
     """

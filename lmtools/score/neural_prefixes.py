@@ -10,7 +10,7 @@ import torch
 from lmtools.errors import UserError
 from lmtools.lm import PRECISIONS, autocast
 from lmtools.models.memory import Rows
-from lmtools.score.scorers import Neural
+from lmtools.score.scorers import NeuralScorer
 from lmtools.score.words import WordTokens
 from lmtools.subword import BOS, EOS
 
@@ -23,8 +23,8 @@ class NeuralPrefixLM:
     reads both sides of a word.
     """
 
-    def __init__(self, scorer: Neural):
-        if not (isinstance(scorer, Neural) and scorer.lm.objective.name == "causal"):
+    def __init__(self, scorer: NeuralScorer):
+        if not (isinstance(scorer, NeuralScorer) and scorer.lm.objective.name == "causal"):
             kind = scorer.signature["lm"]
             raise UserError(
                 f"{kind}: not a left-to-right model of lmtools train; score a path cover or N-best"
@@ -50,10 +50,10 @@ class NeuralPrefixes:
     that a call needs in one batch; no normaliser is where the scorer does not normalise. Memory:
     what the model remembers of a prefix (lmtools/models: KeyValues, Cells) and 4 x width of the
     output matrix bytes for each computed state, some 300 bytes for each node; 5.8 kB for 3 layers
-    of 192. Scores equal `Neural.log_probs` summed over a word, as far as the sentence fits the
-    positions. Beyond, a prefix that fills the positions forgets its oldest half: its node is that
-    of its last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence;
-    `Neural` has windows of the same stride, but goes over to the next one earlier.
+    of 192. Scores equal `NeuralScorer.log_probs` summed over a word, as far as the sentence fits
+    the positions. Beyond, a prefix that fills the positions forgets its oldest half: its node is
+    that of its last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence;
+    `NeuralScorer` has windows of the same stride, but goes over to the next one earlier.
     """
 
     start = 0

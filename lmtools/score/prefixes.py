@@ -12,14 +12,14 @@ from lmtools.lattice.histories import Interned
 from lmtools.ngram.model import LN10
 from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.score.oov import Penalised, PenalisedLM
-from lmtools.score.scorers import Ngram, Scorer
+from lmtools.score.scorers import NgramScorer, Scorer
 from lmtools.score.words import WordTokens
 
 
 class NgramPrefixLM:
     """An n-gram model as lmtools.lattice.expand asks for it."""
 
-    def __init__(self, scorer: Ngram):
+    def __init__(self, scorer: NgramScorer):
         self.model, self.signature = scorer.model.kenlm, scorer.signature
         self.words = WordTokens(scorer)
 
@@ -78,6 +78,6 @@ def load_prefix_lm(scorer: Scorer) -> PrefixLM:
     """
     if isinstance(scorer, Penalised):
         return PenalisedLM(load_prefix_lm(scorer.scorer), scorer)
-    if isinstance(scorer, Ngram):
+    if isinstance(scorer, NgramScorer):
         return NgramPrefixLM(scorer)
     return NeuralPrefixLM(scorer)

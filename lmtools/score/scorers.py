@@ -60,7 +60,7 @@ class Scorer(Protocol):
 NORMALISATIONS = ("full", "none")
 
 
-class Neural:
+class NeuralScorer:
     """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by
     pseudo-log-likelihood.
 
@@ -182,7 +182,7 @@ class Neural:
         return torch.cat(states)
 
 
-class TwoWay(Neural):
+class TwoWayScorer(NeuralScorer):
     """A model that predicts each word from the left and, apart from that, from the right: the mean
     of both log-probabilities.
 
@@ -245,7 +245,7 @@ def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-class Ngram:
+class NgramScorer:
     """A KenLM or ARPA model, queried through kenlm."""
 
     kind, rows = "perplexity", None
@@ -305,8 +305,8 @@ def load_scorer(
                 f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
                 " `lmtools ngram` wrote"
             )
-        return Ngram(NgramModel.load(path))
+        return NgramScorer(NgramModel.load(path))
     model, subword = load_model(path)
-    return (TwoWay if model.two_way else Neural)(
+    return (TwoWayScorer if model.two_way else NeuralScorer)(
         model, subword, model_hash(path), device, precision, intact, normalise, rows
     )

@@ -15,14 +15,14 @@ from lmtools.errors import UserError
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
 from lmtools.score.planner import batches, compute_all, score_batch
-from lmtools.score.scorers import Ngram, Scorer, load_scorer
+from lmtools.score.scorers import NgramScorer, Scorer, load_scorer
 from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 
 @dataclass(frozen=True)
-class Options:
+class ScoreOptions:
     """Which language model scores, and how; the scores depend on the first five, their last bits on
     `device` and `rows` too.
 
@@ -46,7 +46,7 @@ class Options:
         scorer = load_scorer(
             self.lm, self.device, self.precision, self.intact, self.normalise, self.rows
         )
-        if isinstance(scorer, Ngram) and self.normalise != "full":
+        if isinstance(scorer, NgramScorer) and self.normalise != "full":
             raise UserError(
                 f"{self.lm}: an n-gram model has no score without normalisation; leave"
                 " --normalise out"
@@ -72,7 +72,7 @@ class TextScores:
 
 
 def score_texts(
-    texts: Sequence[str], scorer: Scorer, options: Options, cache: Cache | None = None
+    texts: Sequence[str], scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
 ) -> TextScores:
     """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU;
     see lmtools.score.planner).
@@ -103,7 +103,9 @@ def distinct(
     return sentences, np.array([place[prepared[number[text]]] for text in texts], dtype=np.int64)
 
 
-def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Cache) -> np.ndarray:
+def score_sentences(
+    sentences: list, scorer: Scorer, options: ScoreOptions, cache: Cache
+) -> np.ndarray:
     """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
     scores = np.full(len(sentences), np.nan)
     for i, value in cache.get(sentences).items():
@@ -131,7 +133,9 @@ def score_sentences(sentences: list, scorer: Scorer, options: Options, cache: Ca
     return scores
 
 
-def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[tuple[int, list[float]]]:
+def run(
+    work: list[list], scorer: Scorer, options: ScoreOptions
+) -> Iterator[tuple[int, list[float]]]:
     """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by
     `nj` processes.
     """
@@ -149,7 +153,7 @@ def run(work: list[list], scorer: Scorer, options: Options) -> Iterator[tuple[in
         yield from enumerate(compute_all(scorer, work, partial(sums, scorer)))
 
 
-def load_alone(options: Options) -> Scorer:
+def load_alone(options: ScoreOptions) -> Scorer:
     """The scorer of a worker process, in which one thread computes a batch, as everywhere."""
     torch.set_num_threads(1)
     return options.load()

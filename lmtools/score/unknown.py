@@ -2,12 +2,17 @@
 
 from collections.abc import Iterable
 
-from lmtools.score.texts import Options
+from lmtools.score.texts import ScoreOptions
 from lmtools.text.unknown import MANY, warn_unknown
 
 
 def warn_scored(
-    path, texts: Iterable[str], unknown: int, tokens: int, options: Options, lists: bool = False
+    path,
+    texts: Iterable[str],
+    unknown: int,
+    tokens: int,
+    options: ScoreOptions,
+    lists: bool = False,
 ) -> None:
     """`warn_unknown` of what was scored: of `texts` from `path`, `unknown` tokens among `tokens`,
     their ends not counted.

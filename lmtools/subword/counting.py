@@ -13,7 +13,7 @@ from typing import BinaryIO
 ROOM = 200_000  # distinct items held in memory, some 150 bytes each, before they go to disk
 
 
-class Tally:
+class TokenCounts:
     """A sum of counts that holds at most `room` distinct items in memory, and those of the last
     `add`.
 
@@ -51,16 +51,16 @@ class Tally:
 
 
 def rows(run: BinaryIO) -> Iterator[tuple[str, int]]:
-    """The pairs in a file that `Tally.spill` wrote."""
+    """The pairs in a file that `TokenCounts.spill` wrote."""
     run.seek(0)
     for line in run:
         item, _, count = line.decode().partition("\t")
         yield item, int(count)
 
 
-def tally(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> Tally:
+def tally(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCounts:
     """The sum of all counts in `parts`."""
-    whole = Tally(room)
+    whole = TokenCounts(room)
     for part in parts:
         whole.add(part)
     return whole

@@ -9,12 +9,14 @@ from lmtools.files import read_bytes
 from lmtools.seal import unsealed
 from lmtools.subword.base import DESCRIPTION, Subword, room
 from lmtools.subword.lists import Char, Word
-from lmtools.subword.sentences import Bpe, Unigram, scheme_of
+from lmtools.subword.sentences import BpePieces, UnigramPieces, scheme_of
 from lmtools.subword.spelled import Spelled
 from lmtools.subword.wordlists import adopted, is_word_list
 from lmtools.text import Normaliser
 
-SUBWORDS: dict[str, type[Subword]] = {kind.scheme: kind for kind in (Bpe, Unigram, Word, Char)}
+SUBWORDS: dict[str, type[Subword]] = {
+    kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
+}
 VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not learnt but made of two
 
 

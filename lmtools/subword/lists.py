@@ -13,7 +13,7 @@ from lmtools.errors import UserError
 from lmtools.subword import counting
 from lmtools.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 from lmtools.text import MARK, Normaliser
-from lmtools.text.blocks import Block, read_blocks
+from lmtools.text.blocks import TextBlock, read_blocks
 from lmtools.workers import spread
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
@@ -107,7 +107,7 @@ class Listed(Subword):
 
     @classmethod
     def selected(
-        cls, counts: counting.Tally, vocab_size: int | None, min_count: int
+        cls, counts: counting.TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
         """The content of the list of these counts, and what it leaves out; in memory are only items
         of `min_count` and more.
@@ -157,7 +157,7 @@ class Listed(Subword):
         raise NotImplementedError
 
     @classmethod
-    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+    def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
         """How often each item occurs in a block of raw text."""
         raise NotImplementedError
 
@@ -195,7 +195,7 @@ class Word(Listed):
         return text.split()
 
     @classmethod
-    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+    def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
         raw = Counter(block.text().split())
         counts: Counter[str] = Counter()
         for token, count in raw.items():
@@ -219,7 +219,7 @@ class Char(Listed):
         return text.replace(" ", MARK)
 
     @classmethod
-    def occurrences(cls, block: Block, normaliser: "Normalised") -> Counter[str]:
+    def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
         counts = Counter("\n".join(map(normaliser.whole, block.lines())).replace(" ", MARK))
         del counts["\n"]
         return counts

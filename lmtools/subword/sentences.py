@@ -85,13 +85,13 @@ class SentencePiece(Subword):
         ]
 
 
-class Bpe(SentencePiece):
+class BpePieces(SentencePiece):
     """Byte-pair encoding over characters (Sennrich et al. 2016)."""
 
     scheme = "bpe"
 
 
-class Unigram(SentencePiece):
+class UnigramPieces(SentencePiece):
     """The most probable segmentation under a unigram language model of pieces (Kudo 2018)."""
 
     scheme = "unigram"
@@ -125,7 +125,7 @@ def scheme_of(content: bytes) -> str:
     """
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     whole = all(processor.get_score(i).is_integer() for i in ordinary(processor))
-    return (Bpe if whole else Unigram).scheme
+    return (BpePieces if whole else UnigramPieces).scheme
 
 
 def sample(lines: Iterable[str], count: int) -> list[str]:

@@ -11,14 +11,14 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.subword.base import MASK, SPECIALS, UNK, Subword
 from lmtools.subword.lists import Char, Word
-from lmtools.subword.sentences import REMEMBERED, Bpe, Unigram
+from lmtools.subword.sentences import REMEMBERED, BpePieces, UnigramPieces
 from lmtools.text import MARK
 
-PIECES: dict[str, type[Subword]] = {kind.scheme: kind for kind in (Bpe, Unigram, Char)}
+PIECES: dict[str, type[Subword]] = {kind.scheme: kind for kind in (BpePieces, UnigramPieces, Char)}
 END = MASK  # the id that marks the end of a word's spelling: nothing is masked here
 
 
-class Targets:
+class WordTargets:
     """The words that a two-way model predicts, and how their spellings (tuples of piece ids,
     without END) are told apart.
 
@@ -81,7 +81,7 @@ class Spelled(Subword):
         except (KeyError, TypeError) as error:
             raise ValueError(f"its first line lacks or misnames {error}") from None
         self.pieces_model = kind(rest[:length], self.normaliser)
-        self.words = Targets(Word(rest[length:], self.normaliser), self.pieces_model, unknown)
+        self.words = WordTargets(Word(rest[length:], self.normaliser), self.pieces_model, unknown)
         return self.pieces_model.vocabulary
 
     def beginnings(self) -> np.ndarray:

@@ -12,7 +12,7 @@ NEWLINE = b"\n"
 SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Whole lines of a file, at least one: the number of the first (from 1), and the bytes of them
     all.
     """
@@ -40,7 +40,7 @@ class Block(NamedTuple):
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[Block]:
+def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
     """The blocks of UTF-8 texts (.gz, .xz, .bz2, `-`: standard input), one after the other, lazily.
 
     UserError for what is no text, and unless `nul` for a NUL byte anywhere.
@@ -58,7 +58,7 @@ def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[Block]:
                         refuse_foreign(content, path)
                     if not nul:
                         refuse_nul(content, path, number)
-                    yield Block(str(path), number, content)
+                    yield TextBlock(str(path), number, content)
                     number += content.count(NEWLINE)
         except DAMAGED as error:
             where = f"{path}:{number}: damaged archive from there on"

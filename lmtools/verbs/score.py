@@ -6,7 +6,7 @@ import sys
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, read, scores, stream
 from lmtools.formats.registry import specifier
-from lmtools.score import NORMALISATIONS, Options, score_nbest, score_texts
+from lmtools.score import NORMALISATIONS, ScoreOptions, score_nbest, score_texts
 from lmtools.score.unknown import warn_scored
 from lmtools.text.unknown import LOOKED_AT
 from lmtools.verbs.numbers import amount, positive
@@ -95,10 +95,10 @@ def add_penalty(parser):
     )
 
 
-def options_of(args) -> Options:
-    """The Options that the arguments say."""
+def options_of(args) -> ScoreOptions:
+    """The ScoreOptions that the arguments say."""
     how = args.precision, args.intact, args.normalise, args.oov_penalty
-    return Options(args.lm, *how, args.device, args.nj, args.cache, args.rows)
+    return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
 
 
 def run(args):
@@ -122,7 +122,7 @@ def run(args):
     )
 
 
-def from_file(args, options: Options) -> tuple[int, int, int, int]:
+def from_file(args, options: ScoreOptions) -> tuple[int, int, int, int]:
     """Score all lists at once; hypotheses, utterances, tokens, unknown tokens."""
     nbests = read(args.nbest, args.format)
     if not nbests:
@@ -143,7 +143,7 @@ def from_file(args, options: Options) -> tuple[int, int, int, int]:
     return len(flat.log_prob), len(nbests), int(flat.tokens.sum()), int(flat.unknown.sum())
 
 
-def from_pipe(args, options: Options) -> tuple[int, int, int, int]:
+def from_pipe(args, options: ScoreOptions) -> tuple[int, int, int, int]:
     """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
     form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
     scorer, sizes, texts = options.load(), [0, 0, 0, 0], []

@@ -12,7 +12,7 @@ from lmtools.files import atomic_path
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import repaired
 from lmtools.report.rescoring.lattices import draw, lines
-from lmtools.score.lattices import Settings
+from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.bench.common import named, save
 from lmtools.verbs.lattice.common import add_weights, weights_of
 from lmtools.verbs.numbers import amount, positive
@@ -83,7 +83,7 @@ def run(args):
     lattices = [
         repaired(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)
     ]
-    settings = Settings(
+    settings = LatticeOptions(
         lms, weights, order=args.order, tokens=args.tokens, device="cpu", precision=args.precision
     )
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)

@@ -14,7 +14,7 @@ from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.expand import STATES
 from lmtools.score.harvest import Harvest, Wanted, harvest
-from lmtools.score.lattices import Settings
+from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
 from lmtools.verbs.lattice.common import add_weights, lattices_of, say, weights_of
 from lmtools.verbs.numbers import amount, from_zero, positive
@@ -193,8 +193,8 @@ def run(args):
     print(tally.line(), file=sys.stderr)
 
 
-def settings_of(args) -> Settings:
-    """The Settings that the arguments say."""
+def settings_of(args) -> LatticeOptions:
+    """The LatticeOptions that the arguments say."""
     lms = pairs(args.lm, "--lm", "NAME=DIR")
     weights = weights_of(args)
     if weights is None:
@@ -205,7 +205,7 @@ def settings_of(args) -> Settings:
         name: shares(parts)
         for name, parts in pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
     }
-    return Settings(
+    return LatticeOptions(
         lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam,
         args.order or None,
         args.beam, args.tokens, args.states,
@@ -267,7 +267,7 @@ def deliver(args, target: str, results: Iterator[Harvest]) -> None:
         writer(kept)
 
 
-def report(args, settings: Settings, tally: Tally) -> None:
+def report(args, settings: LatticeOptions, tally: Tally) -> None:
     """Write the sums, what was asked, and the mean approximation of LMs that read both sides."""
     rows = [row for some in tally.near.values() for row in some]
     tree = {

@@ -11,7 +11,7 @@ from lmtools.lm import LanguageModel
 from lmtools.models.causal import Causal
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
-from lmtools.score import Options, score_texts
+from lmtools.score import ScoreOptions, score_texts
 from lmtools.subword import BOS
 
 VOCABULARY = 23
@@ -114,7 +114,7 @@ def test_any_length_is_one_pass(trained):
     """A sentence longer than any Transformer's positions is read whole: its first word still counts
     at its end.
     """
-    options = Options(str(trained["lstm"]), cache="none")
+    options = ScoreOptions(str(trained["lstm"]), cache="none")
     scorer = options.load()
     lines = ["king " + "the " * 400, "the king"]
     whole, short = score_texts(lines, scorer, options).log_prob

@@ -17,7 +17,7 @@ from toys import sentences
 from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
-from lmtools.score import Options, cache, score_texts
+from lmtools.score import ScoreOptions, cache, score_texts
 from lmtools.score.cache import FILE, VECTORS, Cache
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
@@ -39,7 +39,7 @@ def plain(lm):
 
 
 def scores(lm, directory, texts=TEXTS):
-    options = Options(lm, cache=str(directory))
+    options = ScoreOptions(lm, cache=str(directory))
     return score_texts(texts, options.load(), options).log_prob
 
 
@@ -125,7 +125,7 @@ def test_a_damaged_score_is_told_once_and_mended(lm, plain, filled, tmp_path, ca
 
 def test_rows_without_a_checksum_are_not_used(lm, plain, tmp_path, capsys):
     """The layout of earlier versions."""
-    options = Options(lm)
+    options = ScoreOptions(lm)
     scorer = options.load()
     address = Cache(None, scorer.signature).key
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
@@ -275,7 +275,7 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
     monkeypatch.setattr("lmtools.score.planner.APART", 1)
-    options = Options(lm, cache=str(tmp_path))
+    options = ScoreOptions(lm, cache=str(tmp_path))
     scorer = options.load()
     left = iter(range(20))
     original = scorer.log_probs

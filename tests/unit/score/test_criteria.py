@@ -18,8 +18,8 @@ from lmtools.lattice.paths import nbest
 from lmtools.lm import PRECISIONS, LanguageModel
 from lmtools.ngram import build
 from lmtools.outputs import CRITERIA
-from lmtools.score import Options, score_texts
-from lmtools.score.lattices import Settings
+from lmtools.score import ScoreOptions, score_texts
+from lmtools.score.lattices import LatticeOptions
 from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.score.scorers import in_precision, load_scorer
 from lmtools.subword import load_subword
@@ -69,7 +69,7 @@ def criterion(request):
 
 
 def scored(lm: str, **how):
-    options = Options(lm, device="cpu", cache="none", **how)
+    options = ScoreOptions(lm, device="cpu", cache="none", **how)
     return score_texts(TEXTS, options.load(), options)
 
 
@@ -175,11 +175,11 @@ def ngram(tiny, tmp_path_factory):
 
 def test_models_without_such_a_score_are_refused(made, ngram, tmp_path):
     with pytest.raises(UserError, match="an n-gram model has no score without normalisation"):
-        Options(ngram, normalise="none").load()
+        ScoreOptions(ngram, normalise="none").load()
     with pytest.raises(UserError, match="a Hugging Face model has no score without normalisation"):
-        Options(f"hf:{tmp_path}", normalise="none").load()
+        ScoreOptions(f"hf:{tmp_path}", normalise="none").load()
     with pytest.raises(UserError, match=r"normalise: 'half' is unknown; known: full, none"):
-        Options(made("causal", "softmax"), normalise="half").load()
+        ScoreOptions(made("causal", "softmax"), normalise="half").load()
 
 
 def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
@@ -219,7 +219,7 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
     """
     lms = {"lstm": made("lstm", "bce-nce"), "tta": made("tta", "ce-mcs"), "ngram": ngram}
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(lms, 1.0)
-    chosen = Settings(lms, weights, old=lms["lstm"], device="cpu", normalise="none")
+    chosen = LatticeOptions(lms, weights, old=lms["lstm"], device="cpu", normalise="none")
     done, _ = chosen.load().rescore(linear(["the", "king", "came"]))
     (path,) = nbest(done, weights, 1)
     arcs = list(path.arcs)
@@ -313,6 +313,8 @@ def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
 
 def test_options_are_one_dataclass(made):
     """What workers load is what was asked for."""
-    options = Options(made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none")
+    options = ScoreOptions(
+        made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none"
+    )
     scorer = dataclasses.replace(options).load()
     assert {"normalise": "none", "oov": "2.5"}.items() <= scorer.signature.items()

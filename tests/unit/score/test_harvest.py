@@ -10,7 +10,7 @@ from toys import WORDS
 from lmtools.errors import UserError
 from lmtools.ngram import build
 from lmtools.score.harvest import Wanted, harvest
-from lmtools.score.lattices import Settings
+from lmtools.score.lattices import LatticeOptions
 from lmtools.text import Normaliser
 
 WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
@@ -20,7 +20,7 @@ WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
 def settings(tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("harvest") / "lm"
     build([tiny / "train.txt"], 2, out, Normaliser(), kenlm="none")
-    return Settings({"ngram": str(out)}, WEIGHTS)
+    return LatticeOptions({"ngram": str(out)}, WEIGHTS)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import torch
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.score import Options, score_texts
+from lmtools.score import ScoreOptions, score_texts
 from lmtools.score.cover import rescore_cover
 from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
@@ -101,7 +101,7 @@ def masked_reference(model, tokenizer, text, intact):
 
 
 def scored(directory, **how):
-    options = Options(f"hf:{directory}", cache="none", **how)
+    options = ScoreOptions(f"hf:{directory}", cache="none", **how)
     return score_texts(TEXTS, options.load(), options)
 
 
@@ -135,7 +135,7 @@ def test_causal_model_predicts_all_tokens_and_the_end(gpt):
 
 
 def test_overlong_text_is_refused_not_scored_zero(bert):
-    options = Options(f"hf:{bert[0]}", cache="none")
+    options = ScoreOptions(f"hf:{bert[0]}", cache="none")
     with pytest.raises(UserError, match="30 tokens and the model 24 positions"):
         score_texts(["king " * 30], options.load(), options)
 

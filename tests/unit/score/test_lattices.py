@@ -14,7 +14,7 @@ from lmtools.errors import UserError
 from lmtools.lattice.prune import prune
 from lmtools.ngram import build
 from lmtools.score import lattices as module
-from lmtools.score.lattices import Rescorer, Settings
+from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.score.scorers import load_scorer
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
@@ -35,7 +35,7 @@ def rescorer(scorers, *names, old=None, **changes) -> Rescorer:
     """The rescorer of these models, with weight 2 each."""
     weights = {"am": 1, **dict.fromkeys([*names, *changes.get("mixtures", {})], 2.0)}
     named = {name: scorers[name] for name in names}
-    settings = Settings(
+    settings = LatticeOptions(
         **{"lms": dict.fromkeys(names, "-"), "weights": weights, "old": old and "-", **changes}
     )
     return Rescorer(settings, named, old and scorers[old])
@@ -300,10 +300,10 @@ def test_errors_name_the_utterance(scorers):
 
 def test_models_are_loaded_once(trained, tmp_path):
     spec = str(trained["causal"])
-    settings = Settings({"a": spec, "b": spec}, {"am": 1, "a": 1, "b": 0}, device="cpu")
+    settings = LatticeOptions({"a": spec, "b": spec}, {"am": 1, "a": 1, "b": 0}, device="cpu")
     made = pickle.loads(pickle.dumps(settings)).load()  # as a worker process gets them
     assert made.left["a"].scorer is made.left["b"].scorer
     done, _ = made.rescore(ladder(2))
     np.testing.assert_array_equal(done.scores["a"], done.scores["b"])
     with pytest.raises(UserError, match="no such language model"):
-        Settings({"a": str(tmp_path / "none")}, {}).load()
+        LatticeOptions({"a": str(tmp_path / "none")}, {}).load()

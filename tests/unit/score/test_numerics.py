@@ -16,8 +16,8 @@ from lmtools.embed.encoders import NeuralEncoder
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
 from lmtools.score import planner
-from lmtools.score.scorers import Neural
-from lmtools.score.texts import Options, score_sentences
+from lmtools.score.scorers import NeuralScorer
+from lmtools.score.texts import ScoreOptions, score_sentences
 from lmtools.settings import Settings
 from lmtools.types import NUMERICS
 
@@ -95,9 +95,9 @@ def agree(lm: LanguageModel, precision: str, threads) -> None:
     """`check` for one model in one precision."""
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
-    scorer = Neural(lm, Ids(), "0" * 16, "cpu", precision)
+    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", precision)
     encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
-    options, expected = Options("-", cache="none"), {}
+    options, expected = ScoreOptions("-", cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)
         rng = np.random.default_rng(number)
@@ -157,7 +157,8 @@ def test_nor_on_another_processor(processor):
 def test_what_numerics_depend_on_is_in_the_signature():
     lm = model("causal")
     one, other = (
-        Neural(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature for rows in (None, 64)
+        NeuralScorer(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature
+        for rows in (None, 64)
     )
     assert {name for name in one if one[name] != other[name]} == {"rows"} and set(NUMERICS) <= set(
         one
@@ -187,7 +188,7 @@ def test_an_error_in_a_thread_ends_the_rest():
             raise ValueError("three")
         done.append(item)
 
-    scorer = Neural(model("causal"), Ids(), "0" * 16)
+    scorer = NeuralScorer(model("causal"), Ids(), "0" * 16)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

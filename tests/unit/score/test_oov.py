@@ -10,8 +10,8 @@ from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
-from lmtools.score import Options, perplexity, score_texts
-from lmtools.score.lattices import Settings
+from lmtools.score import ScoreOptions, perplexity, score_texts
+from lmtools.score.lattices import LatticeOptions
 from lmtools.score.oov import penalised
 from lmtools.score.prefixes import load_prefix_lm
 from lmtools.score.scorers import load_scorer
@@ -43,7 +43,7 @@ def lm(request, lms):
 
 
 def scored(lm: str, penalty: float):
-    options = Options(lm, device="cpu", cache="none", oov_penalty=penalty)
+    options = ScoreOptions(lm, device="cpu", cache="none", oov_penalty=penalty)
     return score_texts(TEXTS, options.load(), options)
 
 
@@ -67,7 +67,7 @@ def test_the_token_itself_has_it(lm):
 @pytest.mark.parametrize("penalty", [-1.0, np.nan, np.inf])
 def test_what_is_no_penalty(lms, penalty):
     with pytest.raises(UserError, match=r"--oov-penalty .* not a number from 0"):
-        Options(lms["ngram"], oov_penalty=penalty).load()
+        ScoreOptions(lms["ngram"], oov_penalty=penalty).load()
 
 
 @pytest.mark.parametrize("kind", ["ngram", "causal", "lstm"])
@@ -99,7 +99,9 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
     for penalty in (0.0, P):
         mixtures = {"mix": {"a": 0.5, "b": 0.5}}
         done, _ = (
-            Settings(named, weights, mixtures, old=lms["ngram"], device="cpu", oov_penalty=penalty)
+            LatticeOptions(
+                named, weights, mixtures, old=lms["ngram"], device="cpu", oov_penalty=penalty
+            )
             .load()
             .rescore(lattice)
         )
@@ -124,7 +126,7 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
 
 
 def test_one_order_is_not_for_penalised_ngrams(lms):
-    settings = Settings(
+    settings = LatticeOptions(
         {"g": lms["ngram"], "n": lms["lstm"]},
         {"g": 1.0, "n": 1.0},
         order=3,
@@ -163,7 +165,8 @@ def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
 def test_perplexity_states_it(lm):
     texts = [text for text in TEXTS if text]
     free, dear = (
-        perplexity(texts, Options(lm, device="cpu", cache="none", oov_penalty=p)) for p in (0.0, P)
+        perplexity(texts, ScoreOptions(lm, device="cpu", cache="none", oov_penalty=p))
+        for p in (0.0, P)
     )
     assert free["log_prob"] - dear["log_prob"] == pytest.approx(P * 7)
     assert (

@@ -12,7 +12,7 @@ from lmtools.errors import UserError
 from lmtools.lattice.expand import expand
 from lmtools.ngram import NgramModel, build
 from lmtools.score.prefixes import load_prefix_lm
-from lmtools.score.scorers import Ngram, load_scorer
+from lmtools.score.scorers import NgramScorer, load_scorer
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
@@ -59,7 +59,9 @@ def models(tmp_path_factory):
     for kind, tokenise in tokens.items():
         build([root / "text"], KINDS[kind], root / kind, tokenise, kenlm="none")
     return {
-        kind: Ngram(NgramModel.load(root / kind if kind != "bare" else root / "word" / "lm.arpa"))
+        kind: NgramScorer(
+            NgramModel.load(root / kind if kind != "bare" else root / "word" / "lm.arpa")
+        )
         for kind in KINDS
     }
 

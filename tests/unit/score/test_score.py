@@ -13,7 +13,7 @@ from toys import OBJECTIVE, sentences
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.score import Options, perplexity, score_texts, texts
+from lmtools.score import ScoreOptions, perplexity, score_texts, texts
 from lmtools.score.scorers import load_scorer, windows
 from lmtools.subword import BOS, EOS, MASK
 
@@ -34,7 +34,7 @@ def scores(options, lines=TEXTS):
 
 @pytest.fixture(params=OBJECTIVE)
 def options(request, trained):
-    return Options(str(trained[request.param]), cache="none")
+    return ScoreOptions(str(trained[request.param]), cache="none")
 
 
 def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
@@ -86,7 +86,7 @@ def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monk
 
 
 def test_cache_of_another_model_is_not_used(trained, tmp_path):
-    tta, causal = (Options(str(trained[m]), cache=str(tmp_path)) for m in ("tta", "causal"))
+    tta, causal = (ScoreOptions(str(trained[m]), cache=str(tmp_path)) for m in ("tta", "causal"))
     assert not np.allclose(scores(tta), scores(causal))
 
 
@@ -148,7 +148,7 @@ def test_an_overlong_hypothesis_is_never_better_for_it(trained):
     for model in OBJECTIVE:
         line = " ".join(sentences(20, 9))
         long, short = scores(
-            Options(str(trained[model]), cache="none"), [line + " king" * 30, line]
+            ScoreOptions(str(trained[model]), cache="none"), [line + " king" * 30, line]
         )
         assert long < short < -10
 

@@ -12,8 +12,8 @@ from toys import sentences
 from lmtools.checkpoint import load_model, prepare, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.score import Options, perplexity
-from lmtools.score.scorers import TwoWay, load_scorer
+from lmtools.score import ScoreOptions, perplexity
+from lmtools.score.scorers import TwoWayScorer, load_scorer
 from lmtools.score.texts import score_texts
 from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, train
@@ -64,7 +64,7 @@ def plain(directory, text: str) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_score_is_the_mean_of_both_directions(directory):
     scorer = load_scorer(str(directory), "cpu")
-    assert isinstance(scorer, TwoWay)
+    assert isinstance(scorer, TwoWayScorer)
     for text in ("the king", "queen", "a city unheard of"):
         left, right = plain(directory, text)
         (values,) = scorer.log_probs(scorer.prepare([text]))
@@ -73,7 +73,7 @@ def test_a_score_is_the_mean_of_both_directions(directory):
 
 
 def test_scores_do_not_depend_on_the_batch(directory):
-    options = Options(str(directory), cache="none", device="cpu")
+    options = ScoreOptions(str(directory), cache="none", device="cpu")
     scorer = options.load()
     together = score_texts(LINES, scorer, options)
     alone = [score_texts([line], scorer, options).log_prob[0] for line in LINES[:5]]
@@ -84,7 +84,7 @@ def test_scores_do_not_depend_on_the_batch(directory):
 
 def test_perplexity_is_of_words_over_both_directions(directory):
     texts = ["the king went", "a stranger came"]
-    figures = perplexity(texts, Options(str(directory), cache="none", device="cpu"))
+    figures = perplexity(texts, ScoreOptions(str(directory), cache="none", device="cpu"))
     sums = sum(part.sum() for text in texts for part in plain(directory, text))
     assert (
         figures["word_ppl"]

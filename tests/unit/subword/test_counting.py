@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.subword import counting, load_subword, train
-from lmtools.subword.counting import Tally, tally
+from lmtools.subword.counting import TokenCounts, tally
 from lmtools.subword.lists import Char, Normalised, Word
 from lmtools.text import NORMALISERS, Normaliser, blocks
 from lmtools.text.normaliser import CHOICES
@@ -41,7 +41,7 @@ def test_spilling_changes_nothing(parts, room):
 
 
 def test_only_so_many_items_are_in_memory():
-    made = Tally(room=10)
+    made = TokenCounts(room=10)
     for n in range(1000):
         made.add({f"w{n}": 1, "often": 2})
         assert len(made.counts) <= 10

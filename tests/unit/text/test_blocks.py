@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.text import blocks
-from lmtools.text.blocks import Block, read_blocks
+from lmtools.text.blocks import TextBlock, read_blocks
 
 PIECES = st.lists(
     st.sampled_from(
@@ -57,9 +57,9 @@ def test_what_cannot_be_read_is_named(tmp_path):
     with pytest.raises(UserError, match="nowhere: cannot read: No such file"):
         list(read_blocks([tmp_path / "nowhere"]))
     with pytest.raises(UserError, match="t:8: not UTF-8"):
-        Block("t", 7, b"fine\n\xff\n").text()
+        TextBlock("t", 7, b"fine\n\xff\n").text()
     with pytest.raises(UserError, match="t:2: not UTF-8"):
-        Block("t", 1, b"\xef\xbb\xbffine\n\xff\n").text()
+        TextBlock("t", 1, b"\xef\xbb\xbffine\n\xff\n").text()
 
 
 @pytest.mark.parametrize("size", [7, 50, 5000])

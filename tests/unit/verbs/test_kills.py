@@ -20,7 +20,7 @@ from toys import WORDS, sentences
 
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
-from lmtools.score import Options
+from lmtools.score import ScoreOptions
 from lmtools.score.cache import FILE
 from lmtools.types import Hypothesis, NBest
 
@@ -133,7 +133,7 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
             os.kill(verb.process.pid, signal.SIGKILL)
         verb.process.communicate(timeout=PATIENCE)
         assert gone(everybody, 5) and before + 20 <= there <= rows(place)
-    options = Options(str(trained["masked"]), cache=str(home / "cache"), rows=1)
+    options = ScoreOptions(str(trained["masked"]), cache=str(home / "cache"), rows=1)
     scorer = options.load()
     sentences = list(
         dict.fromkeys(
