@@ -4,9 +4,10 @@ chosen with them.
 
 from lmtools.rescore.apply import check_signatures, rescore
 from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash
+from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.tuning import FORMS, TuningOptions, tune
-from lmtools.rescore.weights import Dev, Weights, load, save
+from lmtools.rescore.weights import Dev, SystemFacts, SystemLM, Weights, describe_system, load, save
 
 __all__ = [
     "FORMS",
@@ -15,11 +16,15 @@ __all__ = [
     "Features",
     "Risk",
     "ScoreColumns",
+    "SystemFacts",
+    "SystemLM",
     "TuningOptions",
     "Weights",
     "check_signatures",
+    "describe_system",
     "gather",
     "load",
+    "mark",
     "minimum_risk",
     "read_columns",
     "rescore",

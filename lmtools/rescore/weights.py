@@ -1,13 +1,17 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from lmtools import __version__
+from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
+from lmtools.rescore.features import MEANS, ScoreColumns, summed
+from lmtools.rescore.marks import read_marks
 from lmtools.seal import read_json, write_json
+from lmtools.types import NBest
 
 KEYS = {
     "metric": str,
@@ -17,7 +21,10 @@ KEYS = {
     "search": dict,
     "version": str,
 }
-SIGNATURES = "signatures"  # which weights of older versions lack
+SIGNATURES, SYSTEM = "signatures", "system"  # which weights of older versions lack
+FIRST_PASS, LATTICES = "first pass", "lattices"  # what lists may be of
+SCORES, LISTS = "scores", "lists"  # where the score of a language model may come from
+SUM = "sum"
 DEV = {"path": str, "sha256": str, "utterances": int, "first_pass": float}
 
 
@@ -35,6 +42,40 @@ class Dev:
 
 
 @dataclass(frozen=True)
+class SystemLM:
+    """How a language model called `name` enters a system, as which `feature`.
+
+    `score` is its log-probability of a hypothesis (`sum`), or that by `token` or by `word`;
+    `source` SCORES for a score file, LISTS for a score that the lists have. `signature` says which
+    model it is; a first pass says nothing of its own.
+    """
+
+    name: str
+    feature: str
+    score: str = SUM
+    normalised: bool = True
+    source: str = SCORES
+    signature: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        refuse_other("score", self.score, [SUM, *(end.removeprefix("/") for end in MEANS)])
+        refuse_other("source", self.source, [SCORES, LISTS])
+
+
+@dataclass(frozen=True)
+class SystemFacts:
+    """What a system is made of: its language models in their order, and lists of the FIRST_PASS or
+    of rescored LATTICES.
+    """
+
+    lms: tuple[SystemLM, ...] = ()
+    lists: str = FIRST_PASS
+
+    def __post_init__(self):
+        refuse_other("lists", self.lists, [FIRST_PASS, LATTICES])
+
+
+@dataclass(frozen=True)
 class Weights:
     """The weight of every feature, in order; `reference` is the one that has weight 1 (or 1 -
     lambda in the interpolated form).
@@ -42,7 +83,7 @@ class Weights:
     `search` says how they were found: form, seed, and per LM feature the metric over its scale,
     {"points": [[scale, metric], ...], "flat": [low, high], "chosen": scale}; the metric of a point
     holds from its scale to the next point's. `signatures` are those of the score files that the
-    columns came from, by column.
+    columns came from, by column. `system` is None in files of older versions.
     """
 
     metric: str
@@ -52,6 +93,30 @@ class Weights:
     search: Mapping = field(default_factory=dict)
     version: str = __version__
     signatures: Mapping[str, Mapping] = field(default_factory=dict)
+    system: SystemFacts | None = None
+
+
+def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
+    """What a system is made of that takes `columns` and the scores of the lists read from `source`.
+
+    Of the lists' scores those are language models that marks of rescored lattices name, and `lm`.
+    """
+    marks = read_marks(nbests, source)
+    given = {name: None for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+    own = {name: marks.get(name, {}) for name in given if name in marks or name == "lm"}
+    found = [
+        *(describe_lm(name, signature, SCORES) for name, signature in columns.signatures.items()),
+        *(describe_lm(name, signature, LISTS) for name, signature in own.items()),
+    ]
+    return SystemFacts(tuple(found), LATTICES if marks else FIRST_PASS)
+
+
+def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> SystemLM:
+    """How a language model enters as `feature`, from the signature of its scores."""
+    name = summed(feature) if source == SCORES else feature
+    score = feature.removeprefix(name).removeprefix("/") or SUM
+    normalised = signature.get("normalise", "full") == "full"
+    return SystemLM(name, feature, score, normalised, source, dict(signature))
 
 
 def save(weights: Weights, path) -> None:
@@ -60,6 +125,8 @@ def save(weights: Weights, path) -> None:
     tree = {name: getattr(weights, name) for name in KEYS}
     tree |= {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
     tree[SIGNATURES] = {name: dict(signature) for name, signature in weights.signatures.items()}
+    if weights.system:
+        tree[SYSTEM] = asdict(weights.system)
     write_json(tree, path, allow_nan=False)
 
 
@@ -67,7 +134,7 @@ def load(path) -> Weights:
     """The weights in `path`; UserError for keys that are missing, unknown or of another type."""
     remedy = "write it again with lmtools tune"
     tree = read_json(path, remedy)
-    signatures = tree.pop(SIGNATURES, {}) if isinstance(tree, dict) else {}
+    signatures, system = tree.pop(SIGNATURES, {}), tree.pop(SYSTEM, None)
     shaped(tree, KEYS, path, "the file", remedy)
     if not (
         isinstance(signatures, dict) and all(isinstance(one, dict) for one in signatures.values())
@@ -89,8 +156,31 @@ def load(path) -> Weights:
         )
     dev = Dev(*(tree["dev"][name] for name in DEV), tree["dev"][metric])
     return Weights(
-        metric, features, tree["reference"], dev, tree["search"], tree["version"], signatures
+        metric,
+        features,
+        tree["reference"],
+        dev,
+        tree["search"],
+        tree["version"],
+        signatures,
+        None if system is None else read_system(system, path, remedy),
     )
+
+
+def read_system(tree, path, remedy: str) -> SystemFacts:
+    """The facts in the part `system` of the file `path`."""
+    shaped(tree, {"lists": str, "lms": list}, path, f"{SYSTEM!r}", remedy)
+    lms = tuple(build(SystemLM, one, path, f"{SYSTEM}.lms.") for one in tree["lms"])
+    try:
+        return SystemFacts(lms, tree["lists"])
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {remedy}") from None
+
+
+def refuse_other(name: str, value: str, known: Sequence[str]) -> None:
+    """UserError unless `value` is one of `known`."""
+    if value not in known:
+        raise UserError(f"{name!r} is {value!r:.40}, not one of {', '.join(known)}")
 
 
 def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:

@@ -38,7 +38,7 @@ class Wanted:
 @dataclass(frozen=True)
 class Harvest:
     """What a lattice gave: sizes before and after, the seconds of speech in it and of work on it,
-    messages for the user, what is wanted.
+    messages for the user, what is wanted; `signatures` says of each new score which model gave it.
     """
 
     utt: str
@@ -51,6 +51,7 @@ class Harvest:
     nbest: NBest | None = None
     text: str | None = None
     approximation: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)  # by LM
+    signatures: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: EMPTY)
 
 
 def harvest(
@@ -86,4 +87,4 @@ def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:
             for name, lm in rescorer.both_sides.items()
         }
         out = replace(out, approximation=near)
-    return out
+    return replace(out, signatures=rescorer.signatures)

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
-from lmtools.rescore import FORMS, LENGTHS, TuningOptions, gather, read_columns, save, tune
+from lmtools.rescore import (
+    FORMS,
+    LENGTHS,
+    TuningOptions,
+    describe_system,
+    gather,
+    read_columns,
+    save,
+    tune,
+)
 from lmtools.verbs.numbers import amount, named, seed
 
 
@@ -108,7 +117,11 @@ def run(args):
         args.tolerance,
         args.reference,
     )
-    weights = replace(tune(nbests, features, args.nbest, options), signatures=columns.signatures)
+    weights = replace(
+        tune(nbests, features, args.nbest, options),
+        signatures=columns.signatures,
+        system=describe_system(nbests, columns, args.nbest),
+    )
     save(weights, args.out)
     for line in (*columns.warnings, *features.warnings, *notes(nbests, weights)):
         print(line, file=sys.stderr)

@@ -13,6 +13,7 @@ from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.expand import STATES
+from lmtools.rescore import mark
 from lmtools.score.harvest import Harvest, Wanted, harvest
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
@@ -136,6 +137,7 @@ class Tally:
     speech: float = 0.0
     seconds: float = 0.0
     near: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
+    signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add(self, result: Harvest) -> None:
         """Enter one lattice."""
@@ -144,6 +146,7 @@ class Tally:
         self.rescored_arcs += result.rescored_arcs
         self.speech += result.speech
         self.seconds += result.seconds
+        self.signatures = result.signatures
         for name, row in result.approximation.items():
             self.near.setdefault(name, []).append(row)
 
@@ -185,7 +188,11 @@ def run(args):
         ):
             say(result.messages)
             tally.add(result)
-            yield replace(result, nbest=result.nbest and replace(result.nbest, ref=ref))
+            nbest = result.nbest and replace(result.nbest, ref=ref)
+            # formats with room for one score lose which is whose
+            yield replace(
+                result, nbest=nbest if total or not nbest else mark(nbest, result.signatures)
+            )
 
     deliver(args, target, results())
     if args.report:
@@ -274,6 +281,7 @@ def report(args, settings: LatticeOptions, tally: Tally) -> None:
         "lattices": tally.lattices, "arcs": tally.arcs, "rescored_arcs": tally.rescored_arcs,
         "speech": tally.speech,
         "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms),
+        "signatures": dict(tally.signatures),
         "weights": dict(settings.weights), "order": args.order,
         "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None,
         "prune_beam": args.prune_beam,

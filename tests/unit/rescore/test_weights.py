@@ -1,16 +1,29 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.rescore import Dev, Weights, load, save
+from lmtools.formats import scores
+from lmtools.rescore import (
+    Dev,
+    SystemFacts,
+    SystemLM,
+    Weights,
+    describe_system,
+    load,
+    mark,
+    read_columns,
+    save,
+)  # fmt: skip
+from lmtools.types import Hypothesis, NBest, ScoreTable
 
 DEV = Dev("dev.jsonl", "ab", 3, 20.5, 21.5)
 SEARCH = {"form": "linear", "curves": {}}
-WEIGHTS = Weights(
-    "bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, signatures={"tta": {"lm": "tta"}}
-)
+SIGNED = {"tta": {"lm": "tta"}}
+SYSTEM = SystemFacts((SystemLM("tta", "tta", signature=SIGNED["tta"]),))
+WEIGHTS = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, "1", SIGNED, SYSTEM)
 
 
 def test_what_is_saved_is_loaded(tmp_path):
@@ -27,12 +40,12 @@ def test_what_is_saved_is_loaded(tmp_path):
     assert list(tree["features"]) == ["am", "tta"]
 
 
-def test_weights_of_older_versions_have_no_signatures(tmp_path):
+def test_weights_of_older_versions_have_no_signatures_and_no_system(tmp_path):
     save(WEIGHTS, tmp_path / "w.json")
     tree = json.loads((tmp_path / "w.json").read_text())
-    del tree["signatures"], tree["seal"]
+    del tree["signatures"], tree["system"], tree["seal"]
     (tmp_path / "w.json").write_text(json.dumps(tree))
-    assert load(tmp_path / "w.json") == replace(WEIGHTS, signatures={})
+    assert load(tmp_path / "w.json") == replace(WEIGHTS, signatures={}, system=None)
 
 
 def change(tree, path, value):
@@ -58,6 +71,8 @@ def change(tree, path, value):
         ("features/tta", float("nan"), "weight of 'tta' is nan"),
         ("signatures", [], "'signatures' is \\[\\]"),
         ("signatures/tta", "x", "'signatures' is {'tta': 'x'}"),
+        ("system/lists", "text", "'lists' is 'text', not one of first pass, lattices"),
+        ("system/more", 1, "key 'more' of 'system' is unknown"),
         ("features/am", None, "the reference 'am' is not among the features"),
     ],
 )
@@ -83,3 +98,67 @@ def test_other_content_is_refused(tmp_path, content):
     (tmp_path / "w.json").write_text(content)
     with pytest.raises(UserError, match=r"w\.json: "):
         load(tmp_path / "w.json")
+
+
+@pytest.mark.parametrize(
+    "tree, message",
+    [
+        ({}, "missing 1 required positional argument: 'feature'"),
+        ({"feature": "a", "score": "mean"}, "'score' is 'mean', not one of sum, token, word"),
+        ({"feature": "a", "source": "?"}, "'source' is '.', not one of scores, lists"),
+        ({"feature": "a", "normalised": "x"}, "setting 'system.lms.normalised' is 'x'"),
+        ({"feature": "a", "size": 3}, "unknown setting 'system.lms.size'"),
+    ],
+)
+def test_what_is_said_of_a_language_model_is_checked(tmp_path, tree, message):
+    file = tmp_path / "w.json"
+    save(WEIGHTS, file)
+    whole = json.loads(file.read_text())
+    del whole["seal"]
+    whole["system"]["lms"] = [{"name": "a", **tree}]
+    file.write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=f"w.json: .*{message}"):
+        load(file)
+
+
+def columns(folder, nbests, **signatures):
+    """Score columns NAME=FILE of `nbests`; `__` in a name stands for a slash."""
+    specs = []
+    for name, signature in signatures.items():
+        values = {nbest.utt: np.zeros(len(nbest.hyps)) for nbest in nbests}
+        counts = {nbest.utt: np.ones(len(nbest.hyps), dtype=int) for nbest in nbests}
+        scores.write(ScoreTable(values, counts, signature), nbests, folder / name)
+        specs.append(f"{name.replace('__', '/')}={folder / name}")
+    return read_columns(specs, nbests, "dev.jsonl")
+
+
+def test_a_system_says_how_each_language_model_enters(tmp_path):
+    raw = {"lm": "lstm", "normalise": "none"}
+    nbests = [NBest("u", (Hypothesis("a", {"am": -1.0, "lm": -2.0}),))]
+    own = columns(tmp_path, nbests, **{"foo-mean": {"lm": "tta"}, "b__token": {}, "c__word": raw})
+    assert describe_system(nbests, own, "dev.jsonl") == SystemFacts(
+        (
+            SystemLM("foo-mean", "foo-mean", signature={"lm": "tta"}),
+            SystemLM("b", "b/token", "token"),
+            SystemLM("c", "c/word", "word", normalised=False, signature=raw),
+            SystemLM("lm", "lm", source="lists"),
+        )
+    )
+
+
+def test_lists_of_rescored_lattices_say_whose_their_scores_are(tmp_path):
+    signatures = {"lattice-x": {"lm": "ngram"}, "raw": {"lm": "lstm", "normalise": "none"}}
+    plain = NBest("u", (Hypothesis("a", {"am": -1.0, "lattice-x": -2.0, "raw": -3.0}),))
+    nbests = [mark(plain, signatures), NBest("v", ())]
+    found = describe_system(nbests, columns(tmp_path, nbests), "dev.jsonl")
+    assert found.lists == "lattices"
+    assert [(lm.name, lm.source, lm.normalised) for lm in found.lms] == [
+        ("lattice-x", "lists", True),
+        ("raw", "lists", False),
+    ]
+    assert found.lms[0].signature == {"lm": "ngram"}
+    nothing = columns(tmp_path, nbests)
+    assert describe_system([plain], nothing, "dev.jsonl") == SystemFacts()
+    for text in ("{", "[]", '{"x": 1}'):
+        with pytest.raises(UserError, match=r"dev.jsonl: extra 'rescored' of utterance 'u' is not"):
+            describe_system([replace(plain, extra={"rescored": text})], nothing, "dev.jsonl")

@@ -14,7 +14,7 @@ from lmtools.cli import main
 from lmtools.evaluate import errors
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
-from lmtools.rescore import Dev, Weights, save
+from lmtools.rescore import Dev, Weights, load, save
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
@@ -231,6 +231,12 @@ def test_rescore_two_models_and_their_mixture(here, lm, capsys):
         tree["arcs"] == sum(len(lattice.words) for lattice in lattices.read("l"))
         and tree["approximation"] == {}
     )
+    assert tree["signatures"]["c"]["lm"] == "causal" and tree["signatures"].keys() == {"m", "c"}
+    assert main(["tune", "--nbest", "n.jsonl", "--out", "w.json"]) == 0
+    capsys.readouterr()
+    system = load("w.json").system
+    assert system.lists == "lattices" and {one.name for one in system.lms} == {"m", "c", "lm"}
+    assert {one.name: one.signature for one in system.lms if one.signature} == tree["signatures"]
     texts, refs = kaldi_text.read("t"), kaldi_text.read("ref")
     for lattice, nbest in zip(lattices.read("o"), jsonl.read("n.jsonl"), strict=True):
         assert {"am", "lm", "m", "c"} <= lattice.scores.keys()

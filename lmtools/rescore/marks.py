@@ -1,0 +1,42 @@
+"""What N-best lists of rescored lattices say of themselves: which of their scores are of which
+language model.
+
+It stands in the `extra` of each list, so that it stays with lists that are taken out of a file.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lmtools.errors import UserError
+from lmtools.types import NBest
+
+MARK = "rescored"  # name of the extra; its value is JSON: a signature by name of the score
+
+
+def mark(nbest: NBest, signatures: Mapping[str, Mapping[str, str]]) -> NBest:
+    """The list with a mark that each score in `signatures` is of the model that it says."""
+    said = json.dumps({name: dict(one) for name, one in signatures.items()}, ensure_ascii=False)
+    return replace(nbest, extra={**nbest.extra, MARK: said})
+
+
+def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
+    """The signature of each score that marks of lists name; empty where no list has a mark.
+
+    UserError about `source` for a mark that is damaged.
+    """
+    found: dict[str, dict] = {}
+    for text, utt in {
+        nbest.extra[MARK]: nbest.utt for nbest in nbests if MARK in nbest.extra
+    }.items():
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError):
+            tree = None
+        if not (isinstance(tree, dict) and all(isinstance(one, dict) for one in tree.values())):
+            raise UserError(
+                f"{source}: extra {MARK!r} of utterance {utt!r} is not what lmtools lattice rescore"
+                " writes; rescore the lattices again"
+            )
+        found |= tree
+    return found
