@@ -37,8 +37,9 @@ from lmtools.bench.lm import multiply_adds
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.config import build
 from lmtools.corpus import Corpus, binarise
+from lmtools.device import autocast
 from lmtools.files import read_lines
-from lmtools.lm import LanguageModel, autocast
+from lmtools.lm import LanguageModel
 from lmtools.objectives import CausalObjective, Examples, target_counts
 from lmtools.settings import Batch, Settings
 from lmtools.subword import PAD

@@ -27,13 +27,13 @@ from torch import Tensor, nn
 from lmtools import __version__
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.config import build
+from lmtools.device import autocast, choose_device, product_dtype, resolve_precision
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, Examples, never
 from lmtools.outputs import CRITERIA, Targets
 from lmtools.outputs.adaptive import Adaptive
 from lmtools.outputs.noise import LogUniform
-from lmtools.outputs.softmax import compute_dtype
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
@@ -61,7 +61,7 @@ class TorchAdaptive(nn.Module):
         (N,).
         """
         # The layer asks for states of the type that log_softmax has under autocast.
-        states = states.float() if states.is_cuda else states.to(compute_dtype(states))
+        states = states.float() if states.is_cuda else states.to(product_dtype(states))
         return -self.layer(states, self.rank[targets]).output.sum(dtype=torch.float32), len(targets)
 
 

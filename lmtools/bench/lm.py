@@ -27,8 +27,9 @@ from lmtools import __version__
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.bench.score import RandomVocabulary
 from lmtools.config import from_yaml
+from lmtools.device import choose_device
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, choose_device
+from lmtools.lm import LanguageModel
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.scorers import NeuralScorer, Scorer, load_scorer
 from lmtools.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from lmtools.lm import processor
+from lmtools.device import processor
 
 
 def stopwatch(function: Callable, device: torch.device) -> float:

@@ -17,8 +17,8 @@ from lmtools.bench.score import (
     throughput,
     transformers,
 )
+from lmtools.device import autocast
 from lmtools.errors import UserError
-from lmtools.lm import autocast
 from lmtools.models.layers import last
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import matrix_flops

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lmtools.device import autocast
 from lmtools.embed.pooling import POOLS
 from lmtools.errors import UserError
-from lmtools.lm import autocast
 from lmtools.models.masked import Masked
 from lmtools.score.scorers import windows
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lmtools import __version__
 from lmtools.checkpoint import WEIGHTS, load_model, model_hash
+from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
 from lmtools.embed.contextual import (
     BatchStates,
     ContextualEncoder,
@@ -15,7 +16,7 @@ from lmtools.embed.contextual import (
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, batch_rows, choose_device, numerics, resolve_precision
+from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.score.scorers import windows
 from lmtools.subword import MASK

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from lmtools.checkpoint import load_model
+from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, choose_device, resolve_precision
+from lmtools.lm import LanguageModel
 
 ROWS = 4096  # words a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of

@@ -20,6 +20,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lmtools.device import product_dtype
+
 MOST = 2  # halvings: each costs a little precision, and kernels are short
 # multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an
 # output
@@ -35,18 +37,12 @@ def causal_convolution(
 
     The precision is autocast's where it is on. `halvings` None: as many as are fastest.
     """
-    kind = precision(x)
+    kind = product_dtype(x)
     if halvings is None:
         halvings = best_halvings(weight.shape, x.shape, kind, x.device)
     if not torch.is_grad_enabled():
         return CausalConvolution.compute(x.to(kind), weight.to(kind), bias.to(kind), halvings)
     return CausalConvolution.apply(x, weight, bias, kind, halvings)
-
-
-def precision(x: Tensor) -> torch.dtype:
-    """The precision of matrix products: autocast's where it is on, else that of `x`."""
-    device = x.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def best_halvings(

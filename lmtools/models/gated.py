@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.models.convolution import causal_convolution, precision
+from lmtools.device import product_dtype
+from lmtools.models.convolution import causal_convolution
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ class GatedConvolution(nn.Module):
         return len(self.direction)
 
     def forward(self, x: Tensor) -> Tensor:
-        return causal_convolution(x, self.weight(precision(x)), self.bias)
+        return causal_convolution(x, self.weight(product_dtype(x)), self.bias)
 
     def last(self, seen: Tensor) -> Tensor:
         """The output (N, O) of windows (N, k * C), the oldest input first."""
-        kind = precision(seen)
+        kind = product_dtype(seen)
         return torch.addmm(self.bias.to(kind), seen.to(kind), self.weight(kind).flatten(0, 1))
 
     def weight(self, kind: torch.dtype) -> Tensor:

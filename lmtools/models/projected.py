@@ -13,6 +13,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from lmtools.device import product_dtype
+
 # (gradient, activation), in one pass
 sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 
@@ -193,8 +195,7 @@ class TwoWayLstm(nn.Module):
             self.bias.view(2, 4, units)[:, 1] = 1.0  # remember at first
 
     def forward(self, x: Tensor, packing: Packing) -> Tensor:
-        device = x.device.type
-        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+        kind = product_dtype(x)
         x, inputs, bias, recurrent, projection = (
             tensor.to(kind)
             for tensor in (

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.device import product_dtype
 from lmtools.outputs import softmax
 from lmtools.outputs.softmax import tile
 
@@ -104,5 +105,5 @@ class Corrected(nn.Module):
         """The summed negative log-posterior in nats and the number of targets: comparable among
         criteria, exp of the mean is perplexity.
         """
-        kind = softmax.compute_dtype(states)
+        kind = product_dtype(states)
         return -self.log_prob(states.to(kind), targets).sum(dtype=torch.float64), len(targets)

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
-from lmtools.outputs.softmax import compute_dtype, training_rows
+from lmtools.outputs.softmax import training_rows
 from lmtools.outputs.targets import Targets, matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
@@ -126,7 +127,7 @@ class LinearPointwise(torch.autograd.Function):
     @staticmethod
     @torch.no_grad()
     def forward(ctx, states, weight, bias, targets, pointwise, rival):
-        kind = compute_dtype(states)
+        kind = product_dtype(states)
         low_weight = weight.to(kind)
         total = torch.zeros((), dtype=torch.float64, device=states.device)
         gradients = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.targets import Targets, matrix
 
@@ -61,7 +62,7 @@ class Softmax(nn.Module):
         (N,).
         """
         if not torch.is_grad_enabled():
-            return -self.log_prob(states.to(compute_dtype(states)), targets).sum(
+            return -self.log_prob(states.to(product_dtype(states)), targets).sum(
                 dtype=torch.float64
             ), len(targets)
         return LinearCrossEntropy.apply(states, self.weight, self.bias, targets), len(targets)
@@ -136,7 +137,7 @@ class LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     @torch.no_grad()
     def forward(ctx, states, weight, bias, targets):
-        kind = compute_dtype(states)
+        kind = product_dtype(states)
         low_weight = weight.to(kind)
         total = torch.zeros((), dtype=torch.float64, device=states.device)
         grad_states = torch.empty_like(states)
@@ -162,9 +163,3 @@ class LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx, scale):
         return *(scale * gradient for gradient in ctx.saved_tensors), None
-
-
-def compute_dtype(states: Tensor) -> torch.dtype:
-    """The precision of matrix products: autocast's where it is on, else that of the states."""
-    device = states.device.type
-    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype

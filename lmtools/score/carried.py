@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
-from lmtools.lm import PRECISIONS, autocast
 from lmtools.objectives import padded
 from lmtools.score.oov import Penalised, plain
 from lmtools.score.scorers import NeuralScorer, Scorer

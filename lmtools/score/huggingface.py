@@ -11,9 +11,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from lmtools import __version__
+from lmtools.device import autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.errors import UserError
 from lmtools.files import sha256
-from lmtools.lm import autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import TransformerConfig
 from lmtools.outputs import Softmax

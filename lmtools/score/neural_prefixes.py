@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
-from lmtools.lm import PRECISIONS, autocast
 from lmtools.models.memory import Rows
 from lmtools.score.scorers import NeuralScorer
 from lmtools.score.words import WordTokens

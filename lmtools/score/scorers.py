@@ -13,16 +13,16 @@ from torch import Tensor, nn
 
 from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
-from lmtools.errors import UserError
-from lmtools.lm import (
+from lmtools.device import (
     PRECISIONS,
-    LanguageModel,
     autocast,
     batch_rows,
     choose_device,
     numerics,
     resolve_precision,
 )
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
 from lmtools.subword import MASK, UNK

@@ -32,8 +32,9 @@ from lmtools.checkpoint import (
     training_metadata,
 )
 from lmtools.corpus import Corpus
+from lmtools.device import autocast, machine_facts, resolve_precision
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel, autocast, machine_facts, resolve_precision
+from lmtools.lm import LanguageModel
 from lmtools.lock import locked
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
 from lmtools.outputs import SAMPLED

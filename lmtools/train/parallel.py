@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from lmtools.device import choose_device
 from lmtools.errors import UserError
-from lmtools.lm import choose_device
 from lmtools.objectives import Examples
 
 BUCKET = 1 << 26  # bytes of gradients that are summed at a time

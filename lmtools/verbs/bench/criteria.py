@@ -8,7 +8,7 @@ import torch
 
 from lmtools.bench.criteria import KNOWN, Job, bench_criteria
 from lmtools.config import layered, override
-from lmtools.lm import choose_device, resolve_precision
+from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
 from lmtools.verbs.bench.common import save
 from lmtools.verbs.numbers import amount, positive, several

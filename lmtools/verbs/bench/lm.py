@@ -5,8 +5,8 @@ convolutions
 import torch
 
 from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, parsed, published
+from lmtools.device import choose_device
 from lmtools.errors import UserError
-from lmtools.lm import choose_device
 from lmtools.verbs.bench.common import named, save
 from lmtools.verbs.numbers import amount, positive
 

@@ -12,10 +12,11 @@ from toys import OBJECTIVE, sentences, settings
 
 from lmtools.checkpoint import prepare, save_weights
 from lmtools.cli import main
+from lmtools.device import PRECISIONS
 from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
-from lmtools.lm import PRECISIONS, LanguageModel
+from lmtools.lm import LanguageModel
 from lmtools.ngram import build
 from lmtools.outputs import CRITERIA
 from lmtools.score import ScoreOptions, score_texts

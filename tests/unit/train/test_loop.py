@@ -16,8 +16,8 @@ import yaml
 from toys import OBJECTIVE, settings
 
 from lmtools.checkpoint import load_metadata, load_model, load_tensors
+from lmtools.device import machine_facts
 from lmtools.errors import UserError
-from lmtools.lm import machine_facts
 from lmtools.settings import Batch, Optim
 from lmtools.train import Stopped, train
 from lmtools.train.loop import Training

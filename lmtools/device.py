@@ -1,0 +1,106 @@
+"""The device that models compute on: its choice, the precision of matrix products, the rows of a
+batch, and what machine it is.
+"""
+
+import contextlib
+import platform
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lmtools.errors import UserError
+from lmtools.types import NUMERICS
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
+ROWS, ROWS_GPU = 256, 4096
+
+
+def product_dtype(x: Tensor) -> torch.dtype:
+    """The precision of matrix products with `x`: autocast's where it is on, else its own."""
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
+def batch_rows(rows: int | None, device: torch.device) -> int:
+    """The model rows of a batch: `rows`, or what suits the device where it is None."""
+    return rows or (ROWS if device.type == "cpu" else ROWS_GPU)
+
+
+def numerics(precision: str, device: torch.device, rows: int) -> dict[str, str]:
+    """The part of a signature that only rounding depends on, under the names in
+    lmtools.types.NUMERICS.
+    """
+    return dict(zip(NUMERICS, (precision, device.type, str(rows)), strict=True))
+
+
+def autocast(device: torch.device, precision: str):
+    """A context in which matrix products have that precision."""
+    if PRECISIONS[precision] is torch.float32:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, PRECISIONS[precision])
+
+
+def resolve_precision(precision: str, device: torch.device) -> str:
+    """`auto` is bfloat16 where the device multiplies it natively, else float32."""
+    if precision == "auto":
+        fast = (
+            torch.cuda.is_bf16_supported(including_emulation=False)
+            if device.type == "cuda"
+            else cpu_multiplies_bfloat16()
+        )
+        return "bfloat16" if fast else "float32"
+    if precision not in PRECISIONS:
+        raise UserError(
+            f"precision: {precision!r} is unknown; known: auto, {', '.join(PRECISIONS)}"
+        )
+    return precision
+
+
+@lru_cache
+def cpu_multiplies_bfloat16() -> bool:
+    """Whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they are
+    emulated and slow.
+    """
+    info = Path("/proc/cpuinfo")
+    flags = info.read_text() if info.exists() else ""
+    return "avx512_bf16" in flags or "amx_bf16" in flags
+
+
+def processor(device: torch.device) -> str:
+    """The name of the processor or GPU."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )
+
+
+def machine_facts(device: torch.device) -> dict[str, str | int]:
+    """What the last digits of a training depend on: processor, the instructions that torch uses,
+    threads, torch, device.
+    """
+    return {
+        "processor": processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__), "device": device.type,
+    }  # fmt: skip
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """`auto` is the GPU where there is one; otherwise any name that torch knows."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
+        ) from None
+    return device
