@@ -24,7 +24,8 @@ from lmtools.settings import Settings
 from lmtools.subword import load_subword
 
 WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.yaml"
-MACHINE = "machine"  # in config.yaml: what the weights were trained on
+# in config.yaml, of which no hash is made: what the weights were trained on, and `describe_model`
+MACHINE, FACTS = "machine", "facts"
 REMEDY = (
     "copy the model directory again, or run the same lmtools train command again, which mends it or"
     " trains anew"
@@ -104,16 +105,40 @@ def load_metadata(path) -> dict:
         return said
 
 
-def prepare(directory, settings: Settings, subword, machine: Mapping | None = None) -> None:
+def prepare(
+    directory,
+    settings: Settings,
+    subword,
+    machine: Mapping | None = None,
+    facts: Mapping | None = None,
+) -> None:
     """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says
-    what they are trained on.
+    what they are trained on, `facts` what `describe_model` says.
     """
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword")
-    if machine:  # beside the weights, not in them: equal weights are equal files
-        text += f"{MACHINE}: {json.dumps(dict(machine))}\n"
+    # beside the weights, not in them: equal weights are equal files
+    for name, said in ((MACHINE, machine), (FACTS, facts)):
+        if said:
+            text += f"{name}: {json.dumps(dict(said))}\n"
     with atomic_text(directory / CONFIG) as stream:
         stream.write(sealed_yaml(text))
+
+
+def describe_model(lm: LanguageModel, subword) -> dict:
+    """What a report says of a model: how many numbers it learns, the vocabulary that it reads (and
+    the words that it predicts, where pieces spell them), the criterion with all its settings.
+    """
+    words = subword.words
+    return {
+        "parameters": sum(parameter.numel() for parameter in lm.parameters()),
+        "vocabulary": {
+            "scheme": (words.pieces if words else subword).scheme,
+            "size": subword.size,
+            "words": words and words.size,
+        },
+        "criterion": {"name": lm.settings.criterion, **vars(lm.settings.output_layer)},
+    }
 
 
 def config_text(settings: Settings, subword) -> str:
@@ -136,8 +161,7 @@ def read_config(directory) -> dict:
     """What config.yaml of a model directory says of the model, its seal checked."""
     path = Path(directory) / CONFIG
     tree = unsealed(load_yaml(path), path, REMEDY, warn=False)  # the weights say what it has to be
-    tree.pop(MACHINE, None)
-    return tree
+    return {name: said for name, said in tree.items() if name not in (MACHINE, FACTS)}
 
 
 def read_settings(directory) -> tuple[Settings, dict]:

@@ -79,6 +79,10 @@ def build(
             fallback=report.fallback,
             version=__version__,
             unknown=UNKNOWN if closed else None,
+            facts={
+                "parameters": sum(report.counts),
+                "vocabulary": {"scheme": subword.scheme, "size": subword.size},
+            },
         )
         (directory / CONFIG).write_text(sealed_yaml(dump(description)), encoding="utf-8")
     return description

@@ -47,6 +47,8 @@ class Description:
     version: str
     # closed vocabulary: the token of the model that stands for all words outside it
     unknown: str | None = None
+    # as those of a neural model (lmtools.checkpoint.describe_model); files of older versions: none
+    facts: dict | None = None
 
     @classmethod
     def load(cls, directory) -> "Description":

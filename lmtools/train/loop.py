@@ -23,6 +23,7 @@ from lmtools.checkpoint import (
     CONFIG,
     WEIGHTS,
     Progress,
+    describe_model,
     is_prepared,
     load_checked,
     load_training,
@@ -97,7 +98,7 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
             )
         world.agree(
             lambda: (
-                make_room(out, settings, corpora[0].subword, found, world.device(device))
+                make_room(out, settings, corpora[0].subword, found, world.device(device), training)
                 if world.first
                 else None
             )
@@ -154,8 +155,17 @@ def inspect(out, fingerprint: str) -> Found:
     return Found(aside=lost) if found.lost and progress.done and not found.rebuilt else found
 
 
-def make_room(out, settings: Settings, subword, found: Found, device: torch.device) -> None:
-    """Make a model directory, or mend it; what is in the way is set aside."""
+def make_room(
+    out,
+    settings: Settings,
+    subword,
+    found: Found,
+    device: torch.device,
+    training: "Training | None" = None,
+) -> None:
+    """Make a model directory, or mend it; what is in the way is set aside. `training` is what goes
+    on there, None where it is complete.
+    """
     if found.aside:
         set_aside(out, found.aside)
     if found.lost:
@@ -170,7 +180,8 @@ def make_room(out, settings: Settings, subword, found: Found, device: torch.devi
         return
     if found.complete:
         print(f"{out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
-    prepare(out, settings, subword, machine_facts(device))
+    lm = training.lm if training else LanguageModel(settings, subword.size, words=subword.words)
+    prepare(out, settings, subword, machine_facts(device), describe_model(lm, subword))
 
 
 def set_aside(out, why: str) -> None:

@@ -21,6 +21,8 @@ def test_the_directory_is_whole(directory, text, lines):
     assert made.counts == [len(section) for section in arpa.read(directory / "lm.arpa")]
     assert len(made.discounts) == 3
     words = load_subword(directory / "subword")
+    vocabulary = {"scheme": "word", "size": words.size}
+    assert made.facts == {"parameters": sum(made.counts), "vocabulary": vocabulary}
     assert words.normaliser == Normaliser(case="lower")
     assert words.counts.sum() == made.tokens
 

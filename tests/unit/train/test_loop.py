@@ -13,9 +13,10 @@ import sys
 import pytest
 import torch
 import yaml
+from spelled import random_elmo
 from toys import OBJECTIVE, settings
 
-from lmtools.checkpoint import load_metadata, load_model, load_tensors
+from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
 from lmtools.device import machine_facts
 from lmtools.errors import UserError
 from lmtools.settings import Batch, Optim
@@ -584,13 +585,44 @@ def test_weights_are_saved_once(trained):
     assert "output.weight" not in names and torch.is_tensor(names["output.bias"])
 
 
-def test_the_machine_stands_beside_the_weights(tiny, tmp_path):
+def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
     """In config.yaml, not in the weights: equal weights are equal files wherever they were
-    trained.
+    trained; and a directory of an older version, which says neither, is as complete.
     """
-    train(
-        settings("causal", steps=2), tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu"
+    out, how = (
+        tmp_path / "lm",
+        settings("causal", steps=2, criterion="ce-is", output={"samples": 9}),
     )
-    told = yaml.safe_load((tmp_path / "lm/config.yaml").read_text())["machine"]
-    assert told == machine_facts(torch.device("cpu")) and told["threads"] == torch.get_num_threads()
-    load_model(tmp_path / "lm")  # which reads its settings from there
+    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    told = yaml.safe_load((out / "config.yaml").read_text())
+    assert told["machine"] == machine_facts(torch.device("cpu"))
+    assert told["machine"]["threads"] == torch.get_num_threads()
+    lm, subword = load_model(out)  # which reads its settings from there
+    assert told["facts"] == {
+        "parameters": sum(parameter.numel() for parameter in lm.parameters()),
+        "vocabulary": {"scheme": subword.scheme, "size": subword.size, "words": None},
+        "criterion": {
+            "name": "ce-is",
+            "noise": "log-uniform",
+            "samples": 9,
+            "drawing": "replacement",
+            "power": 0.75,
+        },
+    }
+    identity, before = model_hash(out), weights(out)
+    del told["machine"], told["facts"], told["seal"]
+    (out / "config.yaml").write_text(yaml.safe_dump(told))
+    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    assert model_hash(out) == identity and weights(out) == before
+    assert "facts" not in (out / "config.yaml").read_text()
+    (out / "config.yaml").write_text("model: lstm")
+    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    again = yaml.safe_load((out / "config.yaml").read_text())
+    assert again["facts"]["parameters"] and model_hash(out) == identity
+
+
+def test_facts_of_a_model_that_spells_words(tmp_path):
+    lm, subword = load_model(random_elmo(tmp_path, "bpe", 40))
+    facts = describe_model(lm, subword)
+    assert facts["vocabulary"] == {"scheme": "bpe", "size": 40, "words": subword.words.size}
+    assert facts["criterion"] == {"name": "softmax", **vars(lm.settings.output_layer)}
