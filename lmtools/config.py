@@ -141,6 +141,14 @@ def scalar(kind, value):
     raise TypeError(kind)
 
 
+def check_numbers(config, prefix: str, *sizes: str) -> None:
+    """UserError for a number of a dataclass instance below 0, or below 1 if one of `sizes`."""
+    for name, value in vars(config).items():
+        least = int(name in sizes)
+        if isinstance(value, int | float) and value < least:
+            raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
+
+
 def dump(config) -> str:
     """YAML of a dataclass instance, in declaration order; `build` reads it back."""
     return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)

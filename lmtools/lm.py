@@ -32,7 +32,7 @@ class LanguageModel(nn.Module):
         self.settings, self.size = settings, size
         self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
-        if getattr(self.trunk, "two_way", False) != self.two_way:
+        if self.trunk.two_way != self.two_way:
             raise UserError(
                 f"objective: {settings.objective} does not go with model {settings.model}; two-way"
                 " is elmo's, and only elmo's"
@@ -71,7 +71,7 @@ class LanguageModel(nn.Module):
     @property
     def longest(self) -> int:
         """The longest sentence that fits the positions, in tokens without boundary tokens."""
-        return self.trunk.config.positions - self.objective.boundary
+        return self.trunk.positions - self.objective.boundary
 
     def forward(self, examples: Examples) -> tuple[Tensor, int]:
         """The summed loss of the examples and their number; divide once, at the end."""

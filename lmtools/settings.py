@@ -2,29 +2,13 @@
 directory's config.yaml derive from it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lmtools.config import build
+from lmtools.config import build, check_numbers
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
 from lmtools.outputs import CRITERIA, SAMPLED
-
-SIZES = (  # of which there is at least one
-    "sentences", "tokens", "streams", "unroll", "epochs", "steps", "valid_every", "patience",
-    "log_every", "checkpoint_every",
-    "layers", "dim", "units", "heads", "ffn", "positions", "piece_dim", "samples",
-)  # fmt: skip
-
-
-def in_range(tree: Mapping, prefix: str = "") -> Mapping:
-    """The settings as they are; UserError for a number below 0, or below 1 for a size."""
-    for name, value in tree.items():
-        least = int(name in SIZES)
-        if isinstance(value, int | float) and value < least:
-            raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
-    return tree
 
 
 @dataclass(frozen=True)
@@ -51,7 +35,7 @@ class Optim:
     clip: float = 1.0  # of the gradient's norm; 0: none
 
     def __post_init__(self):
-        in_range(vars(self), "optim.")
+        check_numbers(self, "optim.")
         for name in ("momentum", "shrink"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
@@ -84,7 +68,7 @@ class Batch:
             raise UserError(
                 "batch.unroll: is the positions a step of batch.streams; give both or neither"
             )
-        in_range(vars(self), "batch.")
+        check_numbers(self, "batch.", "sentences", "tokens", "streams", "unroll")
 
 
 @dataclass(frozen=True)
@@ -114,32 +98,27 @@ class Settings:
                 raise UserError(
                     f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
                 )
-        if self.batch.streams and not (
-            getattr(MODELS[self.model], "carries", False) and self.objective == "causal"
-        ):
-            able = ", ".join(
-                name for name, kind in MODELS.items() if getattr(kind, "carries", False)
-            )
+        if self.batch.streams and not (MODELS[self.model].carries and self.objective == "causal"):
+            able = ", ".join(name for name, kind in MODELS.items() if kind.carries)
             raise UserError(
                 f"batch.streams: {self.model}/{self.objective} carries no state; give"
                 " batch.sentences or batch.tokens, or a recurrent model with objective causal"
                 f" ({able})"
             )
-        in_range(vars(self))
+        sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
+        check_numbers(self, "", *sizes)
         if self.seed >= 2**63:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 
     @property
     def architecture(self):
         """The model family's own Config, from `arch`."""
-        return build(MODELS[self.model].Config, in_range(self.arch, "arch."), prefix="arch.")
+        return build(MODELS[self.model].Config, self.arch, prefix="arch.")
 
     @property
     def output_layer(self):
         """The criterion's own Config, from `output`."""
-        return build(
-            CRITERIA[self.criterion].Config, in_range(self.output, "output."), prefix="output."
-        )
+        return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
 
     @property
     def sparse(self) -> bool:

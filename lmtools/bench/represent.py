@@ -19,7 +19,7 @@ from lmtools.bench.score import (
 )
 from lmtools.device import autocast
 from lmtools.errors import UserError
-from lmtools.models.layers import last
+from lmtools.models.base import last
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import matrix_flops
 from lmtools.score.scorers import NeuralScorer
@@ -36,7 +36,7 @@ def intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
     """
     examples = scorer.lm.objective.scoring(sentences).to(scorer.device)
     with autocast(scorer.device, scorer.precision):
-        states = last(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, D)
+        states = last(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, columns)
     place, ends = (
         torch.arange(states.shape[1], device=scorer.device),
         scorer.lm.objective.boundary - 1,

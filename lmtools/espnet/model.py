@@ -72,7 +72,7 @@ class TokenLM(nn.Module):
         ):
             self.register_buffer(name, table, persistent=False)
         self.read_list = read.tolist()
-        self.positions = self.model.trunk.config.positions
+        self.positions = self.model.trunk.positions
         self.loaded = False
         self.register_load_state_dict_post_hook(TokenLM.check_loaded)
 

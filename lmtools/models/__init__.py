@@ -1,6 +1,4 @@
-"""Neural language models: one family a file. A model turns tokens into states; the output layer
-(lmtools/outputs) is apart.
-"""
+"""Neural language models: one family a file; what all of them declare is in base.py."""
 
 from lmtools.models.causal import Causal
 from lmtools.models.elmo import Elmo

@@ -15,6 +15,7 @@ class Causal(Transformer):
     with `position: none` too.
     """
 
+    title = "Transformer"
     needs_positions = False
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
@@ -24,8 +25,7 @@ class Causal(Transformer):
             state = block(state, state, causal=True)
             yield state
 
-    def memory(self) -> "KeyValues":
-        """An empty memory of prefixes."""
+    def memory(self):
         return KeyValues(self)
 
 

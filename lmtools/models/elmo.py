@@ -2,16 +2,16 @@
 pieces, read by an LSTM from either side.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.config import check_numbers
 from lmtools.errors import UserError
+from lmtools.models.base import Trunk, last
 from lmtools.models.dropout import Dropout
-from lmtools.models.layers import last
 from lmtools.models.projected import Packing, TwoWayLstm
 from lmtools.models.spelling import Speller
 
@@ -33,23 +33,16 @@ class ElmoConfig:
     cell_clip: float = 3.0  # cells stay within it; 0: wherever they go
     projection_clip: float = 3.0  # so do states
 
-    positions = sys.maxsize  # not a setting: an LSTM reads inputs of any length
-
     def __post_init__(self):
         if not self.filters or any(len(pair) != 2 or min(pair) < 1 for pair in self.filters):
             raise UserError(
                 f"arch.filters: {self.filters} are no pairs of width and count; write them as in"
                 " [[1, 32], [2, 64]]"
             )
-        for name in ("piece_dim", "dim", "units", "layers"):
-            if getattr(self, name) < 1:
-                raise UserError(f"arch.{name}: {getattr(self, name)} is too small; give at least 1")
-        for name in ("highway", "cell_clip", "projection_clip"):
-            if getattr(self, name) < 0:
-                raise UserError(f"arch.{name}: {getattr(self, name)} is negative; give 0 for none")
+        check_numbers(self, "arch.", "piece_dim", "dim", "units", "layers")
 
 
-class Elmo(nn.Module):
+class Elmo(Trunk):
     """The left-to-right state of position t has read words 0..t, the right-to-left one the last
     word down to t.
 
@@ -58,11 +51,12 @@ class Elmo(nn.Module):
     """
 
     Config = ElmoConfig
-    two_way = True  # it goes with the two-way objective, and only with it
+    title = "ELMo"
+    objective = "two-way"
+    two_way = True
 
     def __init__(self, config: ElmoConfig, vocabulary: int):
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.speller = Speller(
             vocabulary, config.piece_dim, config.filters, config.highway, config.dim
         )
@@ -72,21 +66,13 @@ class Elmo(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The table of input embeddings, (V, piece_dim)."""
         return self.speller.pieces
 
     @property
-    def shared(self) -> None:
-        """No matrix is the output layer's too: words come out, pieces go in."""
-        return
-
-    @property
     def width(self) -> int:
-        """The columns of the output matrix."""
         return self.config.dim
 
-    def describe(self) -> str:
-        """How far its filters see."""
+    def describe(self):
         widths = [width for width, _ in self.config.filters]
         return (
             f"{sum(count for _, count in self.config.filters):,} filters over {min(widths)} to"
@@ -102,7 +88,6 @@ class Elmo(nn.Module):
 
     @property
     def depth(self) -> int:
-        """The number of layers above a word's own vector."""
         return len(self.lstms)
 
     def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
@@ -125,5 +110,8 @@ class Elmo(nn.Module):
             yield state
 
     def head(self, states: Tensor) -> Tensor:
-        """States (N, D) ready for the output matrix."""
         return self.dropout(states)
+
+    @classmethod
+    def arch_of_size(cls, layers, dim):
+        return {"layers": layers, "dim": dim, "units": dim}

@@ -3,7 +3,6 @@ Convolutional Networks).
 """
 
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lmtools.config import check_numbers
 from lmtools.errors import UserError
+from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.gated import GATES, GatedConvolution
-from lmtools.models.layers import last
 from lmtools.models.memory import Rows
 
 BLOCK = re.compile(r"\s*\[([^\[\]]*)\]\s*(?:x\s*(\d+)\s*)?")
@@ -37,22 +37,14 @@ class GcnnConfig:
     residual_scale: float = 0.5**0.5  # of the sum of a block's input and output; 1.0: the plain sum
     dropout: float = 0.0  # on what each convolution of a block reads
 
-    # not a setting: inputs of any length are read, each state from its receptive field
-    positions = sys.maxsize
-
     def __post_init__(self):
         if self.gate not in GATES:
             raise UserError(f"arch.gate: {self.gate!r} is unknown; known: {', '.join(GATES)}")
-        if not 0 <= self.dropout < 1:
-            raise UserError(
-                f"arch.dropout: {self.dropout} is no share of elements to drop; give at least 0 and"
-                " less than 1"
-            )
-        if self.dim < 1 or not self.blocks:
-            raise UserError(
-                "arch.dim and arch.blocks: a model needs an embedding and a block at least; give"
-                " both"
-            )
+        check_numbers(self, "arch.", "dim")
+        if self.dropout >= 1:
+            raise UserError(f"arch.dropout: {self.dropout} leaves nothing; give less than 1")
+        if not self.blocks:
+            raise UserError("arch.blocks: a model needs a block at least; give one")
         self.shapes  # noqa: B018 - refuses what is no notation
 
     @property
@@ -128,16 +120,16 @@ class GatedBlock(nn.Module):
         return total if self.scale == 1 else total * self.scale
 
 
-class Gcnn(nn.Module):
+class Gcnn(Trunk):
     """State t has seen tokens t - receptive field + 1 .. t, with zeros before the first, and
     predicts token t+1.
     """
 
     Config = GcnnConfig
+    title = "GCNN"
 
     def __init__(self, config: GcnnConfig, vocabulary: int):
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         self.embedding = nn.Embedding(vocabulary, config.dim)
         self.dropout = Dropout(config.dropout)
         shapes = config.shapes
@@ -150,51 +142,32 @@ class Gcnn(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The table of input embeddings, (V, dim)."""
         return self.embedding
 
     @property
-    def shared(self) -> None:
-        """No output layer has the table's matrix."""
-        return None
-
-    @property
     def width(self) -> int:
-        """The columns of the output matrix."""
         return self.config.shapes[-1][-1][1]
 
-    def describe(self) -> str:
-        """What a line about the model adds."""
+    def describe(self):
         return f"receptive field {self.config.receptive_field} tokens"
 
     @property
     def depth(self) -> int:
-        """The number of blocks above the embedding."""
         return len(self.blocks)
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The embeddings (B, T, dim), then the states (B, T, channels) of each block; see
-        `hidden`.
-        """
         state = self.dropout(self.embedding(tokens))
         yield state
         for block in self.blocks:
             state = block(state)
             yield state
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last block's states (B, T, width) for right-padded `tokens` (B, T); padding comes
-        after all that anybody reads.
-        """
-        return last(self.layer_states(tokens, lengths))
-
-    def head(self, states: Tensor) -> Tensor:
-        """States (N, width) ready for the output matrix: as they are."""
-        return states
-
-    def memory(self) -> "Inputs":
-        """An empty memory of prefixes."""
+    def memory(self):
         return Inputs(self)
+
+    @classmethod
+    def arch_of_size(cls, layers, dim):
+        return {"dim": dim, "blocks": [f"[4, {dim}] x {layers}"]}
 
 
 class Inputs:

@@ -2,7 +2,6 @@
 length.
 """
 
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.config import check_numbers
+from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, levels
 
@@ -36,18 +37,20 @@ class LstmConfig:
     tied: bool = False
     dropout: float = 0.0
 
-    positions = sys.maxsize  # not a setting: an LSTM reads inputs of any length
+    def __post_init__(self):
+        check_numbers(self, "arch.", "layers", "dim", "units")
 
 
-class Lstm(nn.Module):
+class Lstm(Trunk):
     """State t has seen tokens 0..t and predicts token t+1."""
 
     Config = LstmConfig
-    carries = True  # what follows can be read with the state that was left, see `carried`
+    title = "LSTM"
+    carries = True
 
     def __init__(self, config: LstmConfig, vocabulary: int):
-        super().__init__()
-        self.config = config
+        super().__init__(config)
+        self.tied = config.tied
         self.embedding = nn.Embedding(vocabulary, config.dim)
         self.outputs = config.projection or config.units  # columns of a layer's output
         widths = [config.dim, *[self.outputs] * (config.layers - 1)]
@@ -61,64 +64,41 @@ class Lstm(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The table of input embeddings, (V, dim)."""
         return self.embedding
 
     @property
-    def shared(self) -> nn.Parameter | None:
-        """The table's matrix where it is the output layer's too, else None."""
-        return self.embedding.weight if self.config.tied else None
-
-    @property
     def width(self) -> int:
-        """The columns of the output matrix."""
         return self.config.dim if self.config.tied else self.outputs
 
     @property
     def depth(self) -> int:
-        """The number of layers above the embedding."""
         return len(self.layers)
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The embeddings (B, T, dim), then the states (B, T, outputs) of each layer; see
-        `hidden`.
-        """
         state = self.embedding(tokens)
         yield state
         for layer in self.layers:
             state, _ = layer(self.dropout(state))
             yield state
 
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last layer's states (B, T, outputs) for right-padded `tokens` (B, T); padding comes
-        after all that anybody reads.
-        """
-        return self.carried(tokens)[0]
-
-    def carried(
-        self, tokens: Tensor, before: list[Tensor] | None = None
-    ) -> tuple[Tensor, list[Tensor]]:
-        """The states (B, T, outputs) of tokens that go on from the state `before` (None: zeros),
-        and the state after the last of them.
-
-        Such a state is each layer's output (B, outputs) and cell (B, units) in turn.
-        """
+    def carried(self, tokens, before=None):
+        """See Trunk; the state is each layer's output (B, outputs) and cell (B, units) in turn."""
         states, after = self.embedding(tokens), []
         for number, layer in enumerate(self.layers):
-            old = (
-                None if before is None else (before[2 * number][None], before[2 * number + 1][None])
-            )
+            old = before and tuple(part[None] for part in before[2 * number : 2 * number + 2])
             states, (output, cell) = layer(self.dropout(states), old)
             after += [output[0], cell[0]]
         return states, after
 
     def head(self, states: Tensor) -> Tensor:
-        """States (N, outputs) ready for the output matrix."""
         return self.bottleneck(self.dropout(states))
 
-    def memory(self) -> "Cells":
-        """An empty memory of prefixes."""
+    def memory(self):
         return Cells(self)
+
+    @classmethod
+    def arch_of_size(cls, layers, dim):
+        return {"layers": layers, "dim": dim, "units": dim}
 
 
 class Cells:

@@ -13,6 +13,9 @@ from lmtools.models.transformer import Transformer, TransformerBlock, real
 class Masked(Transformer):
     """State t has seen every token of the corrupted input and predicts the original token t."""
 
+    title = "biLM (masked)"
+    objective = "masked"
+
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         mask = real(lengths, tokens.shape[1])[:, None, None, :]
         state = self.embedding(tokens)

@@ -10,16 +10,16 @@ ReLU and no attention biases).
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.config import check_numbers
 from lmtools.errors import UserError
+from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
-from lmtools.models.layers import last
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class TransformerConfig:
     attention_dropout: float = 0.0  # on the attention weights; anything but 0 is slow on a CPU
 
     def __post_init__(self):
+        check_numbers(self, "arch.", "layers", "dim", "heads", "ffn", "positions")
         if self.dim % self.heads:
             raise UserError(
                 f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one"
@@ -171,7 +172,7 @@ def attention(
         return F.scaled_dot_product_attention(query.float(), key.float(), value.float(), **settings)
 
 
-class Transformer(nn.Module):
+class Transformer(Trunk):
     """Base of the families: embedding, blocks and head; a family defines `layer_states`."""
 
     Config = TransformerConfig
@@ -179,13 +180,13 @@ class Transformer(nn.Module):
     needs_positions = True
 
     def __init__(self, config: TransformerConfig, vocabulary: int):
-        super().__init__()
+        super().__init__(config)
+        self.tied, self.positions = config.tied, config.positions
         if config.position == "none" and self.needs_positions:
             raise UserError(
                 f"arch.position: none, but a {type(self).__name__.lower()} model then knows no"
                 " order; set it to learned"
             )
-        self.config = config
         self.embedding = Embedding(config, vocabulary)
         self.blocks = nn.ModuleList(BLOCKS[config.norm](config) for _ in range(config.layers))
         self.head_dense = nn.Linear(config.dim, config.dim) if config.norm == "post" else None
@@ -196,38 +197,17 @@ class Transformer(nn.Module):
 
     @property
     def lookup(self) -> nn.Embedding:
-        """The table of input embeddings, (V, D)."""
         return self.embedding.token
 
     @property
-    def shared(self) -> nn.Parameter | None:
-        """The table's matrix where it is the output layer's too, else None."""
-        return self.lookup.weight if self.config.tied else None
-
-    @property
     def width(self) -> int:
-        """The columns of the output matrix."""
         return self.config.dim
 
     @property
     def depth(self) -> int:
-        """The number of layers above the embedding."""
         return len(self.blocks)
 
-    def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        """The states (B, T, D) of the embedding, then of each block, for right-padded `tokens` (B,
-        T) of true `lengths` (B,).
-        """
-        raise NotImplementedError
-
-    def hidden(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The last layer's states (B, T, D) for right-padded `tokens` (B, T) of true `lengths`
-        (B,).
-        """
-        return last(self.layer_states(tokens, lengths))
-
     def head(self, states: Tensor) -> Tensor:
-        """States (N, D) ready for the output matrix."""
         return self.head_norm(
             states if self.head_dense is None else F.gelu(self.head_dense(states))
         )

@@ -20,6 +20,9 @@ class Tta(Transformer):
     same for every sentence.
     """
 
+    title = "T-TA"
+    objective = "autoencoding"
+
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
         others = ~torch.eye(width, dtype=torch.bool, device=tokens.device)

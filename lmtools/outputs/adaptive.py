@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lmtools.config import check_numbers
 from lmtools.errors import UserError
 from lmtools.outputs.softmax import Softmax
 from lmtools.outputs.targets import Targets, matrix
@@ -21,6 +22,9 @@ class AdaptiveConfig:
 
     cutoffs: tuple[int, ...] = ()
     divide: float = 4.0
+
+    def __post_init__(self):
+        check_numbers(self, "output.")
 
 
 class Adaptive(nn.Module):

@@ -39,6 +39,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.config import check_numbers
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
@@ -60,6 +61,7 @@ class SampledConfig:
     power: float = 0.75  # of the counts, for unigram noise
 
     def __post_init__(self):
+        check_numbers(self, "output.", "samples")
         for name, known in (("noise", NOISES), ("drawing", DRAWINGS)):
             if getattr(self, name) not in known:
                 raise UserError(

@@ -24,7 +24,7 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     carried.
     """
     neural = plain(scorer)
-    if not (isinstance(neural, NeuralScorer) and getattr(neural.lm.trunk, "carries", False)):
+    if not (isinstance(neural, NeuralScorer) and neural.lm.trunk.carries):
         raise UserError(
             f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM"
         )

@@ -281,7 +281,7 @@ class Training:
         parameters = sum(p.numel() for p in self.lm.parameters())
         verb = f"resuming at step {self.progress.step}" if resume else "starting"
         batch, trunk = self.settings.batch, self.lm.trunk
-        told = f", {trunk.describe()}" if hasattr(trunk, "describe") else ""
+        told = f", {told}" if (told := trunk.describe()) else ""
         streams = f" in {batch.streams} streams of {batch.unroll} a step" if batch.streams else ""
         return (
             f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion},"

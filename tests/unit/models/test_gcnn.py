@@ -199,9 +199,9 @@ WRONG = {
     "blocks: ['[4, 900] x 0']": "cannot read", "blocks: ['[0, 900]']": "cannot read",
     "blocks: ['[4, 900;]']": "cannot read",
     "blocks: ['[4, 900] times 2']": "cannot read", "blocks: [[4, 900]]": "setting 'blocks' is",
-    "blocks: []": "needs an embedding",
+    "blocks: []": "needs a block",
     "gate: GLU": "arch.gate: 'GLU' is unknown; known: glu, gtu",
-    "dropout: 1.0": "arch.dropout: 1.0", "dim: 0": "needs an embedding",
+    "dropout: 1.0": "arch.dropout: 1.0", "dim: 0": "arch.dim: 0 is too small",
 }  # fmt: skip
 
 

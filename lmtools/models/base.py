@@ -1,0 +1,103 @@
+"""What every trunk declares: ids in, states out; the output layer (lmtools/outputs) is apart.
+
+A new family is a file with a Trunk and a name in lmtools.models.MODELS.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from lmtools.errors import UserError
+from lmtools.models.memory import Memory
+
+
+class Trunk(nn.Module, ABC):
+    """Makes states out of ids, layer by layer. Made of the family's own `Config` (from the settings
+    `arch`) and the number of ids.
+
+    What it reads (`examples.read`) are right-padded ids (B, T) and their true lengths (B,); of a
+    two-way family the ids are places in a third tensor, the spellings (U, L) of the batch's words.
+    """
+
+    Config: ClassVar[type]
+    title: ClassVar[str]  # of the family, for people
+    objective: ClassVar[str] = "causal"  # that it is usually trained with
+    two_way: ClassVar[bool] = False  # it goes with the two-way objective, and only with it
+    carries: ClassVar[bool] = False  # it has `carried`
+    positions: int = sys.maxsize  # the longest input, with the boundary tokens
+    tied: bool = False  # the input embedding is the output matrix too
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    @property
+    @abstractmethod
+    def lookup(self) -> nn.Embedding:
+        """The table of input embeddings, (V, columns)."""
+
+    @property
+    def shared(self) -> nn.Parameter | None:
+        """The table's matrix where it is the output layer's too, else None."""
+        return self.lookup.weight if self.tied else None
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The columns of the output matrix."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """The number of layers above the embedding."""
+
+    @abstractmethod
+    def layer_states(self, *read: Tensor) -> Iterator[Tensor]:
+        """The states (B, T, columns) of the embedding, then of each layer, lazily; those of padding
+        are anything. Two-way: word vectors, left-to-right ++ right-to-left.
+        """
+
+    def hidden(self, *read: Tensor) -> Tensor:
+        """The last layer's states (B, T, columns), of which `head` makes (., width); two-way:
+        (B, 2 T, width), those of the left-to-right half first.
+        """
+        return last(self.layer_states(*read))
+
+    def head(self, states: Tensor) -> Tensor:
+        """States (N, columns) ready for the output matrix, (N, width)."""
+        return states
+
+    def carried(
+        self, tokens: Tensor, before: list[Tensor] | None = None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The last layer's states (B, T, columns) of tokens that go on from the state `before`
+        (None: the beginning), and the state after them: tensors of B rows.
+        """
+        raise NotImplementedError
+
+    def memory(self) -> Memory:
+        """An empty memory of prefixes, of left-to-right families."""
+        raise UserError(
+            f"{self.title}: reads both sides of a word, a prefix has one; use a left-to-right model"
+        )
+
+    def describe(self) -> str:
+        """What a line about the model adds to its size; empty where there is nothing."""
+        return ""
+
+    @classmethod
+    def arch_of_size(cls, layers: int, dim: int) -> dict:
+        """The settings `arch` of a model of so many layers of that width, to compare families."""
+        return {"layers": layers, "dim": dim}
+
+
+def last(states: Iterable[Tensor]) -> Tensor:
+    """The last of the states; those before it can go as soon as it is there."""
+    state = None
+    for state in states:  # noqa: B007
+        pass
+    assert state is not None
+    return state
