@@ -126,11 +126,13 @@ def prepare(
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
-    """What a report says of a model: how many numbers it learns, the vocabulary that it reads (and
-    the words that it predicts, where pieces spell them), the criterion with all its settings.
+    """What a report says of a model: its family, how many numbers it learns, the vocabulary that it
+    reads (and the words that it predicts, where pieces spell them), the criterion with all its
+    settings.
     """
     words = subword.words
     return {
+        "family": lm.trunk.title,
         "parameters": sum(parameter.numel() for parameter in lm.parameters()),
         "vocabulary": {
             "scheme": (words.pieces if words else subword).scheme,

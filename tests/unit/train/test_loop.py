@@ -599,6 +599,7 @@ def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
     assert told["machine"]["threads"] == torch.get_num_threads()
     lm, subword = load_model(out)  # which reads its settings from there
     assert told["facts"] == {
+        "family": lm.trunk.title,
         "parameters": sum(parameter.numel() for parameter in lm.parameters()),
         "vocabulary": {"scheme": subword.scheme, "size": subword.size, "words": None},
         "criterion": {
