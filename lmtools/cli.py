@@ -75,7 +75,7 @@ def commands_allowed() -> contextlib.AbstractContextManager:
     """The block in which lines of script files may run commands; imported here, since no other verb
     should wait for formats.
     """
-    return importlib.import_module("lmtools.formats.kaldi_io").commands_allowed()
+    return importlib.import_module("lmtools.formats.kaldi_io").allow_commands()
 
 
 def told(error: Exception) -> Exception:

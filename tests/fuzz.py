@@ -74,7 +74,7 @@ class Target:
 
     def read(self, path, spec: str) -> list:
         """What the reader makes of `path`."""
-        return list(registry.named(spec, self.formats).read(path))
+        return list(registry.find_format(spec, self.formats).read(path))
 
 
 def targets() -> dict[str, Target]:
@@ -188,7 +188,7 @@ def kaldi_tables() -> list[Files]:
     for kind, shape in itertools.product(("ark", "ark,t"), ("compact", "lattice")):
         with tempfile.TemporaryDirectory() as home:
             Path(home, "words.txt").write_bytes(WORDS)
-            registry.named(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
+            registry.find_format(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
                 sausage, f"{kind}:{home}/lat.1"
             )
             result.append({file.name: file.read_bytes() for file in sorted(Path(home).iterdir())})

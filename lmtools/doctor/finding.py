@@ -32,7 +32,7 @@ def some(names: Iterable[str], limit: int = 5) -> str:
     return ", ".join(repr(name) for name in names[:limit]) + (" ..." if len(names) > limit else "")
 
 
-def graded(rate: float, hint: float, error: float) -> str | None:
+def grade_rate(rate: float, hint: float, error: float) -> str | None:
     """The level of a rate, None below both bounds."""
     return ERROR if rate >= error else HINT if rate >= hint else None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lmtools.doctor.signs import SIGNS, undone
+from lmtools.doctor.signs import SIGNS, undo_signs
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, read
@@ -50,7 +50,7 @@ class Profile:
             if count := len(sign.found.findall(text)):
                 self.signs[name] += count
                 self.first.setdefault(name, place)
-        text = undone(text) if self.signs else text
+        text = undo_signs(text) if self.signs else text
         for character in set(text).difference(self.first):
             self.first[character] = place
         self.characters.update(text)

@@ -36,12 +36,12 @@ def columns(inputs: Inputs) -> dict[str, list[np.ndarray]]:
     for name, lists in values_of([one for one in inputs.nbests if len(one.hyps) > 1]).items():
         values = np.concatenate(lists)
         if not (np.isin(values, (0, 1)).all() and np.ptp(values)):
-            far = np.split(outlying(values), np.cumsum([len(row) for row in lists])[:-1])
+            far = np.split(find_outliers(values), np.cumsum([len(row) for row in lists])[:-1])
             made[name] = [np.where(odd, np.nan, row) for row, odd in zip(lists, far, strict=True)]
     return made
 
 
-def outlying(values: np.ndarray) -> np.ndarray:
+def find_outliers(values: np.ndarray) -> np.ndarray:
     """Which of the values (N,) are far outside the distribution of the others, bool (N,): what
     programs write for `no score`.
     """
@@ -60,7 +60,7 @@ def sentinels(inputs: Inputs) -> Iterator[Finding]:
     """
     for name, lists in values_of([one for one in inputs.nbests if one.hyps]).items():
         values = np.concatenate(lists)
-        odd = outlying(values)
+        odd = find_outliers(values)
         if odd.any():
             utts = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
             place = inputs.places[

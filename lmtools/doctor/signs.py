@@ -43,7 +43,7 @@ SIGNS = {
 }  # fmt: skip
 
 
-def undone(text: str) -> str:
+def undo_signs(text: str) -> str:
     """`text` with pieces joined and escapes undone, so that their characters are not taken for the
     text's own.
     """

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from string import ascii_letters
 
-from lmtools.doctor.finding import ERROR, HINT, Finding, graded, plural, share, some
+from lmtools.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
 from lmtools.doctor.inputs import APOSTROPHES, Inputs, Profile, is_huggingface, most
 from lmtools.errors import UserError
-from lmtools.formats.registry import beginning
+from lmtools.formats.registry import read_beginning
 from lmtools.text.unknown import conversion, explain
 
 MARK = re.compile(
@@ -36,14 +36,14 @@ def pairs(inputs: Inputs) -> Iterator[tuple[Profile, Profile, str]]:
         yield inputs.model_hyps, inputs.text, "normalise both: lmtools subword"
 
 
-def so_written(remedy: str, other: Profile, option: str) -> str:
+def remedy_of(remedy: str, other: Profile, option: str) -> str:
     """The remedy of a pair with the normaliser's options that bring it about: where text is learnt,
     or for hypotheses and references.
     """
     return f"{remedy} {option}" if other.name == "text" else f"{remedy}, {conversion(option)}"
 
 
-def named(profile: Profile) -> str:
+def name_profile(profile: Profile) -> str:
     """`the hypotheses have`, `the text in F has`."""
     if profile.name == "hypotheses":
         return "the hypotheses have"
@@ -54,7 +54,7 @@ def encoding(inputs: Inputs) -> Iterator[Finding]:
     """Byte-order marks and carriage returns, in the first MiB of each file."""
     for path in inputs.files:
         try:
-            block = beginning(path, BLOCK)
+            block = read_beginning(path, BLOCK)
         except UserError:  # which those who read it have reported
             continue
         if block.startswith(b"\xef\xbb\xbf"):
@@ -70,9 +70,11 @@ def case(inputs: Inputs) -> Iterator[Finding]:
     """Upper against lower case."""
     for hyps, other, remedy in pairs(inputs):
         if hyps.case and other.case and hyps.case != other.case:
-            cause = f"{named(other)} {other.case} case, {named(hyps)} {hyps.case} case"
+            cause = (
+                f"{name_profile(other)} {other.case} case, {name_profile(hyps)} {hyps.case} case"
+            )
             yield Finding(
-                ERROR, where_cased(other, hyps), cause, so_written(remedy, other, "--case lower")
+                ERROR, where_cased(other, hyps), cause, remedy_of(remedy, other, "--case lower")
             )
 
 
@@ -92,17 +94,17 @@ def punctuation(inputs: Inputs) -> Iterator[Finding]:
                 if less.characters[mark] / less.spaces < 0.1 * count / more.spaces
             }
             odd = Counter({mark: more.characters[mark] for mark in rare})
-            if level := graded(odd.total() / more.spaces, 0.001, 0.02):
+            if level := grade_rate(odd.total() / more.spaces, 0.001, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
                 cause = (
-                    f"{named(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
-                    f" {named(less)} hardly any"
+                    f"{name_profile(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
+                    f" {name_profile(less)} hardly any"
                 )
                 yield Finding(
                     level,
                     more.first[most(odd, odd)[0]],
                     cause,
-                    so_written(remedy, other, "--punctuation strip"),
+                    remedy_of(remedy, other, "--punctuation strip"),
                 )
 
 
@@ -118,15 +120,17 @@ def characters(inputs: Inputs) -> Iterator[Finding]:
         }
         if any(letter.isascii() and letter.isalpha() for letter in there):
             there.update(ascii_letters)
-        odd = Counter({c: n for c, n in hyps.characters.items() if c not in there and spoken(c)})
+        odd = Counter(
+            {c: n for c, n in hyps.characters.items() if c not in there and name_characters(c)}
+        )
         if odd and other.lines >= ENOUGH:
             shown = ", ".join(f"{c} (U+{ord(c):04X})" for c in most(odd, odd)[:5])
-            cause = f"{plural(odd.total(), 'character')} that {named(other)} not: {shown}"
-            level = graded(odd.total() / hyps.characters.total(), 0.005, 0.005) or HINT
+            cause = f"{plural(odd.total(), 'character')} that {name_profile(other)} not: {shown}"
+            level = grade_rate(odd.total() / hyps.characters.total(), 0.005, 0.005) or HINT
             yield Finding(level, hyps.first[most(odd, odd)[0]], cause, advice(odd, other, remedy))
 
 
-def spoken(character: str) -> bool:
+def name_characters(character: str) -> bool:
     """Whether it is part of words: a letter, digit, accent or apostrophe."""
     return character in APOSTROPHES or unicodedata.category(character)[0] in "LNM"
 
@@ -140,13 +144,13 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
             if any(map(other.characters.get, APOSTROPHES))
             else "--apostrophe strip"
         )
-        return so_written(remedy, other, option)
+        return remedy_of(remedy, other, option)
     there, composed = (
         any(map(unicodedata.combining, other.characters)),
         any(map(unicodedata.decomposition, odd)),
     )
     if any(map(unicodedata.combining, odd)) or (there and composed):
-        return "letters and accents are joined on one side: " + so_written(
+        return "letters and accents are joined on one side: " + remedy_of(
             remedy, other, "--unicode-form NFC"
         )
     return (
@@ -250,7 +254,7 @@ def vocabulary(inputs: Inputs) -> Iterator[Finding]:
                 {word: count for word, count in profile.words.items() if not known(word)}
             )
             total = max(1, profile.words.total())
-            if level := graded(unknown.total() / total, 0.02, 0.1):
+            if level := grade_rate(unknown.total() / total, 0.02, 0.1):
                 cause = (
                     f"{share(unknown.total(), total)} words of the {profile.name} are not in"
                     f" {path}: {some(most(unknown, unknown))}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lmtools.doctor.finding import ERROR, HINT, Finding
 from lmtools.doctor.inputs import Inputs, Profile
 from lmtools.doctor.signs import SIGNS
-from lmtools.doctor.texts import ENOUGH, named, pairs
+from lmtools.doctor.texts import ENOUGH, name_profile, pairs
 
 JOIN = "join them: sed 's/@@ //g', or spm_decode for ▁"
 REMEDIES = {
@@ -38,7 +38,7 @@ def tokenisation(inputs: Inputs) -> Iterator[Finding]:
                     and (more.name, name) not in said
                 ):
                     said.add((more.name, name))
-                    yield finding(ERROR, more, name, f", {named(less)} hardly any")
+                    yield finding(ERROR, more, name, f", {name_profile(less)} hardly any")
     for profile in (inputs.hyps, inputs.references):
         for name in SIGNS:
             if shows(profile, name) and (profile.name, name) not in said:
@@ -71,7 +71,10 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
     count = f"{profile.signs[name]:,} in {profile.spaces:,} words"
     remedy = REMEDIES.get((profile.name, name)) or REMEDIES[profile.name]
     return Finding(
-        level, profile.first[name], f"{named(profile)} {SIGNS[name].about} ({count}){rest}", remedy
+        level,
+        profile.first[name],
+        f"{name_profile(profile)} {SIGNS[name].about} ({count}){rest}",
+        remedy,
     )
 
 
@@ -83,8 +86,8 @@ def truecasing(inputs: Inputs) -> Iterator[Finding]:
             low, high = begins_upper(lower), begins_upper(upper)
             if low < 0.5 and high > 0.8:
                 cause = (
-                    f"{named(lower)} {1 - low:.0%} of first words in lower case, {named(upper)}"
-                    f" {1 - high:.0%}: truecased?"
+                    f"{name_profile(lower)} {1 - low:.0%} of first words in lower case,"
+                    f" {name_profile(upper)} {1 - high:.0%}: truecased?"
                 )
                 yield Finding(
                     ERROR,

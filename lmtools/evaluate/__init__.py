@@ -6,7 +6,7 @@ from lmtools.evaluate.corpus import Evaluation, evaluate
 from lmtools.evaluate.edits import Counts, align, errors
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import (
-    filled,
+    fill_empty,
     nbest_errors,
     nbest_statistics,
     oracle,
@@ -36,7 +36,7 @@ __all__ = [
     "confidence",
     "errors",
     "evaluate",
-    "filled",
+    "fill_empty",
     "matched_pairs",
     "nbest_errors",
     "nbest_statistics",

@@ -45,7 +45,7 @@ class Counts:
         )
 
 
-def numbered(units: Sequence[str], ids: dict[str, int]) -> list[int]:
+def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
     """`units` as numbers, new ones entered into `ids`: RapidFuzz compares hashes, and equal numbers
     are equal words for certain.
     """
@@ -56,7 +56,10 @@ def errors(ref: Sequence[str], hyp: Sequence[str]) -> Counts:
     """The error counts of hypothesis `hyp` against reference `ref` (words, or characters)."""
     ids: dict[str, int] = {}
     tags = [
-        tag for tag, _, _ in Levenshtein.editops(numbered(ref, ids), numbered(hyp, ids)).as_list()
+        tag
+        for tag, _, _ in Levenshtein.editops(
+            number_units(ref, ids), number_units(hyp, ids)
+        ).as_list()
     ]
     return Counts(tags.count("replace"), tags.count("delete"), tags.count("insert"), len(ref))
 
@@ -70,7 +73,7 @@ def align(ref: Sequence[str], hyp: Sequence[str]) -> list[tuple[str, str | None,
     ids: dict[str, int] = {}
     pairs: list[tuple[str, str | None, str | None]] = []
     for tag, i, i_end, j, j_end in Levenshtein.opcodes(
-        numbered(ref, ids), numbered(hyp, ids)
+        number_units(ref, ids), number_units(hyp, ids)
     ).as_list():
         if tag == "delete":
             pairs += [("del", word, None) for word in ref[i:i_end]]

@@ -49,11 +49,11 @@ def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
                 " references of the same ones"
             )
     return {
-        utt: tuple(text for refs in (first, *more) for text in several(refs[utt])) for utt in first
+        utt: tuple(text for refs in (first, *more) for text in refs_of(refs[utt])) for utt in first
     }
 
 
-def several(ref: str | tuple[str, ...]) -> tuple[str, ...]:
+def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
     """All references of an utterance."""
     return (ref,) if isinstance(ref, str) else ref
 
@@ -88,6 +88,6 @@ def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
         )
     by_utt = {nbest.utt: nbest.hyps for nbest in lists}
     return [
-        NBest(utt, by_utt.get(utt, ()), several(ref)[0], more_refs=several(ref)[1:])
+        NBest(utt, by_utt.get(utt, ()), refs_of(ref)[0], more_refs=refs_of(ref)[1:])
         for utt, ref in refs.items()
     ]

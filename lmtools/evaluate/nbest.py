@@ -42,7 +42,7 @@ def nbest_errors(
     return counts, np.array([len(rate.split(reference(nbest))) for nbest in nbests], dtype=np.int64)
 
 
-def filled(nbest: NBest) -> NBest:
+def fill_empty(nbest: NBest) -> NBest:
     """The list; an empty one counts as one empty hypothesis."""
     return nbest if nbest.hyps else replace(nbest, hyps=(Hypothesis(""),))
 
@@ -55,7 +55,7 @@ def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = Non
     the best is by sentence-level score, which need not be best for the corpus. An empty list counts
     as an empty hypothesis.
     """
-    shortened = [filled(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
+    shortened = [fill_empty(replace(nbest, hyps=nbest.hyps[:depth])) for nbest in nbests]
     return oracle_curve(nbest_statistics(shortened, metric), metric, depth)
 
 
@@ -80,7 +80,7 @@ def oracle_texts(
     """
     gain = METRICS[metric].gain
     return {
-        nbest.utt: filled(nbest).hyps[int(gain(rows).argmax())].text
+        nbest.utt: fill_empty(nbest).hyps[int(gain(rows).argmax())].text
         for nbest, rows in zip(nbests, statistics, strict=True)
     }
 

@@ -8,7 +8,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
-from lmtools.evaluate.edits import numbered
+from lmtools.evaluate.edits import number_units
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre
 
@@ -40,7 +40,7 @@ def one_by_one(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.nda
 def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
     """Minus the edit distances in words or characters."""
     ids: dict[str, int] = {}
-    units = [numbered(measure.split(text), ids) for text in texts]
+    units = [number_units(measure.split(text), ids) for text in texts]
     return 0.0 - cdist(
         units, [units[ref] for ref in refs], scorer=Levenshtein.distance, dtype=np.int64
     )
@@ -49,7 +49,7 @@ def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndar
 def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
     """Sentence-level BLEU; each text is tokenised once."""
     ids: dict[str, int] = {}
-    tokens = [numbered(measure.corpus._preprocess_segment(text).split(), ids) for text in texts]
+    tokens = [number_units(measure.corpus._preprocess_segment(text).split(), ids) for text in texts]
     ngrams, shared = overlaps(tokens, refs, BLEU_ORDER)
     # (texts, refs, 1) each
     lengths = np.broadcast_arrays(ngrams[:, None, :1], ngrams[None, refs, :1])

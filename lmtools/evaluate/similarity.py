@@ -39,14 +39,14 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     Equal rows give exactly 1, a zero vector 0 with everything, a row that is not finite NaN.
     """
     assert left.shape == right.shape and left.ndim == 2, (left.shape, right.shape)
-    left, right = scaled(left), scaled(right)
+    left, right = scale_rows(left), scale_rows(right)
     products = (left * right).sum(axis=1)
     # the root of a square is exact, the product of two roots is not
     norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
     return np.clip(np.divide(products, norms, out=np.zeros_like(products), where=norms != 0), -1, 1)
 
 
-def scaled(vectors: np.ndarray) -> np.ndarray:
+def scale_rows(vectors: np.ndarray) -> np.ndarray:
     """Rows (N, D) in float64 over their largest magnitude, so that no square overflows or vanishes;
     zero rows stay.
     """
@@ -98,7 +98,7 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     t with n - 3 degrees of freedom: Williams 1959; T2 of Steiger 1980, Psychological Bulletin 87.
     UserError as for `pearson`.
     """
-    gold, first, second = map(standardised, sides(gold=gold, first=first, second=second))
+    gold, first, second = map(standardise, sides(gold=gold, first=first, second=second))
     # with r = correlations: (r1 - r2) / 2, (r1 + r2) / 2, 1 - r12 and 1 + r12, none of which loses
     # digits where sides are nearly equal
     less, more = first - second, first + second
@@ -120,7 +120,7 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     return float(2 * stats.t.sf(t, n - 3))
 
 
-def standardised(values: np.ndarray) -> np.ndarray:
+def standardise(values: np.ndarray) -> np.ndarray:
     """Values (N,) of mean 0 and norm 1, so that a product of two is their correlation."""
     values = values - values.mean()
     return values / np.linalg.norm(values)

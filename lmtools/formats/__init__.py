@@ -31,8 +31,8 @@ from lmtools.formats import (
     trn,
     whisper,
 )
-from lmtools.formats.checks import checked
-from lmtools.formats.registry import Format, of
+from lmtools.formats.checks import check_nbests
+from lmtools.formats.registry import Format, format_of
 from lmtools.types import Hypothesis, NBest
 
 
@@ -45,7 +45,7 @@ def one_best(module: ModuleType, about: str, recognises: Callable[[Path, str], b
         return [NBest(utt, (Hypothesis(text),)) for utt, text in module.read(path).items()]
 
     def write(nbests: Iterable[NBest], path) -> None:
-        nbests = list(checked(nbests, path))
+        nbests = list(check_nbests(nbests, path))
         if longer := [nbest.utt for nbest in nbests if len(nbest.hyps) > 1]:
             raise UserError(
                 f"{path}: holds one hypothesis an utterance, and {longer[0]!r} has more; cut the"
@@ -57,30 +57,30 @@ def one_best(module: ModuleType, about: str, recognises: Callable[[Path, str], b
 
 
 FORMATS = {
-    "jsonl": of(jsonl, "one utterance a line with reference, hypotheses and their scores"),
-    "kaldi-nbest": of(
+    "jsonl": format_of(jsonl, "one utterance a line with reference, hypotheses and their scores"),
+    "kaldi-nbest": format_of(
         kaldi_nbest,
         "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-",
     ),
-    "espnet2": of(espnet2, "ESPnet2 decode directory with {n}best_recog/text and score"),
-    "espnet1": of(espnet1, "ESPnet1 data.json with the hypotheses under output"),
-    "mlm": of(mlm, "mlm-scoring: am.json or lm.json"),
-    "icefall": of(icefall, "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"),
-    "moses": of(moses, "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"),
-    "marian": of(
+    "espnet2": format_of(espnet2, "ESPnet2 decode directory with {n}best_recog/text and score"),
+    "espnet1": format_of(espnet1, "ESPnet1 data.json with the hypotheses under output"),
+    "mlm": format_of(mlm, "mlm-scoring: am.json or lm.json"),
+    "icefall": format_of(icefall, "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"),
+    "moses": format_of(moses, "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"),
+    "marian": format_of(
         marian, "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
     ),
-    "fairseq": of(fairseq, "fairseq-generate's log: S, T, H, D and P lines"),
-    "srilm": of(
+    "fairseq": format_of(fairseq, "fairseq-generate's log: S, T, H, D and P lines"),
+    "srilm": format_of(
         srilm, "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
     ),
-    "systems": of(
+    "systems": format_of(
         systems,
         "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a"
         " directory",
     ),
-    "hyporadise": of(hyporadise, "HyPoradise json: input, output, am_score or score"),
-    "whisper": of(
+    "hyporadise": format_of(hyporadise, "HyPoradise json: input, output, am_score or score"),
+    "whisper": format_of(
         whisper,
         "a small JSON for Whisper, CTranslate2 and Hugging Face generate, see"
         " lmtools/formats/whisper.py",
@@ -91,7 +91,7 @@ FORMATS = {
         trn.recognises,
     ),
     "ctm": replace(
-        of(ctm, "sclite: `utt channel start duration word`; one hypothesis an utterance"),
+        format_of(ctm, "sclite: `utt channel start duration word`; one hypothesis an utterance"),
         lists=False,
     ),
     "kaldi-text": one_best(
@@ -116,9 +116,9 @@ def read(path, spec: str | None = None) -> list[NBest]:
 
 def stream(path, spec: str | None = None) -> Iterator[NBest]:
     """The same one by one, as soon as they can be read."""
-    yield from registry.named(spec or detect(path), FORMATS).read(path)
+    yield from registry.find_format(spec or detect(path), FORMATS).read(path)
 
 
 def write(nbests: Iterable[NBest], path, spec: str) -> None:
     """Write `nbests` to `path` in the format `spec`."""
-    registry.named(spec, FORMATS).write(nbests, path)
+    registry.find_format(spec, FORMATS).write(nbests, path)

@@ -88,14 +88,14 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
         found = frozenset(hyp.scores)
         if names is not None and found != names:
             raise UserError(
-                f"{where}: hypothesis {rank} has scores {listed(found)}, earlier ones"
-                f" {listed(names)}; give all the same"
+                f"{where}: hypothesis {rank} has scores {list_names(found)}, earlier ones"
+                f" {list_names(names)}; give all the same"
             )
         names = found
     return names
 
 
-def checked(nbests: Iterable[NBest], path) -> Iterator[NBest]:
+def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
     """`nbests` one by one on their way into `path`; UserError for one that a reader would
     refuse.
     """
@@ -130,7 +130,7 @@ def component(name: str, where: str) -> str:
     return encodable(name, where)
 
 
-def listed(names: Collection[str]) -> str:
+def list_names(names: Collection[str]) -> str:
     """Names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
@@ -142,7 +142,7 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
     UserError if it has other scores and no total.
     """
     if TOTAL not in hyp.scores and hyp.scores.keys() - {"am"}:
-        names = listed(hyp.scores)
+        names = list_names(hyp.scores)
         raise UserError(
             f"{where}: has the scores {names}, and this format holds one; `lmtools rescore` first,"
             " or keep the lists as jsonl"
@@ -155,7 +155,7 @@ def no_score(hyp: Hypothesis, where: str) -> None:
     the order says enough.
     """
     if hyp.scores and TOTAL not in hyp.scores:
-        names = listed(hyp.scores)
+        names = list_names(hyp.scores)
         raise UserError(
             f"{where}: has the scores {names}, and this format holds none; `lmtools rescore` first,"
             " or keep the lists as jsonl"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
-from lmtools.formats.checks import by_utterance, checked, identifier, number
+from lmtools.formats.checks import by_utterance, check_nbests, identifier, number
 from lmtools.types import Hypothesis, NBest
 
 EMPTY = re.compile(r";; (\S+) is empty")
@@ -65,7 +65,7 @@ def made_up(words: int) -> list[str]:
 def write(nbests: Iterable[NBest], path) -> None:
     """Write the only hypothesis of each list, without scores; UserError for longer lists."""
     with atomic_text(path) as out:
-        for nbest in checked(nbests, path):
+        for nbest in check_nbests(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             if len(nbest.hyps) > 1:
                 raise UserError(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import checked, components, identifier, one_score
+from lmtools.formats.checks import check_nbests, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
 RANK = re.compile(r"\[[0-9]+\]$")
@@ -87,18 +87,20 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; `name` numbers the hypotheses, and pieces of texts that have changed are left
     out.
     """
-    json_io.write((row(nbest, path) for nbest in checked(nbests, path)), path, '{"utts": {', "}}")
+    json_io.write(
+        (row(nbest, path) for nbest in check_nbests(nbests, path)), path, '{"utts": {', "}}"
+    )
 
 
 def row(nbest: NBest, path) -> str:
     """The entry of one list."""
     where = f"{path}: utterance {nbest.utt!r}"
     outputs = [as_output(hyp, rank, nbest.ref, where) for rank, hyp in enumerate(nbest.hyps, 1)]
-    tree = {**kept(nbest.extra, "utt"), "output": outputs}
+    tree = {**read_extra(nbest.extra, "utt"), "output": outputs}
     return f"{json.dumps(nbest.utt, ensure_ascii=False)}: {json.dumps(tree, ensure_ascii=False)}"
 
 
-def kept(extra: Mapping[str, str], name: str) -> dict:
+def read_extra(extra: Mapping[str, str], name: str) -> dict:
     """The object that an extra holds; an empty one if there is none."""
     tree = json_io.value_of(extra.get(name, ""))
     return tree if isinstance(tree, dict) else {}
@@ -106,7 +108,7 @@ def kept(extra: Mapping[str, str], name: str) -> dict:
 
 def as_output(hyp: Hypothesis, rank: int, ref: str | None, where: str) -> dict:
     """The object of one hypothesis."""
-    tree = kept(hyp.extra, "output")
+    tree = read_extra(hyp.extra, "output")
     words = " ".join(hyp.text.split())
     if not isinstance(tree.get("rec_text"), str) or plain(tree["rec_text"]) != words:
         tree = {name: value for name, value in tree.items() if not name.startswith("rec_")} | {

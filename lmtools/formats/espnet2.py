@@ -18,7 +18,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import cannot, new_directory
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import checked, number, one_score
+from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.types import Hypothesis, NBest
 
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
@@ -57,10 +57,10 @@ def read(path) -> list[NBest]:
             f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
             " decode directory"
         )
-    return [NBest(utt, tuple(ranked(ranks))) for utt, ranks in lists.items()]
+    return [NBest(utt, tuple(sort_by_rank(ranks))) for utt, ranks in lists.items()]
 
 
-def ranked(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
+def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
     """Hypotheses in the order of their ranks, which become extras where they are not the places in
     the list.
     """
@@ -73,14 +73,14 @@ def parts(path: Path) -> Iterator[tuple[Path, int]]:
     """Pairs (rank directory, rank): those in `path` itself, or else those of all its jobs, job by
     job in numeric order.
     """
-    if ranks := numbered(path, RANK):
+    if ranks := numbered_directories(path, RANK):
         yield from ranks
         return
-    for job, _ in numbered(path, JOB) or numbered(path / "logdir", JOB):
-        yield from numbered(job, RANK)
+    for job, _ in numbered_directories(path, JOB) or numbered_directories(path / "logdir", JOB):
+        yield from numbered_directories(job, RANK)
 
 
-def numbered(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
+def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
     """The subdirectories of `path` whose whole name matches, with their numbers, in numeric
     order.
     """
@@ -130,8 +130,8 @@ def write(nbests: Iterable[NBest], path) -> None:
     UserError if the lists have other scores than `am` and no total, or if `path` holds anything but
     rank directories.
     """
-    nbests = list(checked(nbests, path))
-    with replaced(Path(path)) as temporary:
+    nbests = list(check_nbests(nbests, path))
+    with replace_directory(Path(path)) as temporary:
         ranks: dict[int, dict[str, Hypothesis]] = {}
         for nbest in nbests:
             for rank, hyp in zip(places(nbest), nbest.hyps, strict=True):
@@ -169,7 +169,7 @@ def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
 
 
 @contextlib.contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+def replace_directory(path: Path) -> Iterator[Path]:
     """A temporary directory beside `path` that takes its place when the block ends well."""
     if path.exists() and (
         not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())

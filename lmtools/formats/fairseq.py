@@ -17,8 +17,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import checked, identifier, number, one_score
-from lmtools.formats.units import BASE2, scaled, spelled
+from lmtools.formats.checks import check_nbests, identifier, number, one_score
+from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
@@ -47,7 +47,7 @@ def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = Non
     power = exponent(lenpen, normalised)
     found = sentences(path)
     heads = (head.split("\t")[-1] for lines in found.values() for _, head in lines.get("H", ()))
-    marks = pieces.scheme(bpe, "bpe") if bpe else pieces.guessed(heads)
+    marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
     return [nbest_of(utt, lines, power, marks, path) for utt, lines in found.items()]
 
 
@@ -90,7 +90,7 @@ def nbest_of(utt: str, lines: Lines, power: float, marks: str, path) -> NBest:
             )
     hyps = tuple(hypothesis(rank, lines, power, marks, path) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
-    ref = None if target is None else pieces.joined(target, marks)
+    ref = None if target is None else pieces.join_pieces(target, marks)
     return NBest(
         utt,
         hyps,
@@ -103,11 +103,11 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypot
     """Hypothesis `rank` of an id, from its lines of every kind."""
     line, head = lines["H"][rank]
     where = f"{path}:{line}"
-    value, text = scored(head, where)
+    value, text = split_score(head, where)
     shown = text
     if "D" in lines:
-        shown = scored(lines["D"][rank][1], f"{path}:{lines['D'][rank][0]}")[1]
-    words = pieces.joined(shown, marks)
+        shown = split_score(lines["D"][rank][1], f"{path}:{lines['D'][rank][0]}")[1]
+    words = pieces.join_pieces(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
     extra |= {
         kind: given
@@ -115,13 +115,15 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypot
         if kind in lines and given != words
     }
     parts = tokens(lines["P"][rank][1], f"{path}:{lines['P'][rank][0]}") if "P" in lines else []
-    am = scaled(value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score")
+    am = parse_in_unit(
+        value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
+    )
     if parts and abs(am / BASE2 - sum(parts)) > ROUNDED * len(parts) + 1e-6 * abs(sum(parts)):
-        am = scaled(repr(sum(parts)), BASE2, where, "the sum of the token scores")
+        am = parse_in_unit(repr(sum(parts)), BASE2, where, "the sum of the token scores")
     return Hypothesis(words, {"am": am}, extra)
 
 
-def scored(content: str, where: str) -> tuple[str, str]:
+def split_score(content: str, where: str) -> tuple[str, str]:
     """The score and the text of an H or D line."""
     score, tab, text = content.partition("\t")
     if not tab:
@@ -153,7 +155,7 @@ def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "y
     """
     power = exponent(lenpen, normalised)
     with atomic_text(path) as out:
-        for nbest in checked(nbests, path):
+        for nbest in check_nbests(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             for kind, content in contents(nbest, power, where):
                 out.write(f"{kind}-{nbest.utt}\t{content}\n")
@@ -167,7 +169,7 @@ def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]
     if source or not (nbest.hyps or nbest.ref is not None):
         yield "S", flat(source)
     if nbest.ref is not None:
-        yield "T", flat(pieces.kept(nbest.ref, nbest.extra.get("T", nbest.ref)))
+        yield "T", flat(pieces.keep_spelling(nbest.ref, nbest.extra.get("T", nbest.ref)))
     given = [kind for kind in "PAI" if all(hyp.extra.get(kind) for hyp in nbest.hyps)]
     kinds = [
         kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)
@@ -188,15 +190,15 @@ def lines_of(
         )
     head = hyp.extra.get("H", hyp.text)
     length = len(hyp.extra["P"].split()) if "P" in kinds else len(head.split()) + 1
-    score = written(total, unit(length, power, where), where)
+    score = spell_score(total, unit(length, power, where), where)
     yield "H", f"{score}\t{flat(head)}"
-    yield "D", f"{score}\t{flat(pieces.kept(hyp.text, hyp.extra.get('D', hyp.text)))}"
+    yield "D", f"{score}\t{flat(pieces.keep_spelling(hyp.text, hyp.extra.get('D', hyp.text)))}"
     yield from ((kind, flat(hyp.extra[kind])) for kind in kinds)
 
 
-def written(value: float, of: float, where: str) -> str:
+def spell_score(value: float, of: float, where: str) -> str:
     """The score of an H line."""
-    text = spelled(value, of)
+    text = spell_in_unit(value, of)
     if not text.lstrip("-")[0].isdigit():
         raise UserError(f"{where}: score {value} is too large for base 2; find out what wrote it")
     return text

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import checked, components, first_time, identifier, one_score
+from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {
@@ -97,7 +97,7 @@ def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
     json_io.write(
         (
             json.dumps(as_tree(nbest, score, path), ensure_ascii=False)
-            for nbest in checked(nbests, path)
+            for nbest in check_nbests(nbests, path)
         ),
         path,
         "[",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
-from lmtools.formats.checks import by_utterance, checked, encodable, identifier, no_score
+from lmtools.formats.checks import by_utterance, check_nbests, encodable, identifier, no_score
 from lmtools.types import Hypothesis, NBest
 
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
@@ -32,7 +32,7 @@ def read(path) -> Iterator[NBest]:
     else.
     """
     for utt, lines in by_utterance(rows(path)):
-        yield gathered(utt, lines)
+        yield gather_list(utt, lines)
 
 
 def rows(path) -> Iterator[tuple[str, str, str, str]]:
@@ -49,7 +49,7 @@ def rows(path) -> Iterator[tuple[str, str, str, str]]:
             yield where, identifier(match[1], where), match[2], match[3]
 
 
-def gathered(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
+def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
     """The list of one ID's lines."""
     ref, hyps, extra = None, [], {}
     for where, _, what, value in lines:
@@ -87,7 +87,7 @@ def write(nbests: Iterable[NBest], path) -> None:
     and their order says enough.
     """
     with atomic_text(path) as out:
-        for nbest in checked(nbests, path):
+        for nbest in check_nbests(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(
                 nbest.extra

@@ -9,8 +9,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, not_utf8, read_bytes
 from lmtools.formats.checks import encodable
-from lmtools.formats.jsonl import clipped, score, unique
-from lmtools.formats.registry import HEAD, beginning
+from lmtools.formats.jsonl import clip_value, score, unique
+from lmtools.formats.registry import HEAD, read_beginning
 
 KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 
@@ -42,7 +42,7 @@ def head(path: Path, first: str) -> str:
     """
     if not first.lstrip().startswith(("{", "[")) or len(first) > HEAD // 2:
         return first
-    return beginning(path).decode("utf-8-sig", "replace").lstrip()
+    return read_beginning(path).decode("utf-8-sig", "replace").lstrip()
 
 
 def expect(value, kind: type, where: str, what: str):
@@ -52,7 +52,7 @@ def expect(value, kind: type, where: str, what: str):
     if kind is float:
         return score(value, where, what)
     if not isinstance(value, kind):
-        raise UserError(f"{where}: {what} is {clipped(value)}; expected {KINDS[kind]}")
+        raise UserError(f"{where}: {what} is {clip_value(value)}; expected {KINDS[kind]}")
     return encodable(value, where) if kind is str else value
 
 

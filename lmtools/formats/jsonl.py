@@ -15,7 +15,14 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
-from lmtools.formats.checks import checked, component, components, encodable, first_time, identifier
+from lmtools.formats.checks import (
+    check_nbests,
+    component,
+    components,
+    encodable,
+    first_time,
+    identifier,
+)
 from lmtools.types import EMPTY, Hypothesis, NBest
 
 UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
@@ -78,7 +85,7 @@ def utterance(tree, where: str) -> NBest:
     refs = tree.get("ref")
     if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
         raise UserError(
-            f"{where}: 'ref' is {clipped(refs)}; expected a text, or a list of texts where there"
+            f"{where}: 'ref' is {clip_value(refs)}; expected a text, or a list of texts where there"
             " are several"
         )
     ref, *more = refs if isinstance(refs, list) else [refs]
@@ -103,7 +110,9 @@ def extras(tree, where: str) -> Mapping[str, str]:
     """The `extra` of an utterance or hypothesis."""
     for name, value in tree.get("extra", EMPTY).items():
         if not isinstance(value, str):
-            raise UserError(f"{where}: extra {clipped(name)} is {clipped(value)}; expected a text")
+            raise UserError(
+                f"{where}: extra {clip_value(name)} is {clip_value(value)}; expected a text"
+            )
         encodable(name + value, where)
     return tree.get("extra", EMPTY)
 
@@ -112,19 +121,19 @@ def fields(tree, known: dict, where: str, what: str) -> None:
     """UserError unless `tree` is an object with the `known` keys and types."""
     if not isinstance(tree, dict):
         raise UserError(
-            f"{where}: {what} is {clipped(tree)}; expected an object with {', '.join(known)}"
+            f"{where}: {what} is {clip_value(tree)}; expected an object with {', '.join(known)}"
         )
     for name in sorted(known.keys() - OPTIONAL - tree.keys()):
         raise UserError(f"{where}: key {name!r} is missing; add it")
     for name, value in tree.items():
         if name not in known:
             raise UserError(
-                f"{where}: unknown key {clipped(name)}; known are {', '.join(known)}: rename it or"
-                " drop it"
+                f"{where}: unknown key {clip_value(name)}; known are {', '.join(known)}: rename it"
+                " or drop it"
             )
         kind, expected = known[name]
         if not isinstance(value, kind):
-            raise UserError(f"{where}: {name!r} is {clipped(value)}; expected {expected}")
+            raise UserError(f"{where}: {name!r} is {clip_value(value)}; expected {expected}")
 
 
 def score(value, where: str, name: str) -> float:
@@ -140,11 +149,11 @@ def score(value, where: str, name: str) -> float:
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise UserError(f"{where}: score {name!r} is {clipped(value)}; expected a finite number")
+        raise UserError(f"{where}: score {name!r} is {clip_value(value)}; expected a finite number")
     return result
 
 
-def clipped(value, limit: int = 40) -> str:
+def clip_value(value, limit: int = 40) -> str:
     """A short one-line picture of a wrong value."""
     text = ascii(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= limit else text[:limit] + "..."
@@ -155,14 +164,14 @@ def write(nbests: Iterable[NBest], path) -> None:
     refuse them.
     """
     with atomic_text(path) as out:
-        for nbest in checked(nbests, path):
+        for nbest in check_nbests(nbests, path):
             out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")
 
 
 def as_tree(nbest: NBest) -> dict:
     """The object that one line holds; keys without a value are left out."""
     hyps = [
-        filled(
+        add_filled(
             {"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)
         )
         for h in nbest.hyps
@@ -172,9 +181,9 @@ def as_tree(nbest: NBest) -> dict:
         if nbest.ref is None
         else {"ref": [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref}
     )
-    return filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
+    return add_filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
 
 
-def filled(tree: dict, **more) -> dict:
+def add_filled(tree: dict, **more) -> dict:
     """`tree` with those of `more` that are not empty."""
     return {**tree, **{name: value for name, value in more.items() if value}}

@@ -1,8 +1,8 @@
 """Byte streams of files, pipes and shell commands that know the line and byte they stand at.
 
-`opened` opens files and nothing else, whatever their names. Commands are run by `output` and
-`input_of`, which are for what the user typed, and for lines of script files only within
-`commands_allowed`.
+`open_file` opens files and nothing else, whatever their names. Commands are run by `open_output`
+and `open_input`, which are for what the user typed, and for lines of script files only within
+`allow_commands`.
 """
 
 import contextlib
@@ -138,7 +138,7 @@ class Stream:
 
 
 @contextlib.contextmanager
-def opened(path, start: int = 0) -> Iterator[Stream]:
+def open_file(path, start: int = 0) -> Iterator[Stream]:
     """The stream of the file `path` from byte `start`."""
     try:
         file = OPENERS.get(Path(path).suffix, open)(path, "rb")
@@ -155,14 +155,14 @@ def opened(path, start: int = 0) -> Iterator[Stream]:
 
 
 @contextlib.contextmanager
-def standard_input() -> Iterator[Stream]:
+def open_standard_input() -> Iterator[Stream]:
     """The stream of standard input."""
     yield Stream(sys.stdin.buffer, "-")
 
 
 @contextlib.contextmanager
-def commands_allowed() -> Iterator[None]:
-    """The block in which `permitted` permits commands, in all threads; elsewhere it does not."""
+def allow_commands() -> Iterator[None]:
+    """The block in which `permit_command` permits commands, in all threads; elsewhere none."""
     ALLOWING.append(True)
     try:
         yield
@@ -170,7 +170,7 @@ def commands_allowed() -> Iterator[None]:
         ALLOWING.pop()
 
 
-def permitted(command: str, where: str) -> str:
+def permit_command(command: str, where: str) -> str:
     """A command that data asks for; UserError unless the user allowed such commands."""
     if not ALLOWING:
         raise UserError(
@@ -181,9 +181,9 @@ def permitted(command: str, where: str) -> str:
 
 
 @contextlib.contextmanager
-def output(command: str) -> Iterator[Stream]:
+def open_output(command: str) -> Iterator[Stream]:
     """The stream of what a shell command prints; UserError if it fails."""
-    process = started(command, stdout=subprocess.PIPE)
+    process = start_command(command, stdout=subprocess.PIPE)
     try:
         yield Stream(process.stdout, f"{command} |")
         while process.stdout.read(1 << 16):  # a closed pipe would look like a failure
@@ -194,10 +194,10 @@ def output(command: str) -> Iterator[Stream]:
     finally:
         process.stdout.close()
         status = process.wait()
-    finished(command, status)
+    check_status(command, status)
 
 
-def started(command: str, **options) -> subprocess.Popen:
+def start_command(command: str, **options) -> subprocess.Popen:
     """The shell running `command`."""
     try:
         return subprocess.Popen(command, shell=True, **options)
@@ -205,7 +205,7 @@ def started(command: str, **options) -> subprocess.Popen:
         raise UserError(f"{command!a}: cannot run it ({error}); correct the command") from None
 
 
-def finished(command: str, status: int) -> None:
+def check_status(command: str, status: int) -> None:
     """UserError if a command failed."""
     if status:
         raise UserError(
@@ -215,9 +215,9 @@ def finished(command: str, status: int) -> None:
 
 
 @contextlib.contextmanager
-def input_of(command: str) -> Iterator:
+def open_input(command: str) -> Iterator:
     """A writing text stream into a shell command; UserError if it fails."""
-    process = started(command, stdin=subprocess.PIPE, text=True, encoding="utf-8")
+    process = start_command(command, stdin=subprocess.PIPE, text=True, encoding="utf-8")
     try:
         with process.stdin:
             yield process.stdin
@@ -228,4 +228,4 @@ def input_of(command: str) -> Iterator:
         raise
     finally:
         status = process.wait()
-    finished(command, status)
+    check_status(command, status)

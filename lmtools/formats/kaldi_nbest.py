@@ -24,8 +24,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_directory
 from lmtools.formats import kaldi_tables
-from lmtools.formats.checks import checked, first_time, no_score
-from lmtools.formats.registry import children, specifier
+from lmtools.formats.checks import check_nbests, first_time, no_score
+from lmtools.formats.registry import list_children, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {
@@ -54,7 +54,7 @@ def is_list(path) -> bool:
     """Whether `path` names one archive of texts."""
     return (
         path == "-"
-        or specifier(path) is not None
+        or parse_specifier(path) is not None
         or FILE.fullmatch(Path(path).name)[1] == "words_text"
     )
 
@@ -63,7 +63,7 @@ def folders(path: Path) -> list[Path]:
     """The directories of the jobs in numeric order, or `path` itself if it has none."""
     jobs = [
         (int(match[1]), child)
-        for child in children(path)
+        for child in list_children(path)
         if (match := JOB.fullmatch(child.name)) and child.is_dir()
     ]
     return [child for _, child in sorted(jobs)] or [path]
@@ -74,7 +74,9 @@ def contents(folder: Path) -> dict[str, Path]:
     of its name.
     """
     files = [
-        (child.suffix in (".scp", ".ark"), child) for child in children(folder) if child.is_file()
+        (child.suffix in (".scp", ".ark"), child)
+        for child in list_children(folder)
+        if child.is_file()
     ]
     return {FILE.fullmatch(child.name)[1]: child for _, child in sorted(files, reverse=True)}
 
@@ -85,7 +87,7 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
     UserError where a key is missing from a file, occurs twice, or does not end in its number.
     """
     seen: set[str] = set()
-    for utt, hyps, where in texts_of(path) if is_list(path) else scored(Path(path), words):
+    for utt, hyps, where in texts_of(path) if is_list(path) else read_directory(Path(path), words):
         first_time(utt, seen, where)
         seen.add(utt)
         yield NBest(utt, tuple(hyps))
@@ -96,19 +98,21 @@ def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
     starts.
     """
     rows = (
-        (*split(key, where), Hypothesis(text), where)
-        for key, text, where in kaldi_tables.values(path, "tokens")
+        (*split_key(key, where), Hypothesis(text), where)
+        for key, text, where in kaldi_tables.read_values(path, "tokens")
     )
     for utt, group in groupby(rows, key=lambda row: row[0]):
         items = list(group)
         yield (
             utt,
-            ordered(((n, hyp) for _, n, hyp, _ in items), f"{items[0][3]}: utterance {utt!r}"),
+            sort_by_number(
+                ((n, hyp) for _, n, hyp, _ in items), f"{items[0][3]}: utterance {utt!r}"
+            ),
             items[0][3],
         )
 
 
-def split(key: str, where: str) -> tuple[str, int]:
+def split_key(key: str, where: str) -> tuple[str, int]:
     """(utterance, n) of `utt-n`."""
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
@@ -119,7 +123,7 @@ def split(key: str, where: str) -> tuple[str, int]:
     return utt, int(n)
 
 
-def ordered(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
+def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
     """The hypotheses in the order of their numbers, which become an extra where they are not the
     ranks.
     """
@@ -132,11 +136,11 @@ def ordered(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypo
     ]  # fmt: skip
 
 
-def scored(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
+def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
     """(utterance, hypotheses, where) of a directory of archives."""
     for folder in folders(path):
         files = contents(folder)
-        texts, source = hypothesis_texts(folder, files, words or beside(path, folder))
+        texts, source = hypothesis_texts(folder, files, words or find_words(path, folder))
         scores = components(folder, files)
         extras = {name: integers(files[name]) for name in EXTRAS if name in files}
         for name, column in scores.items():
@@ -149,16 +153,16 @@ def scored(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis
                 )
         lists: dict[str, list[tuple[int, Hypothesis]]] = {}
         for key, text in texts.items():
-            utt, n = split(key, source)
+            utt, n = split_key(key, source)
             extra = {name: column[key] for name, column in extras.items() if key in column}
             lists.setdefault(utt, []).append(
                 (n, Hypothesis(text, {name: column[key] for name, column in scores.items()}, extra))
             )
         for utt, numbered in lists.items():
-            yield utt, ordered(numbered, f"{source}: utterance {utt!r}"), source
+            yield utt, sort_by_number(numbered, f"{source}: utterance {utt!r}"), source
 
 
-def beside(path: Path, folder: Path) -> Path | None:
+def find_words(path: Path, folder: Path) -> Path | None:
     """The words.txt in one of two directories."""
     return next((file for place in (folder, path) if (file := place / "words.txt").is_file()), None)
 
@@ -177,7 +181,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
             f"{files['words']}: holds ids; name the table of their words, --from"
             " kaldi-nbest:words=words.txt"
         )
-    names, where = kaldi_tables.symbols(words), str(files["words"])
+    names, where = kaldi_tables.read_symbols(words), str(files["words"])
     ids = column_of(files["words"], "ints")
     for key, numbers in ids.items():
         if unknown := [number for number in numbers if number and number not in names]:
@@ -193,8 +197,8 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
 def column_of(path: Path, kind: str) -> dict[str, object]:
     """Value by key; UserError for a key that occurs twice or has no number."""
     column: dict[str, object] = {}
-    for key, value, where in kaldi_tables.values(path, kind):
-        split(key, where)
+    for key, value, where in kaldi_tables.read_values(path, kind):
+        split_key(key, where)
         if key in column:
             raise UserError(f"{where}: key {key!r} occurs a second time; keep one of them")
         column[key] = value
@@ -242,11 +246,13 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
     """
     if is_list(path):
         with kaldi_tables.Writer(path) as out:
-            for nbest in checked(nbests, path):
+            for nbest in check_nbests(nbests, path):
                 write_texts(nbest, out, path)
         return
-    nbests = list(checked(nbests, path))
-    ids = {word: number for number, word in kaldi_tables.symbols(words).items()} if words else {}
+    nbests = list(check_nbests(nbests, path))
+    ids = (
+        {word: number for number, word in kaldi_tables.read_symbols(words).items()} if words else {}
+    )
     with atomic_directory(path, "words_text") as temporary, ExitStack() as stack:
         files: dict[str, kaldi_tables.Writer] = {}
 
@@ -257,13 +263,13 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
 
         out("words_text")
         for nbest in nbests:
-            for key, hyp in keyed(nbest):
+            for key, hyp in key_hypotheses(nbest):
                 write_hypothesis(key, hyp, out, ids, f"{path}: key {key!r}")
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
     """One list into an archive of texts."""
-    for key, hyp in keyed(nbest):
+    for key, hyp in key_hypotheses(nbest):
         no_score(hyp, f"{path}: utterance {nbest.utt!r}")
         out.write(key, packed_text(hyp))
 
@@ -273,7 +279,7 @@ def packed_text(hyp: Hypothesis) -> bytes:
     return " ".join(hyp.text.split()).encode() + b"\n"
 
 
-def keyed(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
+def key_hypotheses(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
     """Pairs (`utt-n`, hypothesis): n as it was read if these are in order still, else the rank."""
     numbers = [
         int(n) if NUMBER.fullmatch(n := hyp.extra.get("n", str(rank))) else 0
@@ -298,7 +304,7 @@ def write_hypothesis(
         out(cost_file(name, where)).write(key, repr(-float(value)).encode())
     if {"graph", "lm"} <= hyp.scores.keys():
         out("lmwt.withlm").write(key, repr(-float(hyp.scores["graph"] + hyp.scores["lm"])).encode())
-    known = {"words": numbered(hyp.text, ids, where)} if ids else {}
+    known = {"words": number_words(hyp.text, ids, where)} if ids else {}
     for name in EXTRAS:
         if (numbers := known.get(name, hyp.extra.get(name))) is not None:
             if not re.fullmatch(r"[-+0-9\s]*", numbers):
@@ -306,7 +312,7 @@ def write_hypothesis(
             out(name).write(key, " ".join(numbers.split()).encode())
 
 
-def numbered(text: str, ids: Mapping[str, int], where: str) -> str:
+def number_words(text: str, ids: Mapping[str, int], where: str) -> str:
     """The ids of a text's words."""
     if unknown := [word for word in text.split() if word not in ids]:
         raise UserError(

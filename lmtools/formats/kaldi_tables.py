@@ -8,9 +8,9 @@ F`; or by a plain path, which is an archive, or a script file if it ends in .scp
 means anything here: a key that cannot be read is always refused. Paths in script files are relative
 to the working directory, and may be any regular files.
 
-The shell runs commands of specifiers that the user typed (`registry.specifier`), and those in lines
-of script files only with the option --allow-commands. Every other name is that of a file, whatever
-it looks like: a plain path, a path in a script file, a name that a directory holds.
+The shell runs commands of specifiers that the user typed (`registry.parse_specifier`), and those
+in lines of script files only with the option --allow-commands. Every other name is that of a file,
+whatever it looks like: a plain path, a path in a script file, a name that a directory holds.
 """
 
 import contextlib
@@ -25,8 +25,15 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_text, read_lines
 from lmtools.formats.checks import identifier, number
-from lmtools.formats.kaldi_io import Stream, input_of, opened, output, permitted, standard_input
-from lmtools.formats.registry import Specifier, specifier
+from lmtools.formats.kaldi_io import (
+    Stream,
+    open_file,
+    open_input,
+    open_output,
+    open_standard_input,
+    permit_command,
+)
+from lmtools.formats.registry import Specifier, parse_specifier
 
 OFFSET = re.compile(r"(.+):([0-9]{1,18})")
 BINARY = b"\0B"
@@ -49,29 +56,31 @@ class TableEntry:
     stream: Stream
 
 
-def entries(path) -> Iterator[TableEntry]:
+def read_entries(path) -> Iterator[TableEntry]:
     """The entries of a table one by one; UserError for what cannot be read."""
-    spec = specifier(path)
+    spec = parse_specifier(path)
     kind = spec.kind if spec else Path(path).suffix.removeprefix(".")
-    with source(path, spec) as stream:
-        yield from listed(stream) if kind == "scp" else archived(stream)
+    with open_table(path, spec) as stream:
+        yield from read_script(stream) if kind == "scp" else read_archive(stream)
 
 
-def source(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
+def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
     """What a table is read from: a file, or what the user typed."""
     if spec and spec.place.endswith("|"):
-        return output(spec.place[:-1].strip())
+        return open_output(spec.place[:-1].strip())
     place = spec.place if spec else path
-    return standard_input() if place == "-" else opened(place)  # a Path is never equal to "-"
+    return (
+        open_standard_input() if place == "-" else open_file(place)
+    )  # a Path is never equal to "-"
 
 
-def archived(stream: Stream) -> Iterator[TableEntry]:
+def read_archive(stream: Stream) -> Iterator[TableEntry]:
     """The entries of an archive."""
     while (key := stream.key()) is not None:
-        yield entry(key, stream)
+        yield read_entry(key, stream)
 
 
-def listed(script: Stream) -> Iterator[TableEntry]:
+def read_script(script: Stream) -> Iterator[TableEntry]:
     """The entries that a script file lists."""
     while (key := script.key()) is not None:
         where = script.place()
@@ -81,24 +90,24 @@ def listed(script: Stream) -> Iterator[TableEntry]:
                 f"{where}: no file after key {key!r}; write `key file`, `key file:offset` or `key"
                 " command |`"
             )
-        with value(target, where) as stream:
-            yield entry(key, stream)
+        with open_value(target, where) as stream:
+            yield read_entry(key, stream)
 
 
-def value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
+def open_value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
     """The stream of what a line of a script file names: a regular file, from a byte on, or a
     command if these are allowed.
     """
     if target.endswith("|"):
-        return output(permitted(target[:-1].strip(), where))
+        return open_output(permit_command(target[:-1].strip(), where))
     match = OFFSET.fullmatch(target)
     path, start = (Path(match[1]), int(match[2])) if match else (Path(target), 0)
     if path.exists() and not path.is_file():
         raise UserError(f"{where}: {target!a} is no regular file; correct the line")
-    return opened(path, start)
+    return open_file(path, start)
 
 
-def entry(key: str, stream: Stream) -> TableEntry:
+def read_entry(key: str, stream: Stream) -> TableEntry:
     """The entry at whose value `stream` stands."""
     at, offset = stream.place(), stream.offset
     first = stream.peek()  # one byte: more might not have been written yet
@@ -110,13 +119,13 @@ def entry(key: str, stream: Stream) -> TableEntry:
     return TableEntry(key, at, binary, stream)
 
 
-def line(entry: TableEntry) -> str:
+def read_line(entry: TableEntry) -> str:
     """The rest of a text entry's line."""
-    textual(entry)
+    refuse_binary(entry)
     return entry.stream.readline()
 
 
-def textual(entry: TableEntry) -> None:
+def refuse_binary(entry: TableEntry) -> None:
     """UserError if the entry is binary."""
     if entry.binary:
         raise UserError(
@@ -124,11 +133,11 @@ def textual(entry: TableEntry) -> None:
         )
 
 
-def text_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
+def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
     """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty
     line that ends it (or the end).
     """
-    if rest := line(entry).strip():
+    if rest := read_line(entry).strip():
         raise UserError(
             f"{entry.where}: {rest[:40]!r} after the key {entry.key!r}; the key of such an entry"
             " has a line of its own"
@@ -141,15 +150,15 @@ def text_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
         yield where, text
 
 
-def values(path, kind: str) -> Iterator[tuple[str, object, str]]:
+def read_values(path, kind: str) -> Iterator[tuple[str, object, str]]:
     """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list), text
     or binary.
     """
-    for item in entries(path):
+    for item in read_entries(path):
         yield item.key, KINDS[kind](item), item.where
 
 
-def symbols(path) -> dict[int, str]:
+def read_symbols(path) -> dict[int, str]:
     """The words of a words.txt (lines `word id`) by their ids."""
     words: dict[int, str] = {}
     for row, text in read_lines(path):
@@ -161,17 +170,17 @@ def symbols(path) -> dict[int, str]:
     return words
 
 
-def tokens(entry: TableEntry) -> str:
+def read_tokens(entry: TableEntry) -> str:
     """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary
     archives.
     """
-    return " ".join(line(entry).split())
+    return " ".join(read_line(entry).split())
 
 
-def real(entry: TableEntry) -> float:
+def read_float(entry: TableEntry) -> float:
     """The number of an entry."""
     if not entry.binary:
-        return number(line(entry).strip(), entry.where, f"the value of {entry.key!r}")
+        return number(read_line(entry).strip(), entry.where, f"the value of {entry.key!r}")
     size = entry.stream.read(1)[0]
     if size not in (4, 8):
         raise UserError(f"{entry.where}: not a binary number; give a table of numbers")
@@ -179,14 +188,14 @@ def real(entry: TableEntry) -> float:
     return number(repr(value), entry.where, f"the value of {entry.key!r}")
 
 
-def ints(entry: TableEntry) -> list[int]:
+def read_integers(entry: TableEntry) -> list[int]:
     """The integers of an entry."""
     if entry.binary:
-        count = int(sized(entry, 1)[0])
+        count = int(read_sized(entry, 1)[0])
         if count < 0:
             raise UserError(f"{entry.where}: claims {count} integers; write or fetch it again")
-        return sized(entry, count).tolist()
-    words = line(entry).split()
+        return read_sized(entry, count).tolist()
+    words = read_line(entry).split()
     if wrong := [word for word in words if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII)]:
         raise UserError(
             f"{entry.where}: {wrong[0][:40]!r} is not an integer; give a table of integers"
@@ -194,7 +203,7 @@ def ints(entry: TableEntry) -> list[int]:
     return [int(word) for word in words]
 
 
-def sized(entry: TableEntry, count: int) -> np.ndarray:
+def read_sized(entry: TableEntry, count: int) -> np.ndarray:
     """The next `count` integers of a binary entry, each behind a byte that says its size."""
     rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
     if (rows["size"] != 4).any():
@@ -204,17 +213,21 @@ def sized(entry: TableEntry, count: int) -> np.ndarray:
     return rows["value"]
 
 
-KINDS: dict[str, Callable[[TableEntry], object]] = {"tokens": tokens, "float": real, "ints": ints}
+KINDS: dict[str, Callable[[TableEntry], object]] = {
+    "tokens": read_tokens,
+    "float": read_float,
+    "ints": read_integers,
+}
 
 
-def packed_float(value: float, text: bool) -> bytes:
+def pack_float(value: float, text: bool) -> bytes:
     """The payload of a number; in binary a double, which Kaldi reads where it expects a float
     too.
     """
     return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
 
 
-def packed_ints(numbers: Iterable[int], text: bool) -> bytes:
+def pack_integers(numbers: Iterable[int], text: bool) -> bytes:
     """The payload of a list of integers; OverflowError if one needs more than 32 bits in binary."""
     numbers = list(numbers)
     if text:
@@ -232,7 +245,7 @@ class Writer:
     """
 
     def __init__(self, path):
-        spec = specifier(path)
+        spec = parse_specifier(path)
         options, place = (spec.options, spec.place) if spec else ({"t"}, path)
         self.text, self.offset = "t" in options, 0
         self.place, comma, self.script = (
@@ -257,7 +270,7 @@ class Writer:
         with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
             self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
             self.out = stack.enter_context(
-                atomic_text(self.place) if self.command is None else input_of(self.command)
+                atomic_text(self.place) if self.command is None else open_input(self.command)
             )
             self.stack = stack.pop_all()
         return self

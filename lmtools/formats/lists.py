@@ -9,7 +9,9 @@ from lmtools.errors import UserError
 from lmtools.types import NBest
 
 
-def attach(nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path) -> list[NBest]:
+def attach_refs(
+    nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path
+) -> list[NBest]:
     """`nbests` with the references of `refs`, joined by utterance id; UserError if either side has
     an id that the other lacks.
     """
@@ -49,12 +51,12 @@ def attach_lines(
     ]
 
 
-def cut(nbests: Sequence[NBest], depth: int) -> list[NBest]:
+def cut_lists(nbests: Sequence[NBest], depth: int) -> list[NBest]:
     """The first `depth` hypotheses of each list."""
     return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]
 
 
-def rewritten(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
+def rewrite_hyps(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
     """Lists with `change` applied to the hypotheses; references stay."""
     return [
         replace(nbest, hyps=tuple(replace(hyp, text=change(hyp.text)) for hyp in nbest.hyps))
@@ -62,7 +64,7 @@ def rewritten(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBe
     ]
 
 
-def rewritten_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
+def rewrite_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
     """Lists with `change` applied to the references that are there; hypotheses stay."""
     return [
         (
@@ -76,7 +78,7 @@ def rewritten_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> lis
     ]
 
 
-def capitalised(text: str) -> str:
+def capitalise(text: str) -> str:
     """`text` with its first letter in upper case, unless a digit comes before: what truecasing took
     from the head of a sentence.
     """

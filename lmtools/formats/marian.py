@@ -25,17 +25,17 @@ def recognises(path: Path, first: str) -> bool:
     so, or whose it is cannot be said.
     """
     fields = [part.strip() for part in first.split(moses_fields.BAR)]
-    return moses_fields.undecided(first) or (
+    return moses_fields.lacks_features(first) or (
         len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1]))
     )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
     """The lists in `path`, sentence by sentence."""
-    return moses_fields.read(path, arranged, bpe, gaps)
+    return moses_fields.read(path, parse_fields, bpe, gaps)
 
 
-def arranged(fields: list[str], where: str) -> moses_fields.Row:
+def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
     """The row of a line's fields, of which the last two are features and total."""
     extra = {}
     for part in fields[2:-2]:
@@ -64,10 +64,10 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; scores of any name become features, the one called `total`, or else `am`, the
     total.
     """
-    moses_fields.write(nbests, path, ordered)
+    moses_fields.write(nbests, path, list_fields)
 
 
-def ordered(row: moses_fields.Row) -> list[str]:
+def list_fields(row: moses_fields.Row) -> list[str]:
     """The fields of a line."""
     alignment, words = row.extra.get("alignment"), row.extra.get("WordScores")
     between = [*([alignment] if alignment else []), *([f"{WORDS} {words}"] if words else [])]

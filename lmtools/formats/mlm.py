@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import checked, component, components, identifier, one_score
+from lmtools.formats.checks import check_nbests, component, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
 OPTIONS = {"name": "the component that `score` is (am; give lm for an lm.json)"}
@@ -64,7 +64,7 @@ def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
 
 def write(nbests: Iterable[NBest], path, name: str = "am") -> None:
     """Write lists; `score` is the component `name`, or the total of rescored lists."""
-    json_io.write((row(nbest, name, path) for nbest in checked(nbests, path)), path, "{", "}")
+    json_io.write((row(nbest, name, path) for nbest in check_nbests(nbests, path)), path, "{", "}")
 
 
 def row(nbest: NBest, name: str, path) -> str:

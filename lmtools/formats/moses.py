@@ -24,17 +24,17 @@ def recognises(path: Path, first: str) -> bool:
     number, or whose it is cannot be said.
     """
     fields = [part.strip() for part in first.split(moses_fields.BAR)]
-    return moses_fields.undecided(first) or (
+    return moses_fields.lacks_features(first) or (
         len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3]))
     )
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
     """The lists in `path`, sentence by sentence."""
-    return moses_fields.read(path, arranged, bpe, gaps)
+    return moses_fields.read(path, parse_fields, bpe, gaps)
 
 
-def arranged(fields: list[str], where: str) -> moses_fields.Row:
+def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
     """The row of a line's fields; what follows the total is the extra `alignment`."""
     rest = fields[4:]
     return moses_fields.Row(
@@ -46,10 +46,10 @@ def write(nbests: Iterable[NBest], path) -> None:
     """Write lists; scores of any name become features, the one called `total`, or else `am`, the
     total.
     """
-    moses_fields.write(nbests, path, ordered)
+    moses_fields.write(nbests, path, list_fields)
 
 
-def ordered(row: moses_fields.Row) -> list[str]:
+def list_fields(row: moses_fields.Row) -> list[str]:
     """The fields of a line."""
     alignment = row.extra.get("alignment", "")
     return [

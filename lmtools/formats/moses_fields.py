@@ -17,14 +17,14 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import (
     NUMBER,
-    checked,
+    check_nbests,
     component,
     components,
     first_time,
     identifier,
     number,
 )
-from lmtools.formats.units import spelled
+from lmtools.formats.units import spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 BAR = "|||"
@@ -61,7 +61,7 @@ def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) ->
     """The lists in `path`, one by one; `arrange` makes a Row of a line's fields. UserError with the
     line of anything malformed.
     """
-    pieces.scheme(bpe, "bpe")
+    pieces.check_marks(bpe, "bpe")
     if gaps not in ("empty", "skip"):
         raise UserError(f"gaps={gaps}: no such way; known are empty, skip")
     seen: set[str] = set()
@@ -85,7 +85,7 @@ def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) ->
         yield nbest
 
 
-def undecided(first: str) -> bool:
+def lacks_features(first: str) -> bool:
     """Whether the first line is of a list without features, which Moses and Marian write alike."""
     fields = [part.strip() for part in first.split(BAR)]
     return len(fields) == 4 and not fields[2] and bool(NUMBER.fullmatch(fields[3]))
@@ -117,7 +117,7 @@ def hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
         if name in scores:
             raise UserError(f"{where}: a feature is called {name!r} besides the total; rename it")
         scores[name] = number(row.total, where, "the total")
-    text = pieces.joined(row.text, bpe)
+    text = pieces.join_pieces(row.text, bpe)
     if bpe != "none" and row.text != text:
         extra["pieces"] = row.text
     return Hypothesis(text, scores, {**extra, **row.extra})
@@ -211,16 +211,16 @@ def field_of(scores: Mapping[str, float], layout: str | None) -> str:
     exactly these, else in the default one.
     """
     named = {name: value for name, value in scores.items() if name != total_name(scores)}
-    groups = grouped(layout or "")
+    groups = group_features(layout or "")
     if sorted(key for _, _, group in groups for key in group) != sorted(named):
-        groups = grouped(default_layout(named))
+        groups = group_features(default_layout(named))
     return " ".join(
-        f"{name}{sign} {' '.join(spelled(named[key]) for key in group)}"
+        f"{name}{sign} {' '.join(spell_in_unit(named[key]) for key in group)}"
         for name, sign, group in groups
     )
 
 
-def grouped(layout: str) -> list[tuple[str, str, list[str]]]:
+def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
     """(name, sign, names of the scores) of every feature in a layout."""
     matches = [LAYOUT.fullmatch(part) for part in layout.split()]
     return [
@@ -238,7 +238,7 @@ def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> 
     in between numbered ones.
     """
     with atomic_text(path) as out:
-        for nbest in checked(nbests, path):
+        for nbest in check_nbests(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
             if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
                 raise UserError(
@@ -258,12 +258,12 @@ def row_of(utt: str, hyp: Hypothesis) -> Row:
     """The fields that hold `hyp`."""
     text = " ".join(hyp.text.split())
     total = hyp.scores.get(total_name(hyp.scores))
-    pieced = pieces.kept(text, hyp.extra.get("pieces", text))
+    pieced = pieces.keep_spelling(text, hyp.extra.get("pieces", text))
     return Row(
         utt,
         pieced,
         field_of(hyp.scores, hyp.extra.get("layout")),
-        "" if total is None else spelled(total),
+        "" if total is None else spell_in_unit(total),
         hyp.extra,
     )
 

@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 MARKS = ("subword_nmt", "sentencepiece", "none")
 
 
-def scheme(name: str, spec: str) -> str:
+def check_marks(name: str, spec: str) -> str:
     """`name` if it is one of MARKS; UserError otherwise, `spec` being the option as users write
     it.
     """
@@ -18,7 +18,7 @@ def scheme(name: str, spec: str) -> str:
     return name
 
 
-def guessed(texts: Iterable[str]) -> str:
+def guess_marks(texts: Iterable[str]) -> str:
     """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of every text that
     has words.
     """
@@ -32,7 +32,7 @@ def guessed(texts: Iterable[str]) -> str:
     )
 
 
-def joined(text: str, marks: str) -> str:
+def join_pieces(text: str, marks: str) -> str:
     """The words of `text`, single spaces between them, its pieces joined as `marks` says; text
     without such marks stays.
     """
@@ -44,8 +44,8 @@ def joined(text: str, marks: str) -> str:
     return words
 
 
-def kept(text: str, found: str) -> str:
+def keep_spelling(text: str, found: str) -> str:
     """`found`, the pieces or the spelling that a reader saw, if joining them in some way gives
     `text`; else `text`, edited since.
     """
-    return found if any(joined(found, marks) == text for marks in MARKS) else text
+    return found if any(join_pieces(found, marks) == text for marks in MARKS) else text

@@ -38,7 +38,7 @@ class Specifier:
     place: str
 
 
-def specifier(path) -> Specifier | None:
+def parse_specifier(path) -> Specifier | None:
     """What `path` says if the user typed it and it is a specifier, else None.
 
     What the user types is a str. A Path is a name that was found: a file, whatever it looks like.
@@ -53,7 +53,7 @@ def specifier(path) -> Specifier | None:
     )
 
 
-def children(path) -> list[Path]:
+def list_children(path) -> list[Path]:
     """What a directory holds, by name; pipes, sockets and devices, which no list is kept in and
     whose reading may never end, left out.
     """
@@ -87,7 +87,7 @@ class Format:
     tables: bool = False
 
 
-def of(module: ModuleType, about: str) -> Format:
+def format_of(module: ModuleType, about: str) -> Format:
     """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write`
     take by name.
     """
@@ -96,7 +96,7 @@ def of(module: ModuleType, about: str) -> Format:
     )
 
 
-def named(spec: str, formats: Mapping[str, Format]) -> Format:
+def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
     """The format that `NAME` or `NAME:option=value,option=value` means, its options bound;
     UserError for unknown names.
     """
@@ -112,10 +112,12 @@ def named(spec: str, formats: Mapping[str, Format]) -> Format:
                 f"{spec}: format {name!r} takes no option {option!r} of this value; its options"
                 f" are: {known}"
             )
-    return replace(form, read=bound(form.read, options), write=bound(form.write, options))
+    return replace(
+        form, read=bind_options(form.read, options), write=bind_options(form.write, options)
+    )
 
 
-def bound(function: Callable, options: Mapping[str, str]) -> Callable:
+def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:
     """`function` with those of `options` that it takes."""
     known = inspect.signature(function).parameters
     return partial(function, **{name: value for name, value in options.items() if name in known})
@@ -133,12 +135,12 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
         raise UserError(f"standard input is not looked into; {remedy}")
     if is_pipe(path) and default is None:
         raise UserError(f"{path}: a pipe is not looked into; {remedy}")
-    if specifier(path):
+    if parse_specifier(path):
         names = [name for name, form in formats.items() if form.tables]
     else:
-        first = "" if Path(path).is_dir() or is_pipe(path) else first_line(path)
+        first = "" if Path(path).is_dir() or is_pipe(path) else read_first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
-    if not names and not specifier(path) and (other := unlike_lists(path, default is None)):
+    if not names and not parse_specifier(path) and (other := unlike_lists(path, default is None)):
         raise UserError(
             f"{path}: is {other}; give a file or directory in one of the formats"
             f" {', '.join(formats)}"
@@ -158,19 +160,19 @@ def unlike_lists(path, empty: bool) -> str | None:
     too.
     """
     if Path(path).is_dir():
-        names = {child.name for child in children(path)}
+        names = {child.name for child in list_children(path)}
         return next(
             (what for name, what in INSIDE.items() if name in names),
             None if names or not empty else "an empty directory",
         )
     if is_pipe(path):
         return None
-    head = beginning(path)
+    head = read_beginning(path)
     kind = identify(head, ARTIFACTS)
     return kind.what if kind else None if head.strip() or not empty else "empty"
 
 
-def beginning(path, size: int = HEAD) -> bytes:
+def read_beginning(path, size: int = HEAD) -> bytes:
     """The first `size` bytes of a file, decompressed; UserError for a damaged archive and one whose
     name does not say what it is.
     """
@@ -188,23 +190,23 @@ def beginning(path, size: int = HEAD) -> bytes:
     return head
 
 
-def first_line(path) -> str:
+def read_first_line(path) -> str:
     """The first line of `path` as far as a format's mark may reach, whatever its encoding."""
-    return beginning(path).partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
+    return read_beginning(path).partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
 
 
-def about(formats: Mapping[str, Format]) -> str:
+def describe_formats(formats: Mapping[str, Format]) -> str:
     """All of `formats` and their options, line by line, for a verb's help."""
     lines = []
     for name, form in formats.items():
-        lines.append(wrapped(f"  {name}: ", form.about))
+        lines.append(wrap_text(f"  {name}: ", form.about))
         lines += [
-            wrapped(f"      :{option}=... ", meaning) for option, meaning in form.options.items()
+            wrap_text(f"      :{option}=... ", meaning) for option, meaning in form.options.items()
         ]
     return "\n".join(lines).replace("%", "%%")
 
 
-def wrapped(begin: str, text: str) -> str:
+def wrap_text(begin: str, text: str) -> str:
     """Lines of at most 100 characters, those after the first indented."""
     return textwrap.fill(
         text, 100, initial_indent=begin, subsequent_indent=" " * (begin.index(begin.strip()) + 4)

@@ -48,42 +48,48 @@ def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NB
             return hyp
         rows = hyp.extra.get(TIMES, "").split("\n")
         times = (
-            {TIMES: "\n".join(chosen(rows, keep))} if len(rows) == len(keep) and any(keep) else {}
+            {TIMES: "\n".join(choose_rows(rows, keep))}
+            if len(rows) == len(keep) and any(keep)
+            else {}
         )
         others = {name: value for name, value in hyp.extra.items() if name != TIMES}
-        return without_stale(
-            replace(hyp, text=" ".join(chosen(hyp.text.split(), keep)), extra={**others, **times})
+        return drop_stale(
+            replace(
+                hyp, text=" ".join(choose_rows(hyp.text.split(), keep)), extra={**others, **times}
+            )
         )
 
     def reference(text: str) -> str:
-        return text if all(keep := kept(text)) else " ".join(chosen(text.split(), keep))
+        return text if all(keep := kept(text)) else " ".join(choose_rows(text.split(), keep))
 
     return [
-        with_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference)
+        rewrite_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference)
         for nbest in nbests
     ], dropped
 
 
-def chosen(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
+def choose_rows(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
     """Those of the rows to keep."""
     return [row for row, wanted in zip(rows, keep, strict=True) if wanted]
 
 
-def without_stale(hyp: Hypothesis) -> Hypothesis:
+def drop_stale(hyp: Hypothesis) -> Hypothesis:
     """The hypothesis, its text changed, without what its format kept of the tokens it had."""
     fits = hyp.extra.get(TIMES, "").count("\n") + 1 == len(hyp.text.split())
     return replace(
         hyp,
-        extra={name: value for name, value in still(hyp.extra).items() if fits or name != TIMES},
+        extra={
+            name: value for name, value in keep_extras(hyp.extra).items() if fits or name != TIMES
+        },
     )
 
 
-def still(extra: Mapping[str, str]) -> Mapping[str, str]:
+def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
     """What of the extras does not speak of tokens."""
     return {name: value for name, value in extra.items() if not OF_TOKENS.fullmatch(name)}
 
 
-def with_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
+def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
     """The list with `change` applied to its references, if it has any."""
     ref, more = (
         None if nbest.ref is None else change(nbest.ref),
@@ -92,7 +98,7 @@ def with_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
     return (
         nbest
         if (ref, more) == (nbest.ref, nbest.more_refs)
-        else replace(nbest, ref=ref, more_refs=more, extra=still(nbest.extra))
+        else replace(nbest, ref=ref, more_refs=more, extra=keep_extras(nbest.extra))
     )
 
 
@@ -105,10 +111,10 @@ def normalise(
 
     def written(hyp: Hypothesis) -> Hypothesis:
         text = hyps(hyp.text)
-        return hyp if text == hyp.text else without_stale(replace(hyp, text=text))
+        return hyp if text == hyp.text else drop_stale(replace(hyp, text=text))
 
     made = [replace(nbest, hyps=tuple(map(written, nbest.hyps))) for nbest in nbests]
-    return [with_ref(nbest, refs) for nbest in made] if refs else made
+    return [rewrite_ref(nbest, refs) for nbest in made] if refs else made
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:

@@ -33,7 +33,7 @@ def vouch(row: str, text: str = "") -> str:
     ).hexdigest()[:12]
 
 
-def spelled(utt: str, rank: int, value: float, count: int) -> str:
+def spell_row(utt: str, rank: int, value: float, count: int) -> str:
     """A row without its check; a float has one spelling only."""
     return f"{utt}#{rank}\t{float(value)!r}\t{int(count)}"
 
@@ -118,7 +118,7 @@ def rows(
             )
         value = number(match[3], f"{path}:{line}", "log-probability")
         if checked and not row.startswith(
-            spelled(match[1], int(match[2]), value, int(match[4])) + "\t"
+            spell_row(match[1], int(match[2]), value, int(match[4])) + "\t"
         ):
             raise UserError(
                 f"{path}:{line}: the row is damaged: its numbers are not as they are written; score"
@@ -157,7 +157,7 @@ def writing(
                         f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
                         " model gave no number"
                     )
-                row = spelled(nbest.utt, rank, value, count)
+                row = spell_row(nbest.utt, rank, value, count)
                 out.write(f"{row}\t{vouch(row, hyp.text)}\n")
             if str(path) == "-":
                 out.flush()
@@ -223,7 +223,7 @@ def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
         strict=True,
     )
     checked = (
-        (vouch(spelled(nbest.utt, rank, value, count), hyp.text), told)
+        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), told)
         for rank, (value, count, told, hyp) in enumerate(rows, 1)
     )
     return [rank for rank, (due, told) in enumerate(checked, 1) if due != told]
@@ -236,7 +236,7 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
     nbest, ranks = wrong[0]
     count = sum(len(ranks) for _, ranks in wrong)
     total = sum(map(len, table.log_prob.values()))
-    if shuffled(table, nbest):
+    if is_shuffled(table, nbest):
         cause = "the lists hold the same hypotheses in another order"
     elif count == 1:
         cause = "the row is damaged, or this one text was changed"
@@ -245,14 +245,14 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
     return f"{about.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
 
 
-def shuffled(table: ScoreTable, nbest: NBest) -> bool:
+def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
     """Whether the rows of an utterance vouch for the texts of its hypotheses in another order than
     the list's.
     """
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
     for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):
-        row = spelled(nbest.utt, rank, value, count)
+        row = spell_row(nbest.utt, rank, value, count)
         place = next((place for place, text in enumerate(left) if vouch(row, text) == told), None)
         if place is None:
             return False

@@ -25,9 +25,17 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
-from lmtools.formats.checks import NUMBER, checked, file_name, identifier, listed, number, one_score
-from lmtools.formats.registry import children, first_line
-from lmtools.formats.units import BASE10, BYTELOG, scaled, spelled
+from lmtools.formats.checks import (
+    NUMBER,
+    check_nbests,
+    file_name,
+    identifier,
+    list_names,
+    number,
+    one_score,
+)
+from lmtools.formats.registry import list_children, read_first_line
+from lmtools.formats.units import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
@@ -44,18 +52,18 @@ def recognises(path: Path, first: str) -> bool:
     and the right number of words.
     """
     if path.is_dir():
-        files = inside(path)
-        first = first_line(files[0]) if files else ""
+        files = list_files(path)
+        first = read_first_line(files[0]) if files else ""
     parts = first.split()
     headerless = (
         len(parts) > 2
         and all(map(NUMBER.fullmatch, parts[:2]))
-        and counted(parts[2], parts[3:], parts)
+        and guess_count(parts[2], parts[3:], parts)
     )
     return headerless or first.strip() in HEADERS
 
 
-def counted(count: str, words: list[str], line: list[str]) -> bool:
+def guess_count(count: str, words: list[str], line: list[str]) -> bool:
     """Whether SRILM writes `count` before `words`: all of them, or without pauses and some noises;
     0 if it read no score of an LM.
     """
@@ -67,24 +75,26 @@ def counted(count: str, words: list[str], line: list[str]) -> bool:
     )
 
 
-def inside(path: Path) -> list[Path]:
+def list_files(path: Path) -> list[Path]:
     """The files in a directory by name, hidden ones left out."""
-    return [child for child in children(path) if child.is_file() and not child.name.startswith(".")]
+    return [
+        child for child in list_children(path) if child.is_file() and not child.name.startswith(".")
+    ]
 
 
 def read(path) -> Iterator[NBest]:
     """The list in the file `path`, or those in the files of the directory, sorted by name."""
     if not Path(path).is_dir():
-        yield one(path)
+        yield read_list(path)
         return
-    files = inside(Path(path))
+    files = list_files(Path(path))
     if not files:
         raise UserError(
             f"{path}: no files in the directory; give one with an N-best list an utterance"
         )
     seen: dict[str, Path] = {}
     for file in files:
-        nbest = one(file)
+        nbest = read_list(file)
         if nbest.utt in seen:
             raise UserError(
                 f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
@@ -94,7 +104,7 @@ def read(path) -> Iterator[NBest]:
         yield nbest
 
 
-def one(path) -> NBest:
+def read_list(path) -> NBest:
     """The list in one file."""
     lines = ((count, line.strip()) for count, line in read_lines(path) if line.strip())
     version, hyps = "0", []
@@ -107,7 +117,7 @@ def one(path) -> NBest:
                 )
             version = HEADERS[line]
         elif version == "2":
-            hyps.append(detailed(line, where))
+            hyps.append(parse_detailed(line, where))
         elif version == "1" or line.startswith("("):
             version = "1"
             hyps.append(composite(line, where))
@@ -145,37 +155,37 @@ def headerless(line: str, where: str) -> Hypothesis:
             " ...`"
         )
     scores = {
-        name: scaled(part, BASE10, where, f"the {name} score")
+        name: parse_in_unit(part, BASE10, where, f"the {name} score")
         for name, part in zip(("am", "lm"), parts, strict=False)
     }
     if not re.fullmatch(r"[0-9]{1,9}", parts[2]):
         raise UserError(
             f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words"
         )
-    text, extra = without_pauses(parts[3:])
+    text, extra = split_pauses(parts[3:])
     return Hypothesis(
         text, scores, extra if int(parts[2]) == len(text.split()) else {"nwords": parts[2], **extra}
     )
 
 
-def without_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
+def split_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
     """The text of `words`, and the extra that keeps their pauses."""
     text = " ".join(word for word in words if word != PAUSE)
     return text, {"spoken": " ".join(words)} if PAUSE in words else {}
 
 
-def with_pauses(hyp: Hypothesis) -> list[str]:
+def join_pauses(hyp: Hypothesis) -> list[str]:
     """The words of a hypothesis, with its pauses if the text is what it was read with."""
     words = hyp.extra.get("spoken", "").split()
     text = " ".join(hyp.text.split())
-    return words if without_pauses(words)[0] == text else text.split()
+    return words if split_pauses(words)[0] == text else text.split()
 
 
 def composite(line: str, where: str) -> Hypothesis:
     """A line of a total in bytelogs and words."""
     score, words = total(line, where)
-    text, extra = without_pauses(words)
-    return Hypothesis(text, {"am": scaled(score, BYTELOG, where, "the score")}, extra)
+    text, extra = split_pauses(words)
+    return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
 
 
 def total(line: str, where: str) -> tuple[str, list[str]]:
@@ -186,10 +196,10 @@ def total(line: str, where: str) -> tuple[str, list[str]]:
     return score[1:-1], rest
 
 
-def detailed(line: str, where: str) -> Hypothesis:
+def parse_detailed(line: str, where: str) -> Hypothesis:
     """A line of a total in bytelogs and words with times and scores."""
     score, rest = total(line, where)
-    scaled(score, BYTELOG, where, "the score")
+    parse_in_unit(score, BYTELOG, where, "the score")
     if len(rest) % TOKEN or any(
         rest[start + place] != mark
         for start in range(0, len(rest), TOKEN)
@@ -205,10 +215,10 @@ def detailed(line: str, where: str) -> Hypothesis:
         for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))
     }
     scores = {
-        name: scaled(repr(value), BYTELOG, where, f"the sum of the {name} scores")
+        name: parse_in_unit(repr(value), BYTELOG, where, f"the sum of the {name} scores")
         for name, value in sums.items()
     }
-    text, _ = without_pauses([token[0] for token in found])
+    text, _ = split_pauses([token[0] for token in found])
     return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
 
@@ -232,7 +242,7 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
     """
     if version not in (None, "0", "1", "2"):
         raise UserError(f"version={version}: SRILM has the versions 0 (headerless), 1 and 2")
-    nbests = checked(nbests, path)
+    nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)
     if first and not second and (str(path) == "-" or utterance_of(Path(path)) == first.utt):
@@ -267,7 +277,7 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
     if TOTAL in hyp.scores:
         return hyp.scores[TOTAL], 0.0
     if others := hyp.scores.keys() - {"am", "lm"}:
-        names = listed(others)
+        names = list_names(others)
         raise UserError(
             f"{where}: has the scores {names}, and SRILM's hold am and lm; `lmtools rescore` first,"
             " or keep the lists as jsonl"
@@ -277,15 +287,15 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
 
 def as_headerless(hyp: Hypothesis, where: str) -> str:
     """A line of version 0."""
-    scores = [spelled(value, BASE10) for value in two_scores(hyp, where)]
+    scores = [spell_in_unit(value, BASE10) for value in two_scores(hyp, where)]
     return " ".join(
-        [*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *with_pauses(hyp)]
+        [*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *join_pauses(hyp)]
     )
 
 
 def as_composite(hyp: Hypothesis, where: str) -> str:
     """A line of version 1."""
-    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *with_pauses(hyp)])
+    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *join_pauses(hyp)])
 
 
 def as_detailed(hyp: Hypothesis, where: str) -> str:
@@ -296,7 +306,7 @@ def as_detailed(hyp: Hypothesis, where: str) -> str:
         if len(tokens) % TOKEN == 0
         else []
     )
-    if without_pauses([token[0] for token in found])[0].split() != hyp.text.split():
+    if split_pauses([token[0] for token in found])[0].split() != hyp.text.split():
         raise UserError(
             f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write"
             " version=0 or version=1"

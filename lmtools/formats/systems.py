@@ -16,8 +16,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import checked, component, file_name
-from lmtools.formats.registry import children
+from lmtools.formats.checks import check_nbests, component, file_name
+from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 OPTIONS = {
@@ -37,7 +37,7 @@ def recognises(path: Path, first: str) -> bool:
 def read(path, ids: str = "lines") -> Iterator[NBest]:
     """The pooled lists; UserError if the systems have not all the same utterances."""
     files = files_of(path)
-    names = named(files)
+    names = name_systems(files)
     pool = {"lines": by_line, "kaldi": by_id}.get(ids)
     if not pool:
         raise UserError(f"ids={ids}: neither lines nor kaldi")
@@ -52,7 +52,7 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
 def files_of(path) -> list[Path]:
     """The systems' files."""
     if Path(path).is_dir():
-        files = [child for child in children(path) if not child.name.startswith(".")]
+        files = [child for child in list_children(path) if not child.name.startswith(".")]
     else:
         files = [Path(part) for part in str(path).split(",") if part]
     if not files:
@@ -62,7 +62,7 @@ def files_of(path) -> list[Path]:
     return files
 
 
-def named(files: Sequence[Path]) -> list[str]:
+def name_systems(files: Sequence[Path]) -> list[str]:
     """A name for each file: its own without suffixes of compression and text, or with its directory
     where that is not enough.
     """
@@ -118,7 +118,7 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
     """
     if ids not in ("lines", "kaldi"):
         raise UserError(f"ids={ids}: neither lines nor kaldi")
-    nbests = checked(nbests, path)
+    nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     names = [hyp.extra.get("system", "") for hyp in first.hyps] if first else []
     if not names or not all(names) or len(set(names)) < len(names):

@@ -14,7 +14,7 @@ BASE10 = math.log(10)
 BYTELOG = 1024 / 10000.5
 
 
-def scaled(text: str, unit: float, where: str, what: str) -> float:
+def parse_in_unit(text: str, unit: float, where: str, what: str) -> float:
     """The natural logarithm that `text` says in units of `unit`; UserError for anything but a
     number that stays finite.
     """
@@ -26,7 +26,7 @@ def scaled(text: str, unit: float, where: str, what: str) -> float:
     return value
 
 
-def spelled(value: float, unit: float = 1.0) -> str:
+def spell_in_unit(value: float, unit: float = 1.0) -> str:
     """The shortest decimal that is `value` in units of `unit`: exact where a decimal of 17 digits
     can be, and always for a unit of 1.
     """

@@ -50,7 +50,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import checked, components, first_time, identifier, one_score
+from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
 KINDS = ("sum_logprob", "avg_logprob", "score")
@@ -140,7 +140,7 @@ def length(tokens, where: str) -> int:
         or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
     ):
         raise UserError(
-            f"{where}: 'tokens' is {json_io.clipped(tokens)}; expected a list or a number"
+            f"{where}: 'tokens' is {json_io.clip_value(tokens)}; expected a list or a number"
         )
     return len(tokens) if isinstance(tokens, list) else tokens
 
@@ -155,7 +155,10 @@ def divisor(kind: str, tokens: int, penalty: float) -> float:
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, the score of each hypothesis (the total of rescored lists) as `sum_logprob`."""
     json_io.write(
-        (json.dumps(as_tree(nbest, path), ensure_ascii=False) for nbest in checked(nbests, path)),
+        (
+            json.dumps(as_tree(nbest, path), ensure_ascii=False)
+            for nbest in check_nbests(nbests, path)
+        ),
         path,
         "[",
         "]",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.lattice.order import alive, leaving, reachable, trim
+from lmtools.lattice.order import alive, arcs_by_state, reachable, trim
 from lmtools.types import Final, Lattice
 
 ERROR, HINT = "error", "hint"
@@ -13,7 +13,7 @@ IMPOSSIBLE = "impossible score"
 
 
 @dataclass(frozen=True)
-class Problem:
+class LatticeProblem:
     """A kind of thing wrong, how often, and the first case: an `error` stops the algorithms, a
     `hint` may be as it should.
     """
@@ -27,7 +27,7 @@ class Problem:
         return f"{self.severity}: {self.kind}: {self.count}, first {self.example}"
 
 
-def problems(lattice: Lattice) -> list[Problem]:
+def problems(lattice: Lattice) -> list[LatticeProblem]:
     """Everything wrong with a lattice, the worst first; the search for cycles and dead states waits
     until the ends of arcs exist.
 
@@ -49,54 +49,56 @@ def problems(lattice: Lattice) -> list[Problem]:
     )
 
 
-def ends(lattice: Lattice) -> Iterator[Problem]:
+def ends(lattice: Lattice) -> Iterator[LatticeProblem]:
     """Problems of the start, the finals and the states that arcs name."""
-    yield Problem("no states", int(lattice.states < 1), "the whole lattice")
-    yield Problem(
+    yield LatticeProblem("no states", int(lattice.states < 1), "the whole lattice")
+    yield LatticeProblem(
         "no start",
         int(not 0 <= lattice.start < lattice.states),
         f"state {lattice.start} of {lattice.states}",
     )
-    yield Problem("no final state", int(not len(lattice.finals)), "the whole lattice")
-    missing = ~existing(lattice)
-    yield marked("no such state", missing, lambda arc: about_arc(lattice, arc))
-    yield marked(
+    yield LatticeProblem("no final state", int(not len(lattice.finals)), "the whole lattice")
+    missing = ~are_arcs(lattice)
+    yield make_problem("no such state", missing, lambda arc: about_arc(lattice, arc))
+    yield make_problem(
         "no such state",
         ~inside(lattice, lattice.finals),
         lambda final: f"final state {lattice.finals[final]}",
     )
-    yield marked(
+    yield make_problem(
         "repeated final state",
-        repeated(lattice.finals),
+        find_repeated(lattice.finals),
         lambda final: f"state {lattice.finals[final]}",
     )
 
 
-def ways(lattice: Lattice) -> Iterator[Problem]:
+def ways(lattice: Lattice) -> Iterator[LatticeProblem]:
     """Problems of states that are on no path."""
     found, living = reachable(lattice), alive(lattice)
     if len(lattice.finals):
-        yield Problem(
+        yield LatticeProblem(
             "no path",
             int(not living[lattice.start]),
             f"from state {lattice.start} to a final state",
         )
-    yield marked("unreachable state", ~found, lambda state: f"state {state}", HINT)
-    yield marked("dead state", found & ~living, lambda state: f"state {state}", HINT)
+    yield make_problem("unreachable state", ~found, lambda state: f"state {state}", HINT)
+    yield make_problem("dead state", found & ~living, lambda state: f"state {state}", HINT)
 
 
-def loops(lattice: Lattice) -> Iterator[Problem]:
+def loops(lattice: Lattice) -> Iterator[LatticeProblem]:
     """Problems of arcs that lead back: self loops, and longer cycles by the arcs that close
     them.
     """
     looping = lattice.source == lattice.target
-    yield marked("self loop", looping, lambda arc: about_arc(lattice, arc))
-    yield marked(
-        "cycle", closing(lattice) & ~looping, lambda arc: f"closed by {about_arc(lattice, arc)}"
+    yield make_problem("self loop", looping, lambda arc: about_arc(lattice, arc))
+    yield make_problem(
+        "cycle",
+        find_closing_arcs(lattice) & ~looping,
+        lambda arc: f"closed by {about_arc(lattice, arc)}",
     )
 
 
-def values(lattice: Lattice) -> Iterator[Problem]:
+def values(lattice: Lattice) -> Iterator[LatticeProblem]:
     """Problems of scores and times."""
     kinds = [
         ("NaN score", np.isnan, ERROR),
@@ -105,30 +107,32 @@ def values(lattice: Lattice) -> Iterator[Problem]:
     ]
     for kind, test, severity in kinds:
         for name, column in lattice.scores.items():
-            yield marked(
+            yield make_problem(
                 kind,
                 test(column),
                 lambda arc, name=name: f"{name} of {about_arc(lattice, arc)}",
                 severity,
             )
         for name, column in lattice.final_scores.items():
-            yield marked(
+            yield make_problem(
                 kind,
                 test(column),
                 lambda final, name=name: f"{name} of final state {lattice.finals[final]}",
                 severity,
             )
     if lattice.times is not None:
-        known = existing(lattice)
+        known = are_arcs(lattice)
         back = np.zeros(len(known), dtype=bool)
         back[known] = lattice.times[lattice.target[known]] < lattice.times[lattice.source[known]]
-        yield marked("time running backwards", back, lambda arc: about_arc(lattice, arc), HINT)
+        yield make_problem(
+            "time running backwards", back, lambda arc: about_arc(lattice, arc), HINT
+        )
 
 
-def labels(lattice: Lattice) -> Iterator[Problem]:
+def labels(lattice: Lattice) -> Iterator[LatticeProblem]:
     """Problems of words."""
     split = [None if word is None else word.split() for word in lattice.words]
-    yield marked(
+    yield make_problem(
         "empty word",
         np.array([parts == [] for parts in split], dtype=bool),
         lambda arc: about_arc(lattice, arc),
@@ -136,15 +140,17 @@ def labels(lattice: Lattice) -> Iterator[Problem]:
     spaced = [
         bool(parts) and parts != [word] for parts, word in zip(split, lattice.words, strict=True)
     ]
-    yield marked(
+    yield make_problem(
         "white space in a word", np.array(spaced, dtype=bool), lambda arc: about_arc(lattice, arc)
     )
 
 
-def marked(kind: str, where: np.ndarray, example, severity: str = ERROR) -> Problem:
+def make_problem(kind: str, where: np.ndarray, example, severity: str = ERROR) -> LatticeProblem:
     """The problem of the places marked in `where` (bool); `example` says what the first one is."""
     places = np.flatnonzero(where)
-    return Problem(kind, len(places), example(int(places[0])) if len(places) else "", severity)
+    return LatticeProblem(
+        kind, len(places), example(int(places[0])) if len(places) else "", severity
+    )
 
 
 def about_arc(lattice: Lattice, arc: int) -> str:
@@ -158,26 +164,26 @@ def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:
     return (states >= 0) & (states < lattice.states)
 
 
-def existing(lattice: Lattice) -> np.ndarray:
+def are_arcs(lattice: Lattice) -> np.ndarray:
     """Which arcs (A,) bool have both ends among the states."""
     return inside(lattice, lattice.source) & inside(lattice, lattice.target)
 
 
-def repeated(values: np.ndarray) -> np.ndarray:
+def find_repeated(values: np.ndarray) -> np.ndarray:
     """Which values occurred before, (N,) bool."""
     first = np.zeros(len(values), dtype=bool)
     first[np.unique(values, return_index=True)[1]] = True
     return ~first
 
 
-def closing(lattice: Lattice) -> np.ndarray:
+def find_closing_arcs(lattice: Lattice) -> np.ndarray:
     """The arcs (A,) bool that lead back onto the way by which a depth-first search found them;
     without them there is no cycle.
 
     The search begins at the start, then at every state not met so far: what can be reached still
     can be without these arcs.
     """
-    arcs_of, target = leaving(lattice.source, lattice.states), lattice.target.tolist()
+    arcs_of, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)
     new, open_, done = range(3)
     mark = [new] * lattice.states
@@ -212,12 +218,12 @@ def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
     if lattice.states < 1 or not 0 <= lattice.start < lattice.states:
         return empty_sentence(lattice), ["no start: made it the empty sentence"]
     done: list[str] = []
-    lattice = relabelled(lattice, done)
+    lattice = clean_words(lattice, done)
     drops = [
-        ("arc", existing(lattice), "of states that do not exist"),
+        ("arc", are_arcs(lattice), "of states that do not exist"),
         ("arc", finite(lattice.scores, len(lattice.words)), "with impossible scores"),
         ("final state", inside(lattice, lattice.finals), "that does not exist"),
-        ("final state", ~repeated(lattice.finals), "given twice"),
+        ("final state", ~find_repeated(lattice.finals), "given twice"),
         (
             "final state",
             finite(lattice.final_scores, len(lattice.finals)),
@@ -239,7 +245,7 @@ def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
     return acyclic(lattice, done), done
 
 
-def repaired(lattice: Lattice) -> tuple[Lattice, list[str]]:
+def drop_unusable(lattice: Lattice) -> tuple[Lattice, list[str]]:
     """The lattice, or the nearest one that the algorithms can work on and what was done to it."""
     if not any(problem.severity == ERROR for problem in problems(lattice)):
         return lattice, []
@@ -247,7 +253,7 @@ def repaired(lattice: Lattice) -> tuple[Lattice, list[str]]:
     return better, [f"{lattice.utt}: {', '.join(done)}"]
 
 
-def relabelled(lattice: Lattice, done: list[str]) -> Lattice:
+def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
     """The lattice with words that are one word each."""
     words = tuple(
         None if word is None else "_".join(word.split()) or None for word in lattice.words
@@ -261,7 +267,7 @@ def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
     """The trimmed lattice without the arcs that close cycles; the start must have a way to the
     end.
     """
-    back = closing(lattice)
+    back = find_closing_arcs(lattice)
     if back.any():
         done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")
     before = lattice.take(np.flatnonzero(~back), np.arange(len(lattice.finals)))

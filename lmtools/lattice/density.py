@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.lattice.order import connected, topological
+from lmtools.lattice.order import states_on_paths, topological
 from lmtools.lattice.paths import best
 from lmtools.types import Lattice
 
@@ -62,7 +62,7 @@ def statistics(
     return Statistics(
         lattices=1,
         states=lattice.states,
-        connected=int(connected(lattice).sum()),
+        connected=int(states_on_paths(lattice).sum()),
         arcs=len(lattice.words),
         word_arcs=len(spoken),
         finals=len(lattice.finals),
@@ -75,7 +75,7 @@ def statistics(
     )
 
 
-def together(parts: Iterable[Statistics]) -> Statistics:
+def add_statistics(parts: Iterable[Statistics]) -> Statistics:
     """The statistics of a set of lattices: sums, and the union of the words."""
     parts = list(parts)
     added = {
@@ -90,7 +90,7 @@ def duration(lattice: Lattice) -> float:
     """The seconds between the first and the last known time of the states on paths; 0 where none is
     known.
     """
-    times = np.array([]) if lattice.times is None else lattice.times[connected(lattice)]
+    times = np.array([]) if lattice.times is None else lattice.times[states_on_paths(lattice)]
     times = times[np.isfinite(times)]
     return float(times.max() - times.min()) if len(times) else 0.0
 

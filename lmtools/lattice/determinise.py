@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.lattice.epsilon import Closures, Stops, unrolled
+from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward
 from lmtools.lattice.order import no_path, trim
 from lmtools.lattice.weights import total
@@ -46,7 +46,7 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 10
         if end:
             ends[done] = end
         for word, reached in followers.items():
-            scores, rest = split(reached)
+            scores, rest = split_scores(reached)
             steps.append(Step(done, builder.number(rest), word, scores))
         if len(builder.sets) > states:
             raise UserError(
@@ -54,10 +54,10 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 10
                 " allow more"
             )
         done += 1
-    return built(lattice, builder.times(), steps, ends)
+    return build_lattice(lattice, builder.times(), steps, ends)
 
 
-def split(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
+def split_scores(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
     """The scores of the best way into a set, to be paid at once, and what the others differ from
     it.
 
@@ -115,14 +115,14 @@ class Builder:
         for state, paid in states.items():
             reach = self.closures.of(state)
             for here, _, chain in reach:
-                scores = self.added(paid, *(self.arcs[arc] for arc in unrolled(chain)))
+                scores = self.added(paid, *(self.arcs[arc] for arc in unroll_chain(chain)))
                 for arc in self.closures.words_of[here]:
                     self.enter(followers, arc, scores)
             if stop := self.stops.best(reach):
                 ends.append(
                     self.added(
                         paid,
-                        *(self.arcs[arc] for arc in unrolled(stop.chain)),
+                        *(self.arcs[arc] for arc in unroll_chain(stop.chain)),
                         self.finals[stop.final],
                     )
                 )
@@ -153,7 +153,7 @@ class Builder:
         ]
 
 
-def built(
+def build_lattice(
     lattice: Lattice, times: np.ndarray | None, steps: list[Step], ends: dict[int, Scores]
 ) -> Lattice:
     """The trimmed lattice of these steps and ends; the first set is the start."""

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.lattice.order import leaving, topological, trim
+from lmtools.lattice.order import arcs_by_state, topological, trim
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 
 Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
 
 
-def unrolled(chain: Chain) -> list[int]:
+def unroll_chain(chain: Chain) -> list[int]:
     """The arcs of a chain in order; where an element is itself a chain, its arcs stand in its
     place.
     """
@@ -41,7 +41,7 @@ class Closures:
         self.score, self.target = scores.tolist(), lattice.target.tolist()
         self.words_of: list[list[int]] = []
         self.epsilons_of: list[list[int]] = []
-        for arcs in leaving(lattice.source, lattice.states):
+        for arcs in arcs_by_state(lattice.source, lattice.states):
             possible = [arc for arc in arcs if self.score[arc] > -np.inf]
             self.words_of.append([arc for arc in possible if lattice.words[arc] is not None])
             self.epsilons_of.append([arc for arc in possible if lattice.words[arc] is None])
@@ -115,10 +115,10 @@ def remove_epsilon(lattice: Lattice, weights: Mapping[str, float]) -> Lattice:
         arcs += [(state, arc, chain) for here, _, chain in reach for arc in closures.words_of[here]]
         if stop := stops.best(reach):
             ends.append((state, stop.final, stop.chain))
-    return trim(joined(lattice, arcs, ends))
+    return trim(build_lattice(lattice, arcs, ends))
 
 
-def joined(
+def build_lattice(
     lattice: Lattice, arcs: list[tuple[int, int, Chain]], ends: list[tuple[int, int, Chain]]
 ) -> Lattice:
     """The lattice of these arcs and finals, each (state, arc or final that it stands for, chain
@@ -140,16 +140,16 @@ def joined(
         np.arange(len(rows)),
         np.arange(len(final_rows)),
         scores={
-            name: column + added(lattice.scores[name], chains)
+            name: column + sum_chains(lattice.scores[name], chains)
             for name, column in taken.scores.items()
         },
         final_scores={
-            name: column + added(lattice.scores[name], final_chains)
+            name: column + sum_chains(lattice.scores[name], final_chains)
             for name, column in taken.final_scores.items()
         },
     )
 
 
-def added(column: np.ndarray, chains: Iterable[Chain]) -> np.ndarray:
+def sum_chains(column: np.ndarray, chains: Iterable[Chain]) -> np.ndarray:
     """The sum of a score over each chain of arcs."""
-    return np.array([column[unrolled(chain)].sum() if chain else 0.0 for chain in chains])
+    return np.array([column[unroll_chain(chain)].sum() if chain else 0.0 for chain in chains])

@@ -93,7 +93,7 @@ def expand(
             expanded = Expansion(
                 smaller, tracks, own, beam, tokens, max(states, smaller.states)
             ).result()
-            return expanded if old is None else parted(expanded), messages
+            return expanded if old is None else split_graph(expanded), messages
         except TooLarge:  # a single path always fits
             arcs //= 2
             smaller = prune(lattice, own, arcs=arcs)
@@ -113,7 +113,7 @@ def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
         )
 
 
-def parted(lattice: Lattice) -> Lattice:
+def split_graph(lattice: Lattice) -> Lattice:
     """The lattice with `lm` taken out of `graph` (0 where there was none)."""
     rows = [(lattice.scores, len(lattice.words)), (lattice.final_scores, len(lattice.finals))]
     arcs, finals = (
@@ -233,7 +233,7 @@ class Expansion:
         for weight, column in zip(self.tracks.weights, scores, strict=True):
             forward += np.where(column == -np.inf, -np.inf, weight * column) if weight else 0.0
         state = self.lattice.target[arcs]
-        chosen, entering = merged(
+        chosen, entering = merge_candidates(
             state, [histories[place] for place in self.tracks.keys], forward, self.beam, self.most
         )
         kept = np.flatnonzero(entering >= 0)
@@ -303,7 +303,7 @@ class Expansion:
         )
 
 
-def merged(
+def merge_candidates(
     state: np.ndarray,
     keys: Sequence[np.ndarray],
     forward: np.ndarray,
@@ -324,11 +324,13 @@ def merged(
     chosen = order[differs]
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(differs) - 1
-    keep = within(state[chosen], forward[chosen], beam, most)
+    keep = within_beam(state[chosen], forward[chosen], beam, most)
     return chosen[keep], np.where(keep, np.cumsum(keep) - 1, -1)[group]
 
 
-def within(state: np.ndarray, forward: np.ndarray, beam: float, most: int | None) -> np.ndarray:
+def within_beam(
+    state: np.ndarray, forward: np.ndarray, beam: float, most: int | None
+) -> np.ndarray:
     """Which tokens (T,) bool, sorted by state, stay."""
     if beam == math.inf and most is None:
         return np.ones(len(state), dtype=bool)

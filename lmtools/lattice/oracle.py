@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.lattice.forward import sweep
-from lmtools.lattice.order import leaving, levels, no_path
+from lmtools.lattice.order import arcs_by_state, levels, no_path
 from lmtools.types import Lattice
 
 # in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed
@@ -49,7 +49,7 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
     ends = cost[lattice.finals, len(ref)]
     if not len(ends) or ends.min() >= NEVER:
         raise no_path(lattice)
-    counts, arcs = traced(lattice, words, reference, cost, int(lattice.finals[ends.argmin()]))
+    counts, arcs = trace_path(lattice, words, reference, cost, int(lattice.finals[ends.argmin()]))
     return Oracle(
         *counts,
         tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None),
@@ -78,13 +78,13 @@ def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndar
     return cost
 
 
-def traced(
+def trace_path(
     lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int
 ) -> tuple[list[int], list[int]]:
     """Substitutions, deletions and insertions of a cheapest way to the final `state`, and its
     arcs.
     """
-    entering, sources = leaving(lattice.target, lattice.states), lattice.source.tolist()
+    entering, sources = arcs_by_state(lattice.target, lattice.states), lattice.source.tolist()
     place, counts, arcs = len(reference), [0, 0, 0], []
     while state != lattice.start or place:
         here, tried = cost[state, place], [(None, 1, DELETION, state)] if place else []

@@ -8,7 +8,7 @@ from lmtools.errors import UserError
 from lmtools.types import Lattice
 
 
-def leaving(states: np.ndarray, count: int) -> list[list[int]]:
+def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
     """For each of `count` states the arcs, in their order, whose end in `states` (A,) it is: pass
     sources or targets.
     """
@@ -26,7 +26,7 @@ def topological(lattice: Lattice) -> np.ndarray:
     """
     if (lattice.source < lattice.target).all():
         return np.arange(lattice.states)
-    arcs, targets = leaving(lattice.source, lattice.states), lattice.target.tolist()
+    arcs, targets = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     missing = np.bincount(lattice.target, minlength=lattice.states).tolist()
     ready = [state for state, count in enumerate(missing) if not count]
     order = []
@@ -78,7 +78,7 @@ def levels(lattice: Lattice) -> np.ndarray:
     return np.array(level, dtype=np.int64)
 
 
-def reached(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
+def reach_states(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
     """Which states (S,) bool can be reached from `start` along `arcs` of each state, leading to
     `other` (A,).
     """
@@ -94,19 +94,21 @@ def reached(start: list[int], arcs: list[list[int]], other: list[int]) -> np.nda
 
 def reachable(lattice: Lattice) -> np.ndarray:
     """Which states (S,) bool the start leads to; cycles are no trouble."""
-    return reached(
-        [lattice.start], leaving(lattice.source, lattice.states), lattice.target.tolist()
+    return reach_states(
+        [lattice.start], arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     )
 
 
 def alive(lattice: Lattice) -> np.ndarray:
     """Which states (S,) bool lead to a final state; cycles are no trouble."""
-    return reached(
-        lattice.finals.tolist(), leaving(lattice.target, lattice.states), lattice.source.tolist()
+    return reach_states(
+        lattice.finals.tolist(),
+        arcs_by_state(lattice.target, lattice.states),
+        lattice.source.tolist(),
     )
 
 
-def connected(lattice: Lattice) -> np.ndarray:
+def states_on_paths(lattice: Lattice) -> np.ndarray:
     """Which states (S,) bool lie on a path from the start to a final state, whatever its scores;
     cycles are no trouble.
     """
@@ -119,16 +121,16 @@ def trim(lattice: Lattice) -> Lattice:
 
     UserError where there is a cycle or no path.
     """
-    on_path = connected(lattice)
+    on_path = states_on_paths(lattice)
     if not on_path.any():
         raise no_path(lattice)
     inside = on_path[lattice.source] & on_path[lattice.target]
-    lattice = renumbered(lattice, on_path, np.flatnonzero(inside))
-    lattice = renumbered(lattice, topological(lattice), np.arange(len(lattice.words)))
+    lattice = renumber(lattice, on_path, np.flatnonzero(inside))
+    lattice = renumber(lattice, topological(lattice), np.arange(len(lattice.words)))
     return lattice.take(np.argsort(lattice.source, kind="stable"), np.arange(len(lattice.finals)))
 
 
-def renumbered(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
+def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
     """The lattice of these states (indices in their new order, or a mask) and of the arcs with
     these indices between them.
     """

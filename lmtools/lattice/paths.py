@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.lattice.epsilon import Chain, Closures, Stop, Stops, unrolled
+from lmtools.lattice.epsilon import Chain, Closures, Stop, Stops, unroll_chain
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.weights import WORDS, total
@@ -188,7 +188,7 @@ class Search:
         """The finished path of a way, its score summed anew and exactly, so that it does not depend
         on the search.
         """
-        arcs = tuple(unrolled(way))
+        arcs = tuple(unroll_chain(way))
         words = tuple(self.words[arc] for arc in arcs if self.words[arc] is not None)
         return Path(
             words,

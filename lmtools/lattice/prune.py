@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from lmtools.lattice.forward import through
-from lmtools.lattice.order import leaving, trim
+from lmtools.lattice.order import arcs_by_state, trim
 from lmtools.types import Lattice
 
 
@@ -92,4 +92,4 @@ def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:
     """For each of `count` states the row of the highest value among those that have it in `states`,
     the first of equals; -1: none.
     """
-    return [max(rows, key=value.__getitem__, default=-1) for rows in leaving(states, count)]
+    return [max(rows, key=value.__getitem__, default=-1) for rows in arcs_by_state(states, count)]

@@ -74,7 +74,7 @@ class KenlmPrograms:
             open(log, "wb") as messages,
             subprocess.Popen(command, stdin=subprocess.PIPE, stderr=messages) as process,
         ):
-            counts = feed(process, sentences)
+            counts = feed_sentences(process, sentences)
         said = log.read_text(encoding="utf-8", errors="replace")
         log.unlink()
         if process.returncode:
@@ -98,7 +98,7 @@ class KenlmPrograms:
             )
 
 
-def feed(process: subprocess.Popen, sentences: Iterable[list[str]]) -> Counter:
+def feed_sentences(process: subprocess.Popen, sentences: Iterable[list[str]]) -> Counter:
     """Write `sentences` to the standard input of `process`, which is killed if they end in an
     error; the occurrences of each word.
     """

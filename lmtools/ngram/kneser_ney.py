@@ -40,7 +40,7 @@ def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
     prob, backoff, discounts, fallback = [], [], [], []
     # the uniform distribution over all words but <s>
     lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))
-    counts = adjusted(grams)
+    counts = adjust_counts(grams)
     for n, (gram, count, statistic) in enumerate(
         zip(grams, counts, statistics(grams, counts), strict=True), 1
     ):
@@ -58,7 +58,7 @@ def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
     return Estimate(list(grams), prob, backoff, discounts, fallback)
 
 
-def adjusted(grams: Sequence[Grams]) -> list[np.ndarray]:
+def adjust_counts(grams: Sequence[Grams]) -> list[np.ndarray]:
     """Adjusted counts, an array (N,) an order: occurrences in the highest order and after <s>,
     elsewhere distinct words to the left.
     """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, filled, nbest_statistics
+from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
 from lmtools.rescore.features import REFERENCES, Features, best, combine, set_hash
 from lmtools.rescore.search import SearchSpace, search
@@ -138,7 +138,7 @@ def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
     hypothesis.
     """
     try:
-        rows = nbest_statistics([filled(nbest) for nbest in nbests], metric)
+        rows = nbest_statistics([fill_empty(nbest) for nbest in nbests], metric)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     padded = np.zeros((len(rows), max(map(len, rows)), rows[0].shape[1]), rows[0].dtype)

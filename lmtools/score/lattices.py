@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lmtools.errors import UserError
-from lmtools.lattice.check import repaired
+from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
@@ -106,7 +106,7 @@ class Rescorer:
         """
         try:
             refuse_taken(lattice, self.signatures)
-            lattice, messages = self.made_small(*repaired(lattice))
+            lattice, messages = self.made_small(*drop_unusable(lattice))
             lattice, more = self.expanded(lattice)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:

@@ -14,7 +14,7 @@ from lmtools.text.detokenise import detokeniser
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.references import add_references
 
-CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalised}
+CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalise}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 
@@ -22,7 +22,8 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "\n\n".join(
-        f"Formats of {kind}:\n{registry.about(formats)}" for kind, formats in KINDS.items()
+        f"Formats of {kind}:\n{registry.describe_formats(formats)}"
+        for kind, formats in KINDS.items()
     )
     parser.add_argument(
         "input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input"
@@ -136,7 +137,7 @@ def convert_lists(args, source: str, target: str) -> str:
     if not nbests:
         raise UserError(f"{args.input}: no utterances; give the recogniser's N-best lists")
     if args.ref:
-        nbests = lists.attach(nbests, kaldi_text.read(args.ref), args.input, args.ref)
+        nbests = lists.attach_refs(nbests, kaldi_text.read(args.ref), args.input, args.ref)
     if args.ref_lines:
         nbests = lists.attach_lines(
             nbests, {path: plain.read(path) for path in args.ref_lines}, args.input
@@ -146,20 +147,20 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
         dropped = f", {count:,} words dropped"
     if args.detokenise_ref:
-        nbests = lists.rewritten_refs(nbests, detokeniser(args.detokenise_ref))
+        nbests = lists.rewrite_refs(nbests, detokeniser(args.detokenise_ref))
     if args.detokenise:
-        nbests = lists.rewritten(nbests, detokeniser(args.detokenise))
+        nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
     if normalises(args):
         hyps = from_arguments(args)
         refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
     elif args.case and args.case != "keep":
-        nbests = lists.rewritten(nbests, CASES[args.case])
+        nbests = lists.rewrite_hyps(nbests, CASES[args.case])
     if args.dedup:
         nbests = lists.dedup(nbests)
     if args.depth:
-        nbests = lists.cut(nbests, args.depth)
-    registry.named(target, FORMATS).write(nbests, args.output)
+        nbests = lists.cut_lists(nbests, args.depth)
+    registry.find_format(target, FORMATS).write(nbests, args.output)
     return (
         f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
         f" hypotheses{dropped}"
@@ -191,14 +192,14 @@ def convert_lattices(args, source: str, target: str) -> str:
 
     def counted():
         nonlocal count, arcs, dropped
-        for lattice in registry.named(source, LATTICES).read(args.input):
+        for lattice in registry.find_format(source, LATTICES).read(args.input):
             count, arcs = count + 1, arcs + len(lattice.words)
             dropped += sum(word in drop for word in lattice.words)
             yield rewriting.rewrite_arcs(lattice, lambda word: "" if word in drop else change(word))
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 
-    registry.named(target, LATTICES).write(counted(), args.output)
+    registry.find_format(target, LATTICES).write(counted(), args.output)
     return f"{args.output}: {count} lattices, {arcs} arcs" + (
         f", {dropped:,} of them without their words" if drop else ""
     )

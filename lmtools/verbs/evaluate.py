@@ -10,7 +10,7 @@ from lmtools.evaluate import (
     METRICS,
     confidence,
     evaluate,
-    filled,
+    fill_empty,
     matched_pairs,
     nbest_statistics,
     oracle_curve,
@@ -113,7 +113,7 @@ def best(nbests, args) -> list[float]:
     """The oracle by depth, printed on the way; its choices from whole lists are written if asked
     for.
     """
-    statistics = nbest_statistics([filled(nbest) for nbest in nbests], args.metric)
+    statistics = nbest_statistics([fill_empty(nbest) for nbest in nbests], args.metric)
     curve = oracle_curve(statistics, args.metric)
     print(show.oracle_line(args.metric, curve))
     if args.oracle_out:

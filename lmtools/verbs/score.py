@@ -5,7 +5,7 @@ import sys
 
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, read, scores, stream
-from lmtools.formats.registry import specifier
+from lmtools.formats.registry import parse_specifier
 from lmtools.score import NORMALISATIONS, ScoreOptions, score_nbest, score_texts
 from lmtools.score.unknown import warn_scored
 from lmtools.text.unknown import LOOKED_AT
@@ -105,7 +105,7 @@ def run(args):
     """Score a file as a whole, or a pipe utterance by utterance; say on standard error what was
     scored.
     """
-    piped = args.nbest == "-" or specifier(args.nbest)
+    piped = args.nbest == "-" or parse_specifier(args.nbest)
     hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(
         args, options_of(args)
     )
@@ -173,7 +173,7 @@ def writing(path: str, signature):
     """A function that writes one list's log-probabilities and tokens: rows of a score file, or
     costs of a Kaldi table.
     """
-    if not specifier(path):
+    if not parse_specifier(path):
         with scores.writing(path, signature) as add:
             yield add
         return
@@ -183,7 +183,7 @@ def writing(path: str, signature):
             for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
                 table.write(
                     f"{nbest.utt}-{hyp.extra.get('n', rank)}",
-                    kaldi_tables.packed_float(-float(value), table.text),
+                    kaldi_tables.pack_float(-float(value), table.text),
                 )
 
         yield add

@@ -19,7 +19,7 @@ CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 def arguments(parser):
     parser.epilog = (
-        f"formats of pairs:\n{registry.about(pairs.PAIRS)}\n\nCorrelations are printed"
+        f"formats of pairs:\n{registry.describe_formats(pairs.PAIRS)}\n\nCorrelations are printed"
         " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every"
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )

@@ -12,7 +12,7 @@ from lmtools.cli import main
 from lmtools.evaluate import evaluate
 from lmtools.formats import kaldi_text
 from lmtools.formats.lattices import read, write
-from lmtools.lattice.density import statistics, together
+from lmtools.lattice.density import add_statistics, statistics
 from lmtools.lattice.paths import best, nbest
 
 DATA = Path(__file__).parents[3] / "shared/data/lattice"
@@ -32,7 +32,7 @@ def lattices():
 
 def test_sizes_are_those_of_the_text(lattices):
     text = lines("plf")
-    size = together(map(statistics, lattices))
+    size = add_statistics(map(statistics, lattices))
     arcs = [len(re.findall(r"\('(?:[^'\\]|\\.)*', ", line)) for line in text]
     assert size.lattices == len(text) == 3979
     assert [len(lattice.words) for lattice in lattices] == arcs and size.arcs == sum(

@@ -61,7 +61,7 @@ def mini(name: str) -> list:
             jsonl.read(MINI / f"{name}.nbest.jsonl.xz"), range(SIZES[name]), strict=False
         )
     ]
-    return lists.cut(nbests, 20)
+    return lists.cut_lists(nbests, 20)
 
 
 def follow(code: list[str], home: Path, lm: Path) -> None:
@@ -104,7 +104,7 @@ def test_kaldi_lists(tmp_path, lm, capsys):
     for name in SIZES:
         archives = tmp_path / f"exp/tri5/decode_{name}/nbest/archives.1"
         archives.parent.mkdir(parents=True)
-        registry.named("kaldi-nbest", FORMATS).write(
+        registry.find_format("kaldi-nbest", FORMATS).write(
             [replace(nbest, ref=None) for nbest in mini(name)], archives
         )
         assert {"words_text", "acwt", "lmwt.lmonly"} <= {path.name for path in archives.iterdir()}
@@ -136,11 +136,13 @@ def test_kaldi_lattices(tmp_path, lm, capsys):
             replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
             for lattice in some
         ]
-        registry.named(f"kaldi:words={lang / 'words.txt'}", LATTICES).write(upper, out)
+        registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).write(upper, out)
     follow(blocks("Kaldi")[1:], tmp_path, lm)
     assert improved(capsys, tmp_path, "lattice-test.txt")
     rewritten = list(
-        registry.named(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(tmp_path / "lat.1.gz")
+        registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(
+            tmp_path / "lat.1.gz"
+        )
     )
     assert [lattice.utt for lattice in rewritten] == [lattice.utt for lattice in unpacked["test"]]
 
@@ -154,7 +156,7 @@ def lattices(home: Path, name: str) -> list:
         for member in packed:
             if Path(member.name).name in wanted:
                 (out / Path(member.name).name).write_bytes(packed.extractfile(member).read())
-    return list(registry.named("slf", LATTICES).read(out))
+    return list(registry.find_format("slf", LATTICES).read(out))
 
 
 def test_pocketsphinx(tmp_path, lm, capsys):
@@ -214,7 +216,7 @@ def test_moses(tmp_path, lm, capsys):
                 for hyp, one in zip(nbest.hyps, scores, strict=True)
             ]
             nbests.append(replace(nbest, utt=str(number), hyps=tuple(hyps), ref=None))
-        registry.named("moses", FORMATS).write(nbests, tmp_path / f"{name}.nbest")
+        registry.find_format("moses", FORMATS).write(nbests, tmp_path / f"{name}.nbest")
         (tmp_path / f"{name}.reference.txt").write_text(
             "".join(f"{nbest.ref}\n" for nbest in mini(name))
         )
@@ -231,6 +233,6 @@ def test_moses(tmp_path, lm, capsys):
     assert any("'" in text for text in first.values())
     best = [
         nbest.hyps[0].text.split()
-        for nbest in registry.named("moses", FORMATS).read(tmp_path / "test.rescored.nbest")
+        for nbest in registry.find_format("moses", FORMATS).read(tmp_path / "test.rescored.nbest")
     ]
     assert best == [text.split() for text in kaldi_text.read(tmp_path / "test.txt").values()]

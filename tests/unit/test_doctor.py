@@ -13,7 +13,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.doctor import CHECKS, ERROR, HINT, examine, read_inputs
 from lmtools.doctor.finding import Finding
-from lmtools.doctor.scores import outlying
+from lmtools.doctor.scores import find_outliers
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
@@ -615,7 +615,7 @@ def test_sentinels(here, value):
     ],
 )
 def test_what_is_far_outside(odd):
-    assert outlying(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
+    assert find_outliers(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
 
 
 def test_lists_pooled_from_systems(here):

@@ -10,25 +10,29 @@ from dataclasses import replace
 
 from lmtools.formats import registry
 from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf, wcn
-from lmtools.formats.registry import of
+from lmtools.formats.registry import format_of
 from lmtools.types import Lattice
 
 LATTICES = {
     "kaldi": replace(
-        of(
+        format_of(
             kaldi,
             "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory",
         ),
         tables=True,
     ),
-    "slf": of(
+    "slf": format_of(
         slf,
         "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them",
     ),
-    "pocketsphinx": of(pocketsphinx, "pocketsphinx's own .lat: a file, or a directory of them"),
-    "plf": of(plf, "Moses' PLF, one lattice a line"),
-    "openfst": of(openfst, "OpenFst's text with symbols or ids: a file, or a directory of them"),
-    "wcn": of(wcn, "confusion networks, one a line of word:slot:posterior"),
+    "pocketsphinx": format_of(
+        pocketsphinx, "pocketsphinx's own .lat: a file, or a directory of them"
+    ),
+    "plf": format_of(plf, "Moses' PLF, one lattice a line"),
+    "openfst": format_of(
+        openfst, "OpenFst's text with symbols or ids: a file, or a directory of them"
+    ),
+    "wcn": format_of(wcn, "confusion networks, one a line of word:slot:posterior"),
 }
 
 
@@ -48,12 +52,12 @@ def read(path, spec: str | None = None) -> list[Lattice]:
 
 def stream(path, spec: str | None = None) -> Iterator[Lattice]:
     """The same one by one, as soon as they can be read."""
-    yield from registry.named(spec or detect(path), LATTICES).read(path)
+    yield from registry.find_format(spec or detect(path), LATTICES).read(path)
 
 
 def write(lattices: Iterable[Lattice], path, spec: str) -> None:
     """Write `lattices` to `path` in the format `spec`."""
-    registry.named(spec, LATTICES).write(lattices, path)
+    registry.find_format(spec, LATTICES).write(lattices, path)
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
-from lmtools.formats.checks import file_name, listed
-from lmtools.formats.registry import children
+from lmtools.formats.checks import file_name, list_names
+from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Lattice
 
 # float() alone would also take '1_000' and digits of other scripts.
@@ -20,7 +20,7 @@ REAL = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?|nan)", re.AS
 WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 
 
-def real(text: str, where: str, what: str) -> float:
+def parse_real(text: str, where: str, what: str) -> float:
     """The number that `text` spells, infinity and NaN included (lmtools.lattice.check reports
     them); UserError for anything else.
     """
@@ -29,24 +29,24 @@ def real(text: str, where: str, what: str) -> float:
     return float(text)
 
 
-def whole(text: str, where: str, what: str) -> int:
+def parse_number(text: str, where: str, what: str) -> int:
     """The number of a state, node or slot that `text` spells."""
     if not WHOLE.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a whole number from 0")
     return int(text)
 
 
-def spelled(value: float) -> str:
+def spell_number(value: float) -> str:
     """The shortest text of a number that reads back the same; without `.0`."""
     return repr(float(value)).removesuffix(".0")
 
 
-def negated(value: float) -> float:
+def negate(value: float) -> float:
     """The cost of a score and the other way round, without negative zeros."""
     return 0.0 - value
 
 
-def room(states: int, rows: int, where: str) -> int:
+def check_states(states: int, rows: int, where: str) -> int:
     """`states` if `rows` arcs and finals can make use of so many; UserError for a number that is a
     slip or an attack on memory.
     """
@@ -63,7 +63,7 @@ def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
     """
     name = TOTAL if TOTAL in lattice.scores else "am"
     if name != TOTAL and lattice.scores.keys() - {"am"}:
-        names = listed(lattice.scores)
+        names = list_names(lattice.scores)
         raise UserError(
             f"{where}: has the scores {names}, and this format holds one; rescore it into one"
             " total, or write it as slf"
@@ -72,7 +72,7 @@ def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
     return lattice.scores.get(name, none[0]), lattice.final_scores.get(name, none[1])
 
 
-def without(values: Iterable[str | None], null: str, where: str) -> None:
+def refuse_null(values: Iterable[str | None], null: str, where: str) -> None:
     """UserError if a word would be read back as the format's `null`."""
     if null in values:
         raise UserError(f"{where}: the word {null!r} stands for no word in this format; rename it")
@@ -100,7 +100,7 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
     if not Path(path).is_dir():
         path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
-    inside = children(path)
+    inside = list_children(path)
     found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
     if inside and not found:
         raise UserError(
@@ -117,7 +117,7 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
     if not path.is_dir():
         return first
     child = next(
-        (child for child in children(path) if stem(child, suffixes) and child.is_file()), None
+        (child for child in list_children(path) if stem(child, suffixes) and child.is_file()), None
     )
     try:
         return "" if child is None else next(read_lines(child), (1, ""))[1]

@@ -26,11 +26,17 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
 from lmtools.formats import kaldi_tables
-from lmtools.formats.checks import listed
+from lmtools.formats.checks import list_names
 from lmtools.formats.lattices import openfst_binary
-from lmtools.formats.lattices.common import negated, real, room, spelled, whole
+from lmtools.formats.lattices.common import (
+    check_states,
+    negate,
+    parse_number,
+    parse_real,
+    spell_number,
+)
 from lmtools.formats.lattices.openfst_binary import Automaton, Weight
-from lmtools.formats.registry import children, specifier
+from lmtools.formats.registry import list_children, parse_specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 OPTIONS = {
@@ -62,37 +68,41 @@ def recognises(path: Path, first: str) -> bool:
 def jobs(path: Path) -> list[Path]:
     """The archives of a decode directory in numeric order."""
     found = [
-        (int(match[1]), child) for child in children(path) if (match := JOB.fullmatch(child.name))
+        (int(match[1]), child)
+        for child in list_children(path)
+        if (match := JOB.fullmatch(child.name))
     ]
     return [child for _, child in sorted(found)]
 
 
 def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattice]:
     """The lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
-    seconds = real(frame, str(path), "frame")
+    seconds = parse_real(frame, str(path), "frame")
     symbols = {
         0: None,
         **{
             number: word
-            for number, word in kaldi_tables.symbols(words or table_of(path)).items()
+            for number, word in kaldi_tables.read_symbols(words or table_of(path)).items()
             if number
         },
     }
     for place in places(path):
-        for entry in kaldi_tables.entries(place):
+        for entry in kaldi_tables.read_entries(place):
             binary = entry.stream.peek(4) == kaldi_tables.OPENFST
-            automaton = openfst_binary.read(entry.stream, entry.where) if binary else parsed(entry)
+            automaton = (
+                openfst_binary.read(entry.stream, entry.where) if binary else parse_entry(entry)
+            )
             yield lattice(entry.key, automaton, symbols, seconds, entry.where)
 
 
 def places(path) -> list:
     """The tables that `path` means: itself, or the archives of a decode directory, all of them."""
-    if specifier(path) or not Path(path).is_dir():
+    if parse_specifier(path) or not Path(path).is_dir():
         return [path]
     found, stated = jobs(Path(path)), Path(path, "num_jobs")
     if not found:
         raise UserError(f"{path}: no lat.1.gz in it; give a decode directory of Kaldi")
-    if stated.is_file() and whole(
+    if stated.is_file() and parse_number(
         stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
     ) != len(found):
         raise UserError(
@@ -103,7 +113,7 @@ def places(path) -> list:
 
 def table_of(path) -> Path:
     """The words.txt that belongs to the lattices in `path`."""
-    spec = specifier(path)
+    spec = parse_specifier(path)
     place = spec.place if spec else path
     place = place.partition(",")[0] if spec and "scp" in spec.options else place
     home = Path(place) if Path(place).is_dir() else Path(place).parent
@@ -121,18 +131,21 @@ def table_of(path) -> Path:
     )
 
 
-def parsed(entry: kaldi_tables.TableEntry) -> Automaton:
+def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
     """The rows of a text entry."""
     arcs, finals, compact, where, start = [], [], None, entry.where, None
-    for where, line in kaldi_tables.text_block(entry):
+    for where, line in kaldi_tables.read_block(entry):
         fields = line.split()
         weighted = "," in fields[-1] and len(fields) > 1
         kind = fields[-1].count(",") == 2 if weighted else None
         costs = weight(fields[-1], where) if weighted else ONE
-        states = [whole(text, where, "a state") for text in fields[: 2 if len(fields) > 2 else 1]]
+        states = [
+            parse_number(text, where, "a state") for text in fields[: 2 if len(fields) > 2 else 1]
+        ]
         start = states[0] if start is None else start
         labels = [
-            whole(text, where, "a label") for text in (fields[2:-1] if weighted else fields[2:])
+            parse_number(text, where, "a label")
+            for text in (fields[2:-1] if weighted else fields[2:])
         ]
         if len(fields) == (2 if weighted else 1):
             finals.append((states[0], costs))
@@ -154,7 +167,7 @@ def parsed(entry: kaldi_tables.TableEntry) -> Automaton:
         for row in (*(arc[:2] for arc in arcs), *(final[:1] for final in finals))
         for state in row
     )
-    room(states, len(arcs) + len(finals), where)
+    check_states(states, len(arcs) + len(finals), where)
     # else a state without arcs is listed
     ends = [(state, costs) for state, costs in finals if costs[:2] != (math.inf, math.inf)]
     return Automaton(compact is not False, start, states, arcs, ends)
@@ -168,8 +181,8 @@ def weight(text: str, where: str) -> Weight:
             f"{where}: the weight {text[:40]!r}; expected graph,acoustic,ids with ids like 3_3_4"
         )
     return (
-        real(graph, where, "a graph cost"),
-        real(acoustic, where, "an acoustic cost"),
+        parse_real(graph, where, "a graph cost"),
+        parse_real(acoustic, where, "an acoustic cost"),
         "".join(ids),
     )
 
@@ -204,7 +217,7 @@ def lattice(
 
 def scores(costs: Weight) -> dict[str, float]:
     """The named scores of a weight."""
-    return {"graph": negated(costs[0]), "am": negated(costs[1])}
+    return {"graph": negate(costs[0]), "am": negate(costs[1])}
 
 
 def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
@@ -241,10 +254,12 @@ def write(
     """
     if form not in (None, "compact", "lattice"):
         raise UserError(f"{path}: form={form}; expected compact or lattice")
-    folder = not specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
+    folder = (
+        not parse_specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
+    )
     ids = {
         word: number
-        for number, word in kaldi_tables.symbols(words or table_of(path)).items()
+        for number, word in kaldi_tables.read_symbols(words or table_of(path)).items()
         if number
     }
     if folder:
@@ -279,7 +294,7 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
         return Automaton(form == "compact", -1, 0, [], [])
     if form == "compact":
         return Automaton(True, lattice.start, lattice.states, arcs, finals)
-    return expanded(lattice.start, lattice.states, arcs, finals)
+    return expand_compact(lattice.start, lattice.states, arcs, finals)
 
 
 def weights(
@@ -291,7 +306,7 @@ def weights(
         graph, acoustic = zeros, scores[TOTAL]
     elif other := scores.keys() - SCORES:
         raise UserError(
-            f"{where}: Kaldi has no place for the scores {listed(other)}; rescore it into one"
+            f"{where}: Kaldi has no place for the scores {list_names(other)}; rescore it into one"
             " total, or write it as slf"
         )
     else:
@@ -307,7 +322,7 @@ def weights(
     return list(zip((0.0 - graph).tolist(), (0.0 - acoustic).tolist(), ali, strict=True))
 
 
-def expanded(start: int, states: int, arcs: list, finals: list) -> Automaton:
+def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automaton:
     """The plain lattice of compact rows: every transition id on an arc of its own, word and costs
     on the first of them.
     """
@@ -354,7 +369,7 @@ def text(automaton: Automaton) -> str:
 
 def row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
     """A line; a weight of One is left out."""
-    spelling = [spelled(cost).replace("inf", "Infinity") for cost in costs[:2]]
+    spelling = [spell_number(cost).replace("inf", "Infinity") for cost in costs[:2]]
     fields = [] if costs == ONE else [",".join([*spelling, costs[2]] if compact else spelling)]
     return "\t".join([*map(str, numbers), *fields])
 
@@ -362,7 +377,7 @@ def row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
 def binary(automaton: Automaton, where: str) -> bytes:
     """The bytes of an entry."""
     try:
-        return openfst_binary.packed(automaton)
+        return openfst_binary.pack_automaton(automaton)
     except OverflowError:
         raise UserError(
             f"{where}: a cost beyond 32-bit floats; prune the lattice, or write text (ark,t:)"

@@ -28,7 +28,7 @@ class Node:
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
-def named(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
+def node_of_symbol(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
     """The node of a symbol; that of a filler is kept as an extra unless it is the format's own
     `null`.
     """
@@ -70,14 +70,14 @@ def lattice(
     return Lattice.of(utt, states, start, arcs, [final], times, header)
 
 
-def own(name: str) -> bool:
+def is_node_extra(name: str) -> bool:
     """Whether an extra is a node's, not a link's."""
     return name in ("symbol", "variant") or name.startswith("node.")
 
 
 def labels(lattice: Lattice) -> list[Node]:
     """The word and the node's extras of each arc."""
-    names = [name for name in lattice.extra if own(name)]
+    names = [name for name in lattice.extra if is_node_extra(name)]
     columns = (
         zip(*(lattice.extra[name] for name in names), strict=True)
         if names
@@ -96,7 +96,7 @@ def nodes(lattice: Lattice, side: str) -> list[Node] | None:
     """
     end = plain_end(lattice)
     said = {name for name, column in lattice.final_extra.items() if any(column)}
-    if end is None or not all(side == "source" and own(name) for name in said):
+    if end is None or not all(side == "source" and is_node_extra(name) for name in said):
         return None
     if side == "target" and (lattice.target == lattice.start).any():
         return None
@@ -114,7 +114,7 @@ def nodes(lattice: Lattice, side: str) -> list[Node] | None:
             {
                 name: column[0]
                 for name, column in lattice.final_extra.items()
-                if own(name) and column[0]
+                if is_node_extra(name) and column[0]
             },
         )
     else:
@@ -130,7 +130,7 @@ def nodes(lattice: Lattice, side: str) -> list[Node] | None:
     return [found.get(state, Node()) for state in range(lattice.states)]
 
 
-def split(lattice: Lattice, where: str) -> Lattice:
+def split_states(lattice: Lattice, where: str) -> Lattice:
     """The same paths in a lattice whose arcs out of a state all have the same word, so that
     `nodes(.., "source")` is not None.
 

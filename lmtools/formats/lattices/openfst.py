@@ -19,16 +19,16 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats.checks import encodable
-from lmtools.formats.kaldi_tables import symbols as symbol_table
+from lmtools.formats.kaldi_tables import read_symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (
     arcs_leaving,
-    negated,
+    check_states,
+    negate,
     one_total,
-    real,
-    room,
-    spelled,
-    whole,
+    parse_number,
+    parse_real,
+    spell_number,
 )
 from lmtools.types import Arc, Final, Lattice
 
@@ -80,7 +80,7 @@ def lattice(
     arcs, finals, columns = [], {}, 3 if acceptor else 4
     for number, fields in rows:
         where = f"{path}:{number}"
-        source = whole(fields[0], where, "a state")
+        source = parse_number(fields[0], where, "a state")
         if len(fields) <= 2:
             if source in finals:
                 raise UserError(
@@ -94,7 +94,7 @@ def lattice(
             arcs.append(
                 Arc(
                     source,
-                    whole(fields[1], where, "a state"),
+                    parse_number(fields[1], where, "a state"),
                     word,
                     {"am": cost(fields[columns:], where)},
                     extra,
@@ -107,7 +107,7 @@ def lattice(
             )
     ends = [end for end in finals.values() if end.scores["am"] > -math.inf]
     states = 1 + max([*finals, *(state for arc in arcs for state in (arc.source, arc.target))])
-    return Lattice.of(utt, room(states, len(rows), path), int(rows[0][1][0]), arcs, ends)
+    return Lattice.of(utt, check_states(states, len(rows), path), int(rows[0][1][0]), arcs, ends)
 
 
 def cost(fields: list[str], where: str) -> float:
@@ -117,14 +117,14 @@ def cost(fields: list[str], where: str) -> float:
             f"{where}: the weight {fields[0][:40]!r} has several parts; read lattices of Kaldi as"
             " kaldi"
         )
-    return negated(real(fields[0], where, "a weight")) if fields else 0.0
+    return negate(parse_real(fields[0], where, "a weight")) if fields else 0.0
 
 
 def symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
     """The symbol of a label."""
     if words is None:
         return label
-    number = whole(label, where, "a label")
+    number = parse_number(label, where, "a label")
     if number not in words:
         raise UserError(
             f"{where}: label {number} is not in the symbol table; give the right one with symbols="
@@ -157,7 +157,7 @@ def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None
 def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
     """The text of a lattice, arcs sorted by source from the start on."""
     scores, final_scores = (column.tolist() for column in one_total(lattice, where))
-    common.without(lattice.words, NULL, where)
+    common.refuse_null(lattice.words, NULL, where)
     finals = dict(zip(lattice.finals.tolist(), final_scores, strict=True))
     inputs = lattice.extra.get("input", ("",) * len(scores))
     leaving, target = arcs_leaving(lattice), lattice.target.tolist()
@@ -190,7 +190,7 @@ def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
 
 def weight(score: float) -> str:
     """The weight of a score as OpenFst spells it."""
-    value = spelled(negated(score))
+    value = spell_number(negate(score))
     return (
         value.replace("inf", "Infinity").replace("nan", "BadNumber")
         if value.lstrip("-") in ("inf", "nan")

@@ -88,7 +88,7 @@ def weight(stream: Stream, compact: bool) -> Weight:
     return graph, acoustic, "_".join(map(str, ids))
 
 
-def packed(automaton: Automaton) -> bytes:
+def pack_automaton(automaton: Automaton) -> bytes:
     """The bytes that `read` reads back, costs rounded to float32."""
     leaving: list[list] = [[] for _ in range(automaton.states)]
     for arc in automaton.arcs:
@@ -102,20 +102,13 @@ def packed(automaton: Automaton) -> bytes:
         HEAD.pack(2, 0, PROPERTIES, automaton.start, automaton.states, len(automaton.arcs))
     )
     for state, arcs in enumerate(leaving):
-        parts += [
-            packed_weight(final.get(state, infinite), automaton.compact),
-            LONG.pack(len(arcs)),
-        ]
+        parts += [pack_weight(final.get(state, infinite), automaton.compact), LONG.pack(len(arcs))]
         for _, target, *labels, costs in arcs:
-            parts += [
-                LABELS.pack(*labels),
-                packed_weight(costs, automaton.compact),
-                INT.pack(target),
-            ]
+            parts += [LABELS.pack(*labels), pack_weight(costs, automaton.compact), INT.pack(target)]
     return b"".join(parts)
 
 
-def packed_weight(costs: Weight, compact: bool) -> bytes:
+def pack_weight(costs: Weight, compact: bool) -> bytes:
     """The bytes of a weight; OverflowError if float32 cannot hold it."""
     pair = COSTS.pack(*costs[:2])
     if not compact:

@@ -21,16 +21,16 @@ from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import (
-    negated,
+    check_states,
+    negate,
     one_end,
     one_total,
     order,
+    parse_number,
+    parse_real,
     plain_end,
-    real,
-    room,
-    spelled,
-    whole,
-    without,
+    refuse_null,
+    spell_number,
 )
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
@@ -48,15 +48,15 @@ def read(path) -> Iterator[Lattice]:
     """The lattices of `path`, line by line."""
     for number, line in read_lines(path):
         where = f"{path}:{number}"
-        arcs, states = parsed(line, where)
-        room(states, len(arcs), where)
+        arcs, states = parse_line(line, where)
+        check_states(states, len(arcs), where)
         header = {} if line.strip() else {"line": "empty"}
         yield Lattice.of(
             str(number), states, 0, arcs, [Final(states - 1, {"am": 0.0})], header=header
         )
 
 
-def parsed(line: str, where: str) -> tuple[list[Arc], int]:
+def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
     """The arcs of a line, and the number of states: one a column, and the end."""
     if not line.strip():
         return [], 1
@@ -98,14 +98,15 @@ def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
     """The arc that a word in quotes and its numbers are."""
     word = re.sub(r"\\(.)", r"\1", word[1:-1])
     *values, distance = (number.strip() for number in numbers)
-    step = whole(distance, where, "a distance")
+    step = parse_number(distance, where, "a distance")
     if not step:
         raise UserError(f"{where}: the arc of {word!a} leads nowhere; give a distance of 1 or more")
     if not word or any(c.isspace() for c in word):
         raise UserError(f"{where}: the word {word!a} is empty or holds white space; correct it")
     names = ["am", *(f"f{i}" for i in range(1, len(values)))]
     scores = {
-        name: real(value, where, "a score") for name, value in zip(names, values, strict=False)
+        name: parse_real(value, where, "a score")
+        for name, value in zip(names, values, strict=False)
     }
     return Arc(column, column + step, None if word == NULL else word, scores)
 
@@ -115,11 +116,11 @@ def write(lattices: Iterable[Lattice], path) -> None:
     with atomic_text(path) as out:
         for lattice in lattices:
             where = f"{path}: utterance {lattice.utt!r}"
-            out.write(encodable(text(ordered(lattice, where), where), where) + "\n")
+            out.write(encodable(text(order_states(lattice, where), where), where) + "\n")
             out.flush()
 
 
-def ordered(lattice: Lattice, where: str) -> Lattice:
+def order_states(lattice: Lattice, where: str) -> Lattice:
     """The same paths with states numbered so that arcs lead upward from the start, 0, to one end,
     the highest.
     """
@@ -153,7 +154,7 @@ def text(lattice: Lattice, where: str) -> str:
     """The line of an ordered lattice."""
     if lattice.header.get("line") == "empty" and lattice.states == 1:
         return ""
-    without(lattice.words, NULL, where)
+    refuse_null(lattice.words, NULL, where)
     names = [name for name in lattice.scores if name == "am" or EXTRA.fullmatch(name)]
     if len(names) < len(lattice.scores) or "am" not in names or TOTAL in lattice.scores:
         columns = [one_total(lattice, where)[0].tolist()]
@@ -169,6 +170,6 @@ def text(lattice: Lattice, where: str) -> str:
         lattice.source.tolist(), lattice.target.tolist(), lattice.words, *columns, strict=True
     ):
         quoted = re.sub(r"(['\\])", r"\\\1", NULL if word is None else word)
-        values = "".join(f"{spelled(negated(negated(score)))}, " for score in scores)
+        values = "".join(f"{spell_number(negate(negate(score)))}, " for score in scores)
         cells[source].append(f"('{quoted}', {values}{target - source}),")
     return "(" + "".join(f"({''.join(cell)})," for cell in cells) + ")"

@@ -18,7 +18,7 @@ from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats.checks import encodable
 from lmtools.formats.lattices import common, nodes
-from lmtools.formats.lattices.common import one_total, real, whole
+from lmtools.formats.lattices.common import one_total, parse_number, parse_real
 from lmtools.types import Arc, Lattice
 
 SUFFIXES = (".lat",)
@@ -67,17 +67,17 @@ def lattice(utt: str, path) -> Lattice:
                     " lattice of pocketsphinx"
                 )
             rows[section].append((f"{path}:{number}", fields))
-    return built(utt, path, header, rows)
+    return build_lattice(utt, path, header, rows)
 
 
-def built(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Lattice:
+def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Lattice:
     """The lattice of the rows of a file."""
     for name in ("Nodes", "Initial", "Final", "Edges"):
         if name not in header:
             raise UserError(
                 f"{path}: no line {name!r}; the file is cut off or no lattice of pocketsphinx"
             )
-    if whole(header["Nodes"], path, "Nodes") != len(rows["Nodes"]):
+    if parse_number(header["Nodes"], path, "Nodes") != len(rows["Nodes"]):
         raise UserError(
             f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
             " off or damaged"
@@ -90,8 +90,8 @@ def built(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Latt
                 " last-end ; alternative`"
             )
         found.append(node(fields[1], [*fields[3:5], *fields[6:]]))
-        times.append(whole(fields[2], where, "the start frame") / FRAMES)
-    base = real(header["logbase"], path, "the log base")
+        times.append(parse_number(fields[2], where, "the start frame") / FRAMES)
+    base = parse_real(header["logbase"], path, "the log base")
     if not base > 0 or base == 1 or math.isinf(base):
         raise UserError(f"{path}: -logbase {header['logbase']}; expected a base of logarithms")
     edges = [edge(fields, where, len(found), math.log(base)) for where, fields in rows["Edges"]]
@@ -107,7 +107,7 @@ def built(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Latt
 
 def node(symbol: str, values: list[str]) -> nodes.Node:
     """The node of a symbol with its further fields."""
-    named = nodes.named(symbol, NULL, FILLER)
+    named = nodes.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
     return (
@@ -119,7 +119,7 @@ def node(symbol: str, values: list[str]) -> nodes.Node:
 
 def inside(text: str, count: int, where: str) -> int:
     """The node that `text` names."""
-    index = whole(text, where, "a node")
+    index = parse_number(text, where, "a node")
     if index >= count:
         raise UserError(f"{where}: node {index}, but there are {count}; number them from 0")
     return index
@@ -133,7 +133,7 @@ def edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
         inside(fields[0], count, where),
         inside(fields[1], count, where),
         None,
-        {"am": real(fields[2], where, "a score") * unit},
+        {"am": parse_real(fields[2], where, "a score") * unit},
     )
 
 
@@ -152,7 +152,7 @@ def text(lattice: Lattice, where: str) -> str:
     """The text of a lattice."""
     found = nodes.nodes(lattice, "source")
     if found is None:
-        lattice = nodes.split(lattice, where)
+        lattice = nodes.split_states(lattice, where)
         found = nodes.nodes(lattice, "source")
         found[lattice.start], found[int(lattice.finals[0])] = (
             nodes.Node(None, {"symbol": "<s>"}),

@@ -35,7 +35,13 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.formats.checks import component, encodable, identifier
 from lmtools.formats.lattices import common, nodes, slf_text
-from lmtools.formats.lattices.common import one_end, real, room, spelled, whole
+from lmtools.formats.lattices.common import (
+    check_states,
+    one_end,
+    parse_number,
+    parse_real,
+    spell_number,
+)
 from lmtools.types import Arc, Final, Lattice
 
 OPTIONS = {
@@ -133,7 +139,7 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
         index = below(fields["I"], count, where, "I")
         on_nodes[index] = node(fields, where)
         if "t" in fields:
-            times[index] = real(fields["t"], where, "t")
+            times[index] = parse_real(fields["t"], where, "t")
     start, end = ends(parsed, links, count)
     header = {name: value for name, value in parsed.header.items() if name not in HEADER}
     timed = times if any(time == time for time in times) else None
@@ -143,7 +149,7 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
         return Lattice.of(utt, count, start, links, [Final(end, {"am": 0.0})], timed, header)
     if not any("W" in fields for _, fields in parsed.nodes):
         return Lattice.of(utt, count, start, links, [Final(end, {"am": 0.0})], timed, header)
-    side = acoustic or parsed.marks.get("acoustic") or guessed(parsed, on_nodes[start])
+    side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
     return nodes.lattice(
         utt, on_nodes, links, start, end, side, timed, {**header, "acoustic": side}
     )
@@ -157,7 +163,7 @@ def size(parsed: Parsed) -> int:
     for name, kind, rows in (("N", "nodes", parsed.nodes), ("L", "links", parsed.links)):
         if name not in parsed.header:
             raise UserError(f"{where}: no {name}= in the header; give a whole SLF file")
-        stated = whole(parsed.header[name], where, name)
+        stated = parse_number(parsed.header[name], where, name)
         if stated != len(rows) and (rows or name == "L"):
             raise UserError(
                 f"{where}: {name}={stated}, but there are {len(rows)} {kind}; the file is cut off"
@@ -166,14 +172,14 @@ def size(parsed: Parsed) -> int:
     count = int(parsed.header["N"])
     if not count:
         raise UserError(f"{where}: N=0; a lattice has a node at least")
-    return room(count, len(parsed.links) + len(parsed.nodes), where)
+    return check_states(count, len(parsed.links) + len(parsed.nodes), where)
 
 
 def logarithm(parsed: Parsed) -> Callable[[float], float]:
     """The function that turns the file's scores into natural logs."""
     if "base" not in parsed.header:
         return lambda value: value
-    base = real(parsed.header["base"], parsed.where, "base")
+    base = parse_real(parsed.header["base"], parsed.where, "base")
     if base < 0 or base == 1 or not math.isfinite(base):
         raise UserError(
             f"{parsed.where}: base={parsed.header['base']}; expected 0 or the base of logarithms"
@@ -185,7 +191,7 @@ def logarithm(parsed: Parsed) -> Callable[[float], float]:
 
 def below(text: str, count: int, where: str, name: str) -> int:
     """The node that a field names."""
-    index = whole(text, where, name)
+    index = parse_number(text, where, name)
     if index >= count:
         raise UserError(f"{where}: {name}={index}, but there are {count} nodes; number them from 0")
     return index
@@ -202,22 +208,22 @@ def link(
     if "S" not in fields or "E" not in fields:
         raise UserError(f"{where}: a link without S= or E=; say where it leads")
     source, target = (below(fields[name], count, where, name) for name in "SE")
-    scores, word = {}, named(fields, where)
+    scores, word = {}, word_of_line(fields, where)
     extra = dict(word.extra)
     for name, value in fields.items():
         if name in names:
-            scores[names[name]] = natural(real(value, where, name))
+            scores[names[name]] = natural(parse_real(value, where, name))
         elif name not in RESERVED:
             extra[name] = value
     return Arc(source, target, word.word, scores, extra)
 
 
-def named(fields: dict[str, str], where: str) -> nodes.Node:
+def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
     """The word of a line with its variant."""
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
-    found = nodes.named(symbol, NULL)
+    found = nodes.node_of_symbol(symbol, NULL)
     return (
         nodes.Node(found.word, {**found.extra, "variant": fields["v"]}) if "v" in fields else found
     )
@@ -225,7 +231,7 @@ def named(fields: dict[str, str], where: str) -> nodes.Node:
 
 def node(fields: dict[str, str], where: str) -> nodes.Node:
     """The word of a node with all that belongs to it."""
-    word = named(fields, where)
+    word = word_of_line(fields, where)
     others = {
         f"node.{name}": value for name, value in fields.items() if name not in ("I", "W", "t", "v")
     }
@@ -257,7 +263,7 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def guessed(parsed: Parsed, start: nodes.Node) -> str:
+def guess_side(parsed: Parsed, start: nodes.Node) -> str:
     """The side that the acoustic scores of a lattice with words on nodes belong to."""
     sphinx = start.extra.get("symbol") == "!SENT_START" and not any(
         "l" in fields for _, fields in parsed.links
@@ -270,12 +276,12 @@ def default_weights(lattice: Lattice) -> dict[str, float]:
     penalty as `words`.
     """
     stated = {
-        name: real(lattice.header[name], lattice.utt, name)
+        name: parse_real(lattice.header[name], lattice.utt, name)
         for name in ("acscale", "lmscale", "wdpenalty")
         if name in lattice.header
     }
     scale = stated.get("acscale", 1.0) or 1.0
-    base = real(lattice.header.get("base", "0"), lattice.utt, "base")
+    base = parse_real(lattice.header.get("base", "0"), lattice.utt, "base")
     weights = {"am": 1.0}
     if "lmscale" in stated:
         weights["lm"] = stated["lmscale"] / scale
@@ -312,7 +318,7 @@ def text(lattice: Lattice, where: str) -> str:
         label = word_fields(on_nodes[state], "node.") if on_nodes else {}
         time = math.nan if lattice.times is None else lattice.times[state]
         lines.append(
-            row({"I": str(state), **({"t": spelled(time)} if time == time else {}), **label})
+            row({"I": str(state), **({"t": spell_number(time)} if time == time else {}), **label})
         )
     return encodable("\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""]), where)
 
@@ -347,14 +353,15 @@ def head(lattice: Lattice, side: str | None, where: str) -> list[str]:
 
 def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
     """The links' lines, with their words if `words`."""
-    base = real(lattice.header["base"], where, "base") if "base" in lattice.header else None
+    base = parse_real(lattice.header["base"], where, "base") if "base" in lattice.header else None
     columns = {
-        FIELDS.get(name, name): based(column, base) for name, column in lattice.scores.items()
+        FIELDS.get(name, name): convert_base(column, base)
+        for name, column in lattice.scores.items()
     }
     extras = {
         name: column
         for name, column in lattice.extra.items()
-        if not nodes.own(name) or (words and name.startswith("node."))
+        if not nodes.is_node_extra(name) or (words and name.startswith("node."))
     }
     if clash := [
         name
@@ -372,19 +379,19 @@ def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
         yield row({"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra})
 
 
-def based(column: np.ndarray, base: float | None) -> list[str]:
+def convert_base(column: np.ndarray, base: float | None) -> list[str]:
     """Scores as the header's base has them (None: natural logs)."""
     if base is None:
-        return [spelled(value) for value in column.tolist()]
+        return [spell_number(value) for value in column.tolist()]
     there, back = (
         (np.exp, log0)
         if base == 0
         else (lambda score: score / math.log(base), lambda value: value * math.log(base))
     )
-    return [exact(float(there(score)), score, back) for score in column.tolist()]
+    return [spell_exactly(float(there(score)), score, back) for score in column.tolist()]
 
 
-def exact(value: float, score: float, back: Callable[[float], float]) -> str:
+def spell_exactly(value: float, score: float, back: Callable[[float], float]) -> str:
     """The shortest text of about `value` that `back` turns into `score`, or the nearest there
     is.
     """
@@ -411,4 +418,4 @@ def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
 
 def row(fields: dict[str, str]) -> str:
     """A line of fields."""
-    return "\t".join(f"{name}={slf_text.quoted(value)}" for name, value in fields.items())
+    return "\t".join(f"{name}={slf_text.quote(value)}" for name, value in fields.items())

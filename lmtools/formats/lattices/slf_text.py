@@ -30,13 +30,13 @@ def lines(path) -> Iterator[Line]:
         if line.endswith("\\") and not line.startswith("#"):
             pending += line[:-1] + " "
             continue
-        yield one(pending + line, f"{path}:{begun}")
+        yield parse_fields(pending + line, f"{path}:{begun}")
         pending = ""
     if pending:
-        yield one(pending, f"{path}:{begun}")
+        yield parse_fields(pending, f"{path}:{begun}")
 
 
-def one(line: str, where: str) -> Line:
+def parse_fields(line: str, where: str) -> Line:
     """A line with its fields, names short."""
     line = line.strip()
     if line.startswith("#"):
@@ -63,12 +63,12 @@ def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
             raise UserError(
                 f"{where}: {line[at : at + 40].strip()!a} is no field; expected name=value"
             )
-        pairs.append((match[1], unquoted(match[2], where)))
+        pairs.append((match[1], unquote(match[2], where)))
         at = match.end()
     return pairs
 
 
-def unquoted(value: str, where: str) -> str:
+def unquote(value: str, where: str) -> str:
     """A field's value without quotes and escapes (a backslash before a character, or before an
     octal number for a byte).
     """
@@ -87,8 +87,8 @@ def unquoted(value: str, where: str) -> str:
         ) from None
 
 
-def quoted(value: str) -> str:
-    """A value so that `one` reads it back: in double quotes where it needs them."""
+def quote(value: str) -> str:
+    """A value so that `parse_fields` reads it back: in double quotes where it needs them."""
     if value and not re.search(r"[\s\\]", value) and value[0] not in "\"'#":
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -19,7 +19,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable
-from lmtools.formats.lattices.common import one_total, real, whole, without
+from lmtools.formats.lattices.common import one_total, parse_number, parse_real, refuse_null
 from lmtools.types import Arc, Final, Lattice
 
 OPTIONS = {
@@ -49,7 +49,7 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         where = f"{path}:{number}"
         slots: dict[int, list[Arc]] = {}
         for entry in line.split():
-            word, slot, posterior = parsed(entry, where)
+            word, slot, posterior = parse_entry(entry, where)
             if slots and slot < max(slots):
                 raise UserError(
                     f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot"
@@ -62,12 +62,14 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         told = told or any(arc.word is None for arcs in slots.values() for arc in arcs)
         if not told and (
             open_slots := [
-                slot for slot, arcs in slots.items() if left(arcs) > max(map(posterior_of, arcs))
+                slot
+                for slot, arcs in slots.items()
+                if missing_posterior(arcs) > max(map(posterior_of, arcs))
             ]
         ):
             told = holds_epsilons(path)
             if not told:
-                total = 1 - left(slots[open_slots[0]])
+                total = 1 - missing_posterior(slots[open_slots[0]])
                 cause = (
                     f"the posteriors of slot {open_slots[0]} sum to {total:.3g}, and what is"
                     " missing has more than any word"
@@ -85,20 +87,24 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         yield Lattice.of(str(number), len(slots) + 1, 0, arcs, [Final(len(slots), {"am": 0.0})])
 
 
-def parsed(entry: str, where: str) -> tuple[str, int, float]:
+def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
     """Word, slot and log-posterior of an entry."""
     word, *rest = entry.rsplit(":", 2)
     if len(rest) != 2 or not word:
         raise UserError(f"{where}: {entry[:40]!r} is not word:slot:posterior; correct it")
-    posterior = real(rest[1], where, "a posterior")
+    posterior = parse_real(rest[1], where, "a posterior")
     if not 0 <= posterior < math.inf:
         raise UserError(f"{where}: a posterior is {rest[1]}; expected a probability")
-    return word, whole(rest[0], where, "a slot"), math.log(posterior) if posterior else -math.inf
+    return (
+        word,
+        parse_number(rest[0], where, "a slot"),
+        math.log(posterior) if posterior else -math.inf,
+    )
 
 
 def rest(arcs: list[Arc], state: int) -> list[Arc]:
     """The arc without a word for what the posteriors of a slot leave, if anything."""
-    missing = left(arcs)
+    missing = missing_posterior(arcs)
     return (
         [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
         if missing > 1e-9
@@ -106,7 +112,7 @@ def rest(arcs: list[Arc], state: int) -> list[Arc]:
     )
 
 
-def left(arcs: list[Arc]) -> float:
+def missing_posterior(arcs: list[Arc]) -> float:
     """What the posteriors of a slot lack to 1."""
     return 1 - sum(map(posterior_of, arcs))
 
@@ -151,7 +157,7 @@ def text(lattice: Lattice, where: str) -> str:
             f"{where}: is no confusion network (slots in a row, one final state); write it as slf"
             " or plf"
         )
-    without(lattice.words, NULL, where)
+    refuse_null(lattice.words, NULL, where)
     none = ("",) * len(sources)
     rows = zip(
         sources,

@@ -9,16 +9,18 @@ from collections.abc import Iterable
 
 from lmtools.formats import registry
 from lmtools.formats.pairs import glue, sick, stsb, tsv
-from lmtools.formats.registry import of
+from lmtools.formats.registry import format_of
 from lmtools.types import SentencePair
 
 PAIRS = {
-    "stsb": of(
+    "stsb": format_of(
         stsb, "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs"
     ),
-    "glue": of(glue, "GLUE's STS-B: tab-separated, with a header"),
-    "sick": of(sick, "SICK: tab-separated, with a header, one file or one a set"),
-    "tsv": of(tsv, "two sentences and their similarity, if there is one, between tabs; no header"),
+    "glue": format_of(glue, "GLUE's STS-B: tab-separated, with a header"),
+    "sick": format_of(sick, "SICK: tab-separated, with a header, one file or one a set"),
+    "tsv": format_of(
+        tsv, "two sentences and their similarity, if there is one, between tabs; no header"
+    ),
 }
 
 
@@ -36,9 +38,9 @@ def read(path, spec: str | None = None) -> list[SentencePair]:
     There is at least one, and all have a similarity or none has; UserError with the line of what is
     not as the format says.
     """
-    return list(registry.named(spec or detect(path), PAIRS).read(path))
+    return list(registry.find_format(spec or detect(path), PAIRS).read(path))
 
 
 def write(pairs: Iterable[SentencePair], path, spec: str = "tsv") -> None:
     """Write `pairs` to `path` in the format `spec`; UserError for what it could not give back."""
-    registry.named(spec, PAIRS).write(pairs, path)
+    registry.find_format(spec, PAIRS).write(pairs, path)

@@ -18,7 +18,7 @@ def rows(path) -> Iterator[tuple[str, list[str]]]:
         yield f"{path}:{line_number}", line.split("\t")
 
 
-def headed(
+def read_headed(
     path, left: str, right: str, score: str
 ) -> Iterator[tuple[str, dict[str, str], SentencePair]]:
     """(`path:line`, fields by name, pair) of each line below a header that names the columns;
@@ -74,7 +74,7 @@ def agreeing(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[Senten
         raise UserError(f"{path}: holds no sentence pair; give a file that does")
 
 
-def checked(pairs: Iterable[SentencePair], path) -> Iterator[SentencePair]:
+def check_pairs(pairs: Iterable[SentencePair], path) -> Iterator[SentencePair]:
     """`pairs` one by one on their way into `path`; UserError for one that would not be read back as
     it is.
     """
@@ -98,10 +98,10 @@ def writable(item: SentencePair, where: str) -> SentencePair:
                 " space there"
             )
         encodable(sentence, where)
-    return pair(item.left, item.right, spelled(item) or None, where)
+    return pair(item.left, item.right, spell_similarity(item) or None, where)
 
 
-def spelled(item: SentencePair) -> str:
+def spell_similarity(item: SentencePair) -> str:
     """The shortest text of its similarity that reads back the same; '' if it has none."""
     return "" if item.similarity is None else repr(float(item.similarity))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lmtools.files import atomic_text
-from lmtools.formats.pairs.common import agreeing, checked, headed, line, spelled
+from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 
 HEADER = (
@@ -35,14 +35,14 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[SentencePair]:
     """The pairs of a file."""
-    return agreeing(((where, item) for where, _, item in headed(path, *COLUMNS)), path)
+    return agreeing(((where, item) for where, _, item in read_headed(path, *COLUMNS)), path)
 
 
 def write(pairs: Iterable[SentencePair], path) -> None:
     """Write pairs, numbered from 0."""
     with atomic_text(path) as out:
-        for rank, item in enumerate(checked(pairs, path)):
-            score = [spelled(item)] * (item.similarity is not None)
+        for rank, item in enumerate(check_pairs(pairs, path)):
+            score = [spell_similarity(item)] * (item.similarity is not None)
             if rank == 0:
                 out.write(line(HEADER if score else HEADER[:-1]))
             out.write(line([str(rank), *["none"] * 6, item.left, item.right, *score]))

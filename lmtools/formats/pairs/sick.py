@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
-from lmtools.formats.pairs.common import agreeing, checked, headed, line, spelled
+from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 
 OPTIONS = {
@@ -33,12 +33,12 @@ def read(path, set: str | None = None) -> Iterator[SentencePair]:
     """The pairs of a file, or those of `set` in it."""
     if set not in (None, *SETS):
         raise UserError(f"{path}: set={set}; expected {', '.join(SETS)}")
-    return agreeing(parsed(path, set), path if set is None else f"{path}: set={set}")
+    return agreeing(parse_lines(path, set), path if set is None else f"{path}: set={set}")
 
 
-def parsed(path, chosen: str | None) -> Iterator[tuple[str, SentencePair]]:
+def parse_lines(path, chosen: str | None) -> Iterator[tuple[str, SentencePair]]:
     """(`path:line`, pair) of each line of the set `chosen` (None: of each line)."""
-    for where, row, item in headed(path, *HEADER[1:]):
+    for where, row, item in read_headed(path, *HEADER[1:]):
         if chosen and "SemEval_set" not in row:
             raise UserError(
                 f"{path}:1: set={chosen}, but there is no column SemEval_set; drop the option or"
@@ -51,8 +51,8 @@ def parsed(path, chosen: str | None) -> Iterator[tuple[str, SentencePair]]:
 def write(pairs: Iterable[SentencePair], path) -> None:
     """Write pairs, numbered from 1."""
     with atomic_text(path) as out:
-        for rank, item in enumerate(checked(pairs, path), 1):
-            score = [spelled(item)] * (item.similarity is not None)
+        for rank, item in enumerate(check_pairs(pairs, path), 1):
+            score = [spell_similarity(item)] * (item.similarity is not None)
             if rank == 1:
                 out.write(line(HEADER if score else HEADER[:-1]))
             out.write(line([str(rank), item.left, item.right, *score]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
 from lmtools.formats.checks import NUMBER
-from lmtools.formats.pairs.common import agreeing, checked, line, pair, rows, spelled
+from lmtools.formats.pairs.common import agreeing, check_pairs, line, pair, rows, spell_similarity
 from lmtools.types import SentencePair
 
 SCORE, LEFT, RIGHT = 4, 5, 6
@@ -26,10 +26,10 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[SentencePair]:
     """The pairs of a file."""
-    return agreeing(parsed(path), path)
+    return agreeing(parse_lines(path), path)
 
 
-def parsed(path) -> Iterator[tuple[str, SentencePair]]:
+def parse_lines(path) -> Iterator[tuple[str, SentencePair]]:
     """(`path:line`, pair) of each line."""
     for where, fields in rows(path):
         if len(fields) <= RIGHT:
@@ -43,12 +43,22 @@ def parsed(path) -> Iterator[tuple[str, SentencePair]]:
 def write(pairs: Iterable[SentencePair], path) -> None:
     """Write pairs, their number as id; UserError for pairs without a similarity."""
     with atomic_text(path) as out:
-        for rank, item in enumerate(checked(pairs, path)):
+        for rank, item in enumerate(check_pairs(pairs, path)):
             if item.similarity is None:
                 raise UserError(
                     f"{path}: pair {rank + 1}: has no similarity, and stsb has no lines without;"
                     " write it as tsv or glue"
                 )
             out.write(
-                line(["none", "none", "none", f"{rank:04}", spelled(item), item.left, item.right])
+                line(
+                    [
+                        "none",
+                        "none",
+                        "none",
+                        f"{rank:04}",
+                        spell_similarity(item),
+                        item.left,
+                        item.right,
+                    ]
+                )
             )

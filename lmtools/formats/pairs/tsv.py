@@ -11,7 +11,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
 from lmtools.formats.checks import NUMBER
-from lmtools.formats.pairs.common import agreeing, checked, line, pair, rows, spelled
+from lmtools.formats.pairs.common import agreeing, check_pairs, line, pair, rows, spell_similarity
 from lmtools.types import SentencePair
 
 OPTIONS = {
@@ -31,7 +31,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, columns: str = COLUMNS) -> Iterator[SentencePair]:
     """The pairs of a file."""
-    return agreeing(parsed(path, layout(columns, path)), path)
+    return agreeing(parse_lines(path, layout(columns, path)), path)
 
 
 def layout(columns: str, path) -> list[str]:
@@ -50,7 +50,7 @@ def layout(columns: str, path) -> list[str]:
     return names
 
 
-def parsed(path, names: list[str]) -> Iterator[tuple[str, SentencePair]]:
+def parse_lines(path, names: list[str]) -> Iterator[tuple[str, SentencePair]]:
     """(`path:line`, pair) of each line."""
     shortest = len(names) - (names[-1] == "score")
     for where, fields in rows(path):
@@ -69,8 +69,13 @@ def write(pairs: Iterable[SentencePair], path, columns: str = COLUMNS) -> None:
     """
     names = layout(columns, path)
     with atomic_text(path) as out:
-        for item in checked(pairs, path):
-            row = {"left": item.left, "right": item.right, "score": spelled(item), "-": "-"}
+        for item in check_pairs(pairs, path):
+            row = {
+                "left": item.left,
+                "right": item.right,
+                "score": spell_similarity(item),
+                "-": "-",
+            }
             kept = names if row["score"] or names[-1] != "score" else names[:-1]
             if ("score" in kept) != bool(row["score"]):
                 has = "have similarities" if row["score"] else "have no similarities"

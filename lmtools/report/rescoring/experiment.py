@@ -263,7 +263,7 @@ def with_references(path: Path) -> list[NBest]:
         raise UserError(f"{path}: no utterances; write the lists again")
     if any(nbest.ref is None for nbest in nbests):
         text = path.parent / "text"
-        return lists.attach(nbests, kaldi_text.read(text), path, text) if text.exists() else []
+        return lists.attach_refs(nbests, kaldi_text.read(text), path, text) if text.exists() else []
     return nbests
 
 

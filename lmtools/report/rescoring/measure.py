@@ -13,7 +13,7 @@ from lmtools.evaluate import (
     MatchedPairs,
     SacrePaired,
     evaluate,
-    filled,
+    fill_empty,
     matched_pairs,
     nbest_statistics,
     oracle_curve,
@@ -112,7 +112,7 @@ def measure_set(experiment: Experiment, sample: Sample) -> Measured:
     were not tuned.
     """
     metric = experiment.metric
-    rows = nbest_statistics([filled(nbest) for nbest in sample.nbests], metric)
+    rows = nbest_statistics([fill_empty(nbest) for nbest in sample.nbests], metric)
     texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
     texts |= {
         name: system.texts[sample.name]
@@ -142,7 +142,7 @@ def measure_set(experiment: Experiment, sample: Sample) -> Measured:
 
 def first_texts(sample: Sample) -> dict[str, str]:
     """What the decoder itself chose."""
-    return {nbest.utt: filled(nbest).hyps[0].text for nbest in sample.nbests}
+    return {nbest.utt: fill_empty(nbest).hyps[0].text for nbest in sample.nbests}
 
 
 def depth_curves(

@@ -10,7 +10,7 @@ from lmtools.bench.lattice import bench_lattice
 from lmtools.errors import UserError
 from lmtools.files import atomic_path
 from lmtools.formats.lattices import stream
-from lmtools.lattice.check import repaired
+from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.bench.common import named, save
@@ -81,7 +81,7 @@ def run(args):
         )
     torch.set_num_threads(args.threads)
     lattices = [
-        repaired(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)
+        drop_unusable(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)
     ]
     settings = LatticeOptions(
         lms, weights, order=args.order, tokens=args.tokens, device="cpu", precision=args.precision

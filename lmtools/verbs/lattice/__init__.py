@@ -23,7 +23,7 @@ def arguments(parser):
             description=about,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        sub.epilog = f"Formats of lattices:\n{registry.about(LATTICES)}"
+        sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
         sub.add_argument(
             "input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.formats.checks import number
 from lmtools.formats.lattices import default_weights, stream
-from lmtools.lattice.check import repaired
+from lmtools.lattice.check import drop_unusable
 from lmtools.rescore import load
 from lmtools.types import Lattice
 
@@ -60,7 +60,7 @@ def lattices_of(args, source: str | None = None) -> Iterator[Lattice]:
 
 def sound(lattice: Lattice) -> Lattice:
     """The lattice, repaired where algorithms need it; what was done is said."""
-    lattice, messages = repaired(lattice)
+    lattice, messages = drop_unusable(lattice)
     say(messages)
     return lattice
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
-from lmtools.lattice.density import Statistics, statistics, together
+from lmtools.lattice.density import Statistics, add_statistics, statistics
 from lmtools.types import Lattice
 from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, say, weights_of
 from lmtools.verbs.references import add_references, joined
@@ -30,10 +30,10 @@ def run(args):
     sizes, broken = [], {}
     looked_at = look(args, sizes, broken)
     if args.repair:
-        registry.named(args.to, LATTICES).write(looked_at, args.repair)
+        registry.find_format(args.to, LATTICES).write(looked_at, args.repair)
     else:
         deque(looked_at, maxlen=0)
-    print(f"{args.input}: {len(sizes):,} lattices, {line(together(sizes))}")
+    print(f"{args.input}: {len(sizes):,} lattices, {line(add_statistics(sizes))}")
     for (severity, kind), cases in sorted(broken.items()):
         utt, first = cases[0]
         count = sum(problem.count for _, problem in cases)

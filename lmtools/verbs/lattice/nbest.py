@@ -36,4 +36,4 @@ def run(args):
     lists = (
         as_nbest(lattice, known(weights, lattice), args.n, ref, total) for lattice, ref in lattices
     )
-    registry.named(args.to, FORMATS).write(lists, args.out)
+    registry.find_format(args.to, FORMATS).write(lists, args.out)

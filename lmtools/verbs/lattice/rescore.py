@@ -250,10 +250,10 @@ def deliver(args, target: str, results: Iterator[Harvest]) -> None:
     """Write what was asked for."""
     writers = []
     if args.out:
-        write = registry.named(target, LATTICES).write
+        write = registry.find_format(target, LATTICES).write
         writers.append(lambda items: write((item.lattice for item in items), args.out))
     if args.nbest:
-        write_lists = registry.named(args.nbest_to, FORMATS).write
+        write_lists = registry.find_format(args.nbest_to, FORMATS).write
         writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest))
     if args.text:
         writers.append(

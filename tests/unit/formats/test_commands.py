@@ -127,7 +127,7 @@ def test_a_table_is_read_whatever_its_name(home, name):
     (home / name).write_text(COSTS)
     path = home / name
     assert [
-        (key, value) for key, value, _ in kaldi_tables.values(path.relative_to(home), "float")
+        (key, value) for key, value, _ in kaldi_tables.read_values(path.relative_to(home), "float")
     ] == [("a-1", -3.0)]
     assert os.listdir(home) == [name]
 
@@ -143,12 +143,12 @@ def test_a_pipe_is_only_what_a_specifier_says(home):
     """A bare name with a bar is a file; nothing but `ark:` and `scp:` runs a command."""
     for name in ("touch canary |", "echo a 1 |"):
         with pytest.raises(UserError, match="cannot read"):
-            list(kaldi_tables.values(name, "float"))
+            list(kaldi_tables.read_values(name, "float"))
     with kaldi_tables.Writer("| touch canary") as out:
         out.write("a", b"x")
     assert os.listdir(home) == ["| touch canary"]
     assert [
-        value for _, value, _ in kaldi_tables.values("ark:touch canary; echo a 1 |", "float")
+        value for _, value, _ in kaldi_tables.read_values("ark:touch canary; echo a 1 |", "float")
     ] == [1.0]
     assert sorted(os.listdir(home)) == ["canary", "| touch canary"]
 
@@ -187,12 +187,12 @@ def test_lines_of_script_files_are_names_of_files(home, monkeypatch):
     for name in ("ark:x", "-", "scp:y"):
         (home / name).write_text("3\n")
         (home / "s.scp").write_text(f"a {name}\n")
-        assert [value for _, value, _ in kaldi_tables.values("scp:s.scp", "float")] == [3.0]
+        assert [value for _, value, _ in kaldi_tables.read_values("scp:s.scp", "float")] == [3.0]
     os.mkfifo(home / "pipe")
     for name in ("pipe", "/dev/zero", "/dev/stdin"):
         (home / "s.scp").write_text(f"a {name}\n")
         with pytest.raises(UserError, match=r"s\.scp:1: .* is no regular file; "):
-            list(kaldi_tables.values("scp:s.scp", "float"))
+            list(kaldi_tables.read_values("scp:s.scp", "float"))
 
 
 def test_pipes_and_devices_in_a_directory_are_left_alone(home):

@@ -111,7 +111,7 @@ def test_formats_of_one_text_refuse_longer_lists(tmp_path, name):
 
 
 def test_attach_joins_by_id():
-    attached = lists.attach(LISTS, {"s_b": "two", "s_a": "one"}, "n", "r")
+    attached = lists.attach_refs(LISTS, {"s_b": "two", "s_a": "one"}, "n", "r")
     assert [(nbest.utt, nbest.ref, nbest.hyps) for nbest in attached] == [
         ("s_a", "one", LISTS[0].hyps),
         ("s_b", "two", LISTS[1].hyps),
@@ -134,7 +134,7 @@ def test_attach_joins_by_id():
 )
 def test_attach_refuses_ids_that_differ(refs, message):
     with pytest.raises(UserError, match=message):
-        lists.attach(LISTS, refs, "n", "r")
+        lists.attach_refs(LISTS, refs, "n", "r")
 
 
 def test_attach_lines_joins_by_order():
@@ -146,7 +146,7 @@ def test_attach_lines_joins_by_order():
 
 
 def test_rewritten_leaves_references_and_all_else():
-    first, _ = lists.rewritten(
+    first, _ = lists.rewrite_hyps(
         [NBest("u", (Hypothesis("Straße B", {"am": -1.0}, {"x": "Y"}),), "Ref"), LISTS[1]],
         str.upper,
     )
@@ -155,7 +155,7 @@ def test_rewritten_leaves_references_and_all_else():
 
 def test_rewritten_refs_leaves_hypotheses_and_lists_without_references():
     bare, given = NBest("u", (Hypothesis("a"),)), NBest("v", (Hypothesis("a"),), "b")
-    assert lists.rewritten_refs([bare, given], str.upper) == [
+    assert lists.rewrite_refs([bare, given], str.upper) == [
         bare,
         NBest("v", (Hypothesis("a"),), "B"),
     ]
@@ -170,7 +170,7 @@ def test_capitalised():
         "?": "?",
         "": "",
     }
-    assert {text: lists.capitalised(text) for text in texts} == texts
+    assert {text: lists.capitalise(text) for text in texts} == texts
 
 
 def test_cut_and_dedup():
@@ -180,5 +180,5 @@ def test_cut_and_dedup():
     )
     kept = lists.dedup([NBest("u", hyps, "r")])
     assert kept == [NBest("u", (hyps[0], hyps[1], hyps[3]), "r")]
-    assert lists.cut(kept, 2) == [NBest("u", hyps[:2], "r")]
-    assert lists.cut(kept, 9) == kept
+    assert lists.cut_lists(kept, 2) == [NBest("u", hyps[:2], "r")]
+    assert lists.cut_lists(kept, 9) == kept

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_nbest
-from lmtools.formats.kaldi_tables import Writer, packed_float, packed_ints
+from lmtools.formats.kaldi_tables import Writer, pack_float, pack_integers
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 ids = st.text(
@@ -98,9 +98,9 @@ def test_binary_scp_and_compressed_archives_are_the_same(tmp_path, monkeypatch):
         with Writer(f"ark,scp:archives.1/{name}.ark,archives.1/{name}.scp") as out:
             for key, *values in rows:
                 packed = (
-                    packed_ints(map(int, values), out.text)
+                    pack_integers(map(int, values), out.text)
                     if name == "ali"
-                    else packed_float(float(*values), out.text)
+                    else pack_float(float(*values), out.text)
                 )
                 out.write(key, packed)
         (tmp_path / "archives.1" / name).unlink()

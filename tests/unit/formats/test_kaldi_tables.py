@@ -14,11 +14,11 @@ from lmtools.errors import UserError
 from lmtools.formats import kaldi_io, kaldi_tables
 from lmtools.formats.kaldi_tables import (
     Writer,
-    entries,
-    packed_float,
-    packed_ints,
-    text_block,
-    values,
+    pack_float,
+    pack_integers,
+    read_block,
+    read_entries,
+    read_values,
 )
 
 keys = st.text(
@@ -30,7 +30,7 @@ int32 = st.integers(-(2**31), 2**31 - 1)
 
 
 def got(path, kind):
-    return [(key, value) for key, value, _ in values(path, kind)]
+    return [(key, value) for key, value, _ in read_values(path, kind)]
 
 
 @settings(max_examples=40, deadline=None)
@@ -41,7 +41,7 @@ def got(path, kind):
 )
 def test_numbers_come_back(tmp_path_factory, floats, lists, spec):
     path = spec.format(tmp_path_factory.mktemp("t"))
-    for table, kind, packed in ((floats, "float", packed_float), (lists, "ints", packed_ints)):
+    for table, kind, packed in ((floats, "float", pack_float), (lists, "ints", pack_integers)):
         with Writer(path) as out:
             for key, value in table.items():
                 out.write(key, packed(value, out.text))
@@ -53,14 +53,14 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
     for spec in ("ark,scp:a.ark,a.scp", "ark,t,scp:a.ark,a.scp"):
         with Writer(spec) as out:
             for key, value in (("é", [1, 2]), ("b", []), ("c", [7])):
-                out.write(key, packed_ints(value, out.text))
+                out.write(key, pack_integers(value, out.text))
         expected = [("é", [1, 2]), ("b", []), ("c", [7])]
         assert (
             got("scp:a.scp", "ints") == got("a.scp", "ints") == got("ark:a.ark", "ints") == expected
         )
     turned = [*reversed((tmp_path / "a.scp").read_text().splitlines()), "d echo 8 9 |"]
     (tmp_path / "b.scp").write_text("\n".join(turned))
-    with kaldi_io.commands_allowed():
+    with kaldi_io.allow_commands():
         assert got("scp,s,cs,p:b.scp", "ints") == [*reversed(expected), ("d", [8, 9])]
     assert got("scp:head -n 1 b.scp |", "ints") == [("c", [7])]
 
@@ -75,11 +75,11 @@ def test_text_lines_and_blocks(tmp_path):
         ("space", "", 5),
         ("last", "y", 6),
     ]
-    assert list(values(path, "tokens")) == [
+    assert list(read_values(path, "tokens")) == [
         (key, value, f"{path}:{line}") for key, value, line in expected
     ]
     path.write_bytes(b"a \n0\t1\n1\n\nb\n\nc \n0 1")
-    found = [(entry.key, list(text_block(entry))) for entry in entries(f"ark,t:{path}")]
+    found = [(entry.key, list(read_block(entry))) for entry in read_entries(f"ark,t:{path}")]
     assert found == [
         ("a", [(f"{path}:2", "0\t1"), (f"{path}:3", "1")]),
         ("b", []),
@@ -92,7 +92,7 @@ def test_binary_lattices_are_told_from_text_by_openfsts_number(tmp_path):
     path.write_bytes(b"a " + kaldi_tables.OPENFST + b"xyzb \0Bxyzc xyz")
     found = [
         (entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3))
-        for entry in entries(path)
+        for entry in read_entries(path)
     ]
     assert [row[0] for row in found] == [False, True, False]
     assert [row[1] for row in found] == [
@@ -109,7 +109,7 @@ def test_long_values_and_keys_at_block_borders(tmp_path):
         path = spec.format(tmp_path)
         with Writer(path) as out:
             for key, value in lists.items():
-                out.write(key, packed_ints(value, out.text))
+                out.write(key, pack_integers(value, out.text))
         assert dict(got(path, "ints")) == lists
 
 
@@ -130,14 +130,14 @@ def test_an_entry_is_there_before_the_pipe_ends():
         stream = kaldi_tables.Stream
         pipe.write(b"utt \nutt2 ")  # an empty value, and a key whose value is to come
         lines = stream(reading, "-")
-        first = kaldi_tables.entry(lines.key(), lines)
-        assert (first.key, kaldi_tables.line(first)) == ("utt", "")
+        first = kaldi_tables.read_entry(lines.key(), lines)
+        assert (first.key, kaldi_tables.read_line(first)) == ("utt", "")
         assert lines.key() == "utt2"
 
 
 def test_a_reader_that_stops_early_leaves_no_process(tmp_path):
-    found = entries(f"ark:echo $$ > {tmp_path}/pid; yes 'a b' |")
-    assert kaldi_tables.tokens(next(found)) == "b"
+    found = read_entries(f"ark:echo $$ > {tmp_path}/pid; yes 'a b' |")
+    assert kaldi_tables.read_tokens(next(found)) == "b"
     found.close()
     assert subprocess.run(
         ["kill", "-0", (tmp_path / "pid").read_text().strip()], capture_output=True
@@ -227,8 +227,14 @@ def test_another_implementation_reads_and_writes_the_same(tmp_path):
         {"é-1": ["blue", "Fink·"], "b-2": ["x"]},
     )
     kinds = (
-        (floats, "float", native.FloatWriter, native.SequentialFloatReader, packed_float),
-        (lists, "ints", native.Int32VectorWriter, native.SequentialInt32VectorReader, packed_ints),
+        (floats, "float", native.FloatWriter, native.SequentialFloatReader, pack_float),
+        (
+            lists,
+            "ints",
+            native.Int32VectorWriter,
+            native.SequentialInt32VectorReader,
+            pack_integers,
+        ),
         (
             words,
             "tokens",
@@ -271,12 +277,12 @@ def test_a_value_may_have_so_many_bytes(tmp_path, monkeypatch):
     monkeypatch.setenv("LMTOOLS_MAX_LINE", "1K")
     path = tmp_path / "t"
     path.write_bytes(b"\n" * 300_000 + b"a " + b"1 " * 511 + b"\nb 2\n")
-    assert [key for key, _, _ in values(f"ark:{path}", "tokens")] == ["a", "b"]
+    assert [key for key, _, _ in read_values(f"ark:{path}", "tokens")] == ["a", "b"]
     path.write_bytes(b"a 1\nb " + b"x" * 1025 + b"\n")
     with pytest.raises(UserError, match=r"t:2: a line of more than 1024 bytes; .*--max-line"):
-        list(values(f"ark:{path}", "tokens"))
+        list(read_values(f"ark:{path}", "tokens"))
     path.write_bytes(b"a \0B\x04\x00\x01\x00\x00" + b"\x04\0\0\0\0" * 256)
     with pytest.raises(
         UserError, match=r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"
     ):
-        list(values(f"ark:{path}", "ints"))
+        list(read_values(f"ark:{path}", "ints"))

@@ -29,22 +29,22 @@ MODULE = SimpleNamespace(
     OPTIONS={"scale": "a factor of 100%", "base": "of logs"},
 )
 TOYS = {
-    "toy": registry.of(MODULE, "a toy"),
-    "plain": registry.of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
+    "toy": registry.format_of(MODULE, "a toy"),
+    "plain": registry.format_of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
 }
 
 
 def test_options_reach_those_that_take_them():
     """`write` takes no `scale`, which is no mistake: the same spec serves both sides."""
-    both, written = registry.named("toy:scale=2,base=10,", TOYS), []
+    both, written = registry.find_format("toy:scale=2,base=10,", TOYS), []
     assert both.read("p") == ["p", "2", "10"]
     both.write(written, "q")
     assert written == [("q", "10")]
-    assert registry.named("toy:scale=a=b:c", TOYS).read("p") == ["p", "a=b:c", "e"]
+    assert registry.find_format("toy:scale=a=b:c", TOYS).read("p") == ["p", "a=b:c", "e"]
     assert (
-        registry.named("plain", TOYS).read("p")
+        registry.find_format("plain", TOYS).read("p")
         == ["p", "1", "e"]
-        == registry.named("plain:", TOYS).read("p")
+        == registry.find_format("plain:", TOYS).read("p")
     )
 
 
@@ -67,13 +67,13 @@ def test_options_reach_those_that_take_them():
 )
 def test_specs_that_mean_nothing(spec, message):
     with pytest.raises(UserError) as caught:
-        registry.named(spec, TOYS)
+        registry.find_format(spec, TOYS)
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_help_of_all_formats_survives_argparse():
     """argparse formats help with %."""
-    about = registry.about(FORMATS | LATTICES | TOYS)
+    about = registry.describe_formats(FORMATS | LATTICES | TOYS)
     assert "  toy: a toy\n      :scale=... a factor of 100%\n      :base=... of logs" in about % {}
     assert all(f"\n  {name}: " in f"\n{about}" for name in [*FORMATS, *LATTICES])
 
@@ -109,23 +109,23 @@ def test_detect_asks_each_and_refuses_to_guess(tmp_path):
 )
 def test_first_line(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
-    assert registry.first_line(tmp_path / name) == "% it"
+    assert registry.read_first_line(tmp_path / name) == "% it"
 
 
 def test_first_line_of_what_is_no_text(tmp_path):
     (tmp_path / "f").write_bytes(b"%\xff\x00" + bytes(1 << 17))
     assert (
-        registry.first_line(tmp_path / "f").startswith("%\ufffd\x00")
-        and len(registry.first_line(tmp_path / "f")) <= 1 << 16
+        registry.read_first_line(tmp_path / "f").startswith("%\ufffd\x00")
+        and len(registry.read_first_line(tmp_path / "f")) <= 1 << 16
     )
     (tmp_path / "empty").write_bytes(b"")
-    assert registry.first_line(tmp_path / "empty") == ""
+    assert registry.read_first_line(tmp_path / "empty") == ""
     for content in (gzip.compress(b"% it", mtime=0)[:-9], b"no gzip"):
         (tmp_path / "f.gz").write_bytes(content)
         with pytest.raises(
             UserError, match=r"f\.gz:1: damaged archive .*; fetch or write it again"
         ):
-            registry.first_line(tmp_path / "f.gz")
+            registry.read_first_line(tmp_path / "f.gz")
 
 
 COMPRESSORS = {

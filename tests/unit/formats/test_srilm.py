@@ -126,7 +126,7 @@ def test_writes_each_version(tmp_path, version, line):
         else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
     )
     hyp = Hypothesis(nbest.hyps[0].text, scores, nbest.hyps[0].extra)
-    registry.named(f"srilm:version={version}", FORMATS).write(
+    registry.find_format(f"srilm:version={version}", FORMATS).write(
         [NBest("zed1", (hyp,))], tmp_path / "again" / "zed1"
     )
     assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line

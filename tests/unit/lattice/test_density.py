@@ -5,7 +5,7 @@ import math
 import pytest
 from lattices import all_paths, random_lattice
 
-from lmtools.lattice.density import paths, statistics, together
+from lmtools.lattice.density import add_statistics, paths, statistics
 from lmtools.types import Arc, Final, Lattice
 
 SMALL = Lattice.of(
@@ -57,6 +57,6 @@ def test_a_number_of_paths_beyond_floats():
 
 def test_together_leaves_out_of_a_density_what_has_none():
     timeless = Lattice.of("v", 2, 0, [Arc(0, 1, "d")], [Final(1)])
-    both = together([statistics(SMALL, ref=["x", "y"]), statistics(timeless)])
+    both = add_statistics([statistics(SMALL, ref=["x", "y"]), statistics(timeless)])
     assert (both.lattices, both.arcs, both.vocabulary) == (2, 6, {"a", "b", "c", "d"})
     assert (both.arcs_a_second, both.arcs_a_word) == (2.5, 2.0)

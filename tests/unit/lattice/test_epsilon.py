@@ -8,7 +8,7 @@ from lattices import all_paths, named_sums, path_score, random_lattice, sentence
 
 from lmtools.errors import UserError
 from lmtools.lattice.determinise import determinise
-from lmtools.lattice.epsilon import remove_epsilon, unrolled
+from lmtools.lattice.epsilon import remove_epsilon, unroll_chain
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
@@ -101,8 +101,8 @@ def test_a_long_chain_of_epsilons():
 
 
 def test_unrolled():
-    assert unrolled(None) == []
-    assert unrolled(((((None, 1), (None, 2)), ((None, 3), 4)), None)) == [1, 2, 3, 4]
+    assert unroll_chain(None) == []
+    assert unroll_chain(((((None, 1), (None, 2)), ((None, 3), 4)), None)) == [1, 2, 3, 4]
 
 
 def test_determinised_has_one_arc_a_word():

@@ -42,7 +42,7 @@ def test_trim_keeps_the_paths_and_only_them(seed):
         *(int(lattice.target[arc]) for _, arcs, _ in all_paths(lattice) for arc in arcs),
     }
     assert trimmed.states == len(on_path)
-    assert set(np.flatnonzero(order.connected(lattice)).tolist()) == on_path
+    assert set(np.flatnonzero(order.states_on_paths(lattice)).tolist()) == on_path
     assert len(trimmed.words) == len({arc for _, arcs, _ in all_paths(lattice) for arc in arcs})
     assert ways(trimmed) == ways(lattice)
     assert order.trim(trimmed) == trimmed
