@@ -6,6 +6,13 @@ from lmtools.rescore.apply import check_signatures, rescore
 from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash
 from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
+from lmtools.rescore.systems import (
+    of_system,
+    read_systems,
+    score_files,
+    select_columns,
+    tune_systems,
+)
 from lmtools.rescore.tuning import FORMS, TuningOptions, tune
 from lmtools.rescore.weights import Dev, SystemFacts, SystemLM, Weights, describe_system, load, save
 
@@ -26,9 +33,14 @@ __all__ = [
     "load",
     "mark",
     "minimum_risk",
+    "of_system",
     "read_columns",
+    "read_systems",
     "rescore",
     "save",
+    "score_files",
+    "select_columns",
     "set_hash",
     "tune",
+    "tune_systems",
 ]

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,11 @@ class Features:
         """The values of one feature (utterances, hypotheses)."""
         return self.values[self.names.index(name)]
 
+    def select(self, names: Sequence[str]) -> "Features":
+        """Some of the features, in the order of `names`; warnings are of all."""
+        places = [self.names.index(name) for name in names]
+        return replace(self, names=tuple(names), values=self.values[places])
+
 
 def rank_score(rank: int) -> float:
     """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave
@@ -87,6 +92,13 @@ class ScoreColumns:
     signatures: Mapping[str, Mapping]
     paths: Mapping[str, str]
     warnings: tuple[str, ...] = ()
+
+    def select(self, names: Collection[str]) -> "ScoreColumns":
+        """Some of the columns, in the order of `names`; warnings are of all."""
+        parts = (self.values, self.signatures, self.paths)
+        return ScoreColumns(
+            *({name: part[name] for name in names} for part in parts), self.warnings
+        )
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:

@@ -67,6 +67,22 @@ class TuningOptions:
         return {self.reference_of(features): 1.0, **(self.fixed or {})}
 
 
+@dataclass(frozen=True)
+class DevSet:
+    """What tuning needs of a development set beside features: the metric's statistics (U, K,
+    width), the set's hash, and where it was read from.
+    """
+
+    statistics: np.ndarray
+    sha256: str
+    path: str
+
+
+def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
+    """A development set under a metric; UserError about `path` for missing references."""
+    return DevSet(padded_statistics(nbests, metric, path), set_hash(nbests), str(path))
+
+
 def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:
     """The weights of `features` that make the metric of the chosen hypotheses best over all of
     `nbests`.
@@ -74,15 +90,19 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptio
     UserError about `path` for missing references, and about options that do not fit the features.
     """
     check(features, options, path)
-    statistics = padded_statistics(nbests, options.metric, path)  # (U, K, width)
-    loss = loss_of(options.metric)
+    return tune_features(features, measure_lists(nbests, options.metric, path), options)
+
+
+def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
+    """The same of lists that are measured already, as several systems share them."""
+    check(features, options, dev_set.path)
+    statistics, loss = dev_set.statistics, loss_of(options.metric)
     found = weights_of(features, statistics, loss, options)
     chosen = best(combine(found.values(), features.values), features.valid)
     score = METRICS[options.metric].score
     after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
-    dev = Dev(
-        str(path), set_hash(nbests), len(nbests), float(score(statistics[:, 0].sum(0))), after
-    )
+    before = float(score(statistics[:, 0].sum(0)))
+    dev = Dev(dev_set.path, dev_set.sha256, len(statistics), before, after)
     curves = {
         name: scale_curve(name, features, found, statistics, loss, options)
         for name in options.free(features)

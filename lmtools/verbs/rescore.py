@@ -4,8 +4,16 @@ import sys
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescore import LENGTHS, check_signatures, gather, load, read_columns, rescore, set_hash
-from lmtools.verbs.tune import add_inputs
+from lmtools.rescore import (
+    LENGTHS,
+    check_signatures,
+    gather,
+    load,
+    rescore,
+    select_columns,
+    set_hash,
+)
+from lmtools.verbs.tune import add_inputs, place, read_scores
 
 
 def arguments(parser):
@@ -32,27 +40,34 @@ def arguments(parser):
 
 def run(args):
     """Read, rescore, write, and say with which weights."""
-    weights = load(args.weights)
     nbests = read(args.nbest, args.format)
-    lengths = [name for name in (*LENGTHS, "rank") if name in weights.features]
-    columns = read_columns(args.scores, nbests, args.nbest)
+    columns, systems = read_scores(args, nbests)
+    tuned = {system: load(place(args.weights, system)) for system in systems}
+    known = [{*weights.features} for weights in tuned.values()]
+    lengths = [name for name in (*LENGTHS, "rank") if name in set().union(*known)]
     features = gather(nbests, columns.values, args.nbest, lengths)
-    lists = rescore(nbests, features, weights, args.nbest)
-    warnings = [
-        *columns.warnings,
-        *features.warnings,
-        *check_signatures(weights, columns, args.weights),
-    ]
-    if args.nbest_out:
-        write(lists, args.nbest_out, args.to)
-    kaldi_text.write(
-        {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}, args.out
-    )
-    for line in (*warnings, *notes(nbests, lists, weights, args)):
+    for line in (*columns.warnings, *features.warnings):
         print(line, file=sys.stderr)
+    for system, weights in tuned.items():
+        some = select_columns(features, columns.values, systems[system])
+        unused = {*lengths} - {*weights.features}
+        some = some.select([name for name in some.names if name not in unused])
+        apply(args, nbests, columns.select(systems[system]), some, weights, system)
 
 
-def notes(nbests, lists, weights, args):
+def apply(args, nbests, columns, features, weights, system):
+    """Choose by the weights of one system, write, and say so."""
+    lists = rescore(nbests, features, weights, args.nbest)
+    warnings = check_signatures(weights, columns, place(args.weights, system))
+    if args.nbest_out:
+        write(lists, place(args.nbest_out, system), args.to)
+    chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
+    kaldi_text.write(chosen, place(args.out, system))
+    for line in (*warnings, *notes(nbests, lists, weights, args.nbest, place(args.out, system))):
+        print(line if system is None else f"{system}: {line}", file=sys.stderr)
+
+
+def notes(nbests, lists, weights, source, out):
     """What to tell of the result, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]
@@ -63,7 +78,7 @@ def notes(nbests, lists, weights, args):
     yield metric.signature
     if set_hash(nbests) == dev.sha256:
         yield (
-            f"warning: {args.nbest} is the set that the weights were tuned on; its figures flatter,"
+            f"warning: {source} is the set that the weights were tuned on; its figures flatter,"
             " report those of another set"
         )
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]
@@ -76,4 +91,4 @@ def notes(nbests, lists, weights, args):
         bool(old.hyps) and old.hyps[0].text.split() != new.hyps[0].text.split()
         for old, new in zip(nbests, lists, strict=True)
     )
-    yield f"{args.out}: {len(lists)} utterances, {changed} changed"
+    yield f"{out}: {len(lists)} utterances, {changed} changed"

@@ -3,7 +3,6 @@ set.
 """
 
 import sys
-from dataclasses import replace
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
@@ -11,13 +10,15 @@ from lmtools.rescore import (
     FORMS,
     LENGTHS,
     TuningOptions,
-    describe_system,
     gather,
+    of_system,
     read_columns,
+    read_systems,
     save,
-    tune,
+    score_files,
+    tune_systems,
 )
-from lmtools.verbs.numbers import amount, named, seed
+from lmtools.verbs.numbers import amount, named, positive, seed
 
 
 def arguments(parser):
@@ -35,6 +36,8 @@ def arguments(parser):
     parser.add_argument(
         "--out", required=True, metavar="F.json", help="weights; - is standard output"
     )
+    about = "processes that tune --systems (default: %(default)s)"
+    parser.add_argument("--nj", type=positive, default=1, metavar="N", help=about)
     parser.add_argument(
         "--seed",
         type=seed,
@@ -94,47 +97,72 @@ def add_inputs(parser):
     parser.add_argument(
         "--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about
     )
+    about = (
+        "YAML file of systems, all at once, and KEY=WORDS over it; paths of files have {system}"
+        " for the name then, and --scores, one path, {lm}"
+    )
+    parser.add_argument("--systems", nargs="+", metavar=("F", "KEY=WORDS"), help=about)
+
+
+def read_scores(args, nbests):
+    """The columns of score files, and which of them each system takes by the path that `place`
+    gives; one system without --systems, called None.
+    """
+    if not args.systems:
+        columns = read_columns(args.scores, nbests, args.nbest)
+        return columns, {None: tuple(columns.values)}
+    systems = read_systems(args.systems[0], args.systems[1:])
+    specs = score_files(systems, " ".join(args.scores))
+    return read_columns(specs, nbests, args.nbest), systems
+
+
+def place(path, system):
+    """The path of the file of a system."""
+    return path if system is None else of_system(path, system)
 
 
 def run(args):
     """Read, tune, write, and say what was gained."""
     nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests, args.nbest)
+    columns, systems = read_scores(args, nbests)
+    places = {system: place(args.out, system) for system in systems}
     default = ["words"] if args.form == "linear" else []
     made = [
         *(default if args.lengths is None else args.lengths),
         *["rank"] * (args.reference == "rank"),
     ]
     features = gather(nbests, columns.values, args.nbest, made)
-    lms = tuple(columns.values) + ("lm",) * ("lm" in features.names)
     options = TuningOptions(
         args.metric,
         args.seed,
         dict(args.fix),
-        lms,
+        (),
         args.form,
         args.allow_negative,
         args.tolerance,
         args.reference,
     )
-    weights = replace(
-        tune(nbests, features, args.nbest, options),
-        signatures=columns.signatures,
-        system=describe_system(nbests, columns, args.nbest),
-    )
-    save(weights, args.out)
-    for line in (*columns.warnings, *features.warnings, *notes(nbests, weights)):
+    for line in (*columns.warnings, *features.warnings, *empty_lists(nbests)):
         print(line, file=sys.stderr)
+    tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, args.nj)
+    for system, weights in tuned:
+        save(weights, places[system])
+        for line in notes(weights):
+            print(line if system is None else f"{system}: {line}", file=sys.stderr)
 
 
-def notes(nbests, weights):
-    """What to tell of the result, line by line."""
+def empty_lists(nbests):
+    """What to tell of lists without hypotheses."""
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]
     if empty:
         yield (
             f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
             " counts as an empty hypothesis"
         )
+
+
+def notes(weights):
+    """What to tell of the result, line by line."""
     dev, found = (
         weights.dev,
         ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items()),

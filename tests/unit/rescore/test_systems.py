@@ -1,0 +1,146 @@
+"""Systems of a YAML file: which there are, and that one call tunes and applies them as many do."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.formats import jsonl, scores
+from lmtools.rescore import read_systems
+from lmtools.types import Hypothesis, NBest, ScoreTable
+
+LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"
+
+
+def systems(tmp_path, text, *settings):
+    (tmp_path / "s.yaml").write_text(text)
+    return read_systems(tmp_path / "s.yaml", settings)
+
+
+def test_each_alone_then_combinations(tmp_path):
+    found = systems(tmp_path, LIBRISPEECH, "lms=ngram tta", "unnormalised=tta")
+    assert list(found.items()) == [
+        ("first-pass", ()),
+        ("ngram", ("ngram",)),
+        ("tta", ("tta",)),
+        ("tta+ngram", ("tta", "ngram")),
+        ("all", ("ngram", "tta")),
+        ("tta-unnormalised", ("tta-unnormalised",)),
+        ("tta-unnormalised+ngram", ("tta-unnormalised", "ngram")),
+    ]
+
+
+def test_means_and_what_is_no_lm(tmp_path):
+    text = "averages: [mean]\nothers: [mbr]\ncombinations: [tta-mean+mbr, {best: [tta, mbr]}]\n"
+    assert systems(tmp_path, text, "lms=tta tta-mean x") == {
+        "first-pass": (),
+        "mbr": ("mbr",),
+        "tta-mean": ("tta-mean",),  # an LM of that name, and not the mean of tta
+        "tta-mean-mean": ("tta-mean/token",),
+        "x-mean": ("x/token",),
+        "tta-mean+mbr": ("tta-mean", "mbr"),
+        "best": ("tta", "mbr"),
+    }
+
+
+def test_settings_take_the_place_of_the_file_s(tmp_path):
+    assert list(systems(tmp_path, LIBRISPEECH, "combinations=none")) == ["first-pass"]
+    assert list(systems(tmp_path, LIBRISPEECH)) == ["first-pass"]
+
+
+@pytest.mark.parametrize(
+    "text, setting, message",
+    [
+        ("lm: a\n", "lms=a", "unknown setting 'lm'; did you mean lms?"),
+        ("averages: median\n", "lms=a", "averages: 'median' is unknown; known: sum, mean"),
+        ("combinations: [[a, b]]\n", "lms=a", "is neither NAME+NAME nor"),
+        ("combinations: [{best: a}]\n", "lms=a", "is neither NAME+NAME nor"),
+        ("combinations: [{a/b: [a]}]\n", "lms=a", "a system called 'a/b' has no directory"),
+        ("lms: a\n", "lms", "--systems lms: not KEY=WORDS"),
+        ("lms: 3\n", "averages=sum", "setting 'lms' is 3"),
+    ],
+)
+def test_refusals(tmp_path, text, setting, message):
+    with pytest.raises(UserError) as refusal:
+        systems(tmp_path, text, setting)
+    assert message in str(refusal.value)
+
+
+def make(part: str, seed: int) -> None:
+    """Lists of 20 utterances, and scores of two LMs that know better than the first pass."""
+    rng = np.random.default_rng(seed)
+    nbests = []
+    for number in range(20):
+        texts = [" ".join(["ok"] * (4 - n) + ["no"] * n) for n in rng.integers(0, 4, size=5)]
+        hyps = [Hypothesis(text, {"am": float(rng.normal())}) for text in texts]
+        nbests.append(NBest(f"u{number}", tuple(hyps), "ok ok ok ok"))
+    for lm in ("a", "b"):
+        values, counts = {}, {}
+        for nbest in nbests:
+            words = [hyp.text.split() for hyp in nbest.hyps]
+            values[nbest.utt] = rng.normal(size=5) - [row.count("no") for row in words]
+            counts[nbest.utt] = rng.integers(4, 9, size=5)
+        Path(lm).mkdir(exist_ok=True)
+        signature = {"lm": lm, "model": lm, "vocabulary": "v", "precision": "float32"}
+        scores.write(ScoreTable(values, counts, signature), nbests, f"{lm}/{part}.scores")
+    jsonl.write(nbests, f"{part}.jsonl")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make("dev", 1)
+    make("test", 2)
+    Path("s.yaml").write_text("averages: sum mean\ncombinations: b-mean+a all\n")
+    return tmp_path
+
+
+ALONE = {
+    "first-pass": (),
+    "a": ("a=a",),
+    "a-mean": ("a/token=a",),
+    "b": ("b=b",),
+    "b-mean": ("b/token=b",),
+    "b-mean+a": ("b/token=b", "a=a"),
+    "all": ("a=a", "b=b"),
+}
+
+
+@pytest.mark.parametrize("nj", [1, 2])
+def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
+    options = ("--lengths", "words", "log-words", "--tolerance", "0.1")
+    systems = ("--systems", "s.yaml", "lms=a b", "--scores", "{lm}/SET.scores")
+    for part, verb in (("dev", "tune"), ("test", "rescore")):
+        lists = (verb, "--nbest", f"{part}.jsonl")
+        with_all = (*lists, *(word.replace("SET", part) for word in systems))
+        weights, text = "one/{system}/w.json", ("--out", "one/{system}/t")
+        more = (*options, "--nj", str(nj), "--out", weights)
+        assert main([*with_all, *(more if verb == "tune" else ("--weights", weights, *text))]) == 0
+        for name, columns in ALONE.items():
+            alone = [*lists, "--scores", *(f"{column}/{part}.scores" for column in columns)]
+            alone = alone if columns else alone[:-1]
+            weights, text = f"each/{name}/w.json", ("--out", f"each/{name}/t")
+            more = (*options, "--out", weights)
+            assert main([*alone, *(more if verb == "tune" else ("--weights", weights, *text))]) == 0
+    found, expected = (
+        {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*.*")}
+        | {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("t")}
+        for folder in ("one", "each")
+    )
+    assert found == expected and len(found) == 2 * len(ALONE)
+
+
+@pytest.mark.parametrize(
+    "scores, out, message",
+    [
+        ("a/dev.scores", "{system}.json", "--scores a/dev.scores: with --systems one path with"),
+        ("{lm}/dev.scores", "w.json", "w.json: each system of --systems needs a path of its own"),
+        ("{lm}/no.scores", "{system}.json", "a/no.scores: "),
+    ],
+)
+def test_paths_that_do_not_fit(here, capsys, scores, out, message):
+    call = ("tune", "--nbest", "dev.jsonl", "--systems", "s.yaml", "lms=a", "--scores", scores)
+    assert main([*call, "--out", out]) == 1
+    assert message in capsys.readouterr().err and not list(here.glob("*.json"))
