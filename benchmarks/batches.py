@@ -83,7 +83,7 @@ def timed(score, scorer: NeuralScorer, parts: list) -> float:
 
 def fixed(scorer: NeuralScorer, some: list) -> None:
     """Score in batches of one shape."""
-    for batch in planner.batches([scorer.cost(sentence) for sentence in some], scorer.rows):
+    for batch in planner.plan_batches([scorer.cost(sentence) for sentence in some], scorer.rows):
         planner.score_batch(scorer, [some[i] for i in batch])
 
 

@@ -32,7 +32,8 @@ from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
 from lmtools.subword import counting
 from lmtools.subword.lists import Normalised, Word
 from lmtools.text import Normaliser
-from lmtools.text.blocks import read_blocks, spread
+from lmtools.text.blocks import read_blocks
+from lmtools.workers import map_ordered
 
 SIZES = (1, 2, 5, 10, 20, 50)  # million words
 MIN_COUNT = 3
@@ -147,10 +148,10 @@ def endless(paths: list[str], nj: int) -> Iterator[tuple[str, int]]:
 
 def words_seen_once(paths: Iterable[str], nj: int) -> set[str]:
     """The words that the texts have once."""
-    parts = spread(
+    parts = map_ordered(
         partial(Word.occurrences, normaliser=Normalised(Normaliser())), read_blocks(list(paths)), nj
     )
-    return {word for word, count in counting.tally(parts) if count == 1}
+    return {word for word, count in counting.sum_counts(parts) if count == 1}
 
 
 def watched(words: int, *command) -> dict:

@@ -19,7 +19,7 @@ from lmtools.config import build, dump, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import atomic_path, atomic_text, cannot, sha256
 from lmtools.lm import LanguageModel
-from lmtools.seal import SEAL, Damaged, digest, sealed, sealed_yaml, unsealed
+from lmtools.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
 from lmtools.settings import Settings
 from lmtools.subword import load_subword
 
@@ -37,7 +37,7 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     digest of all, and a seal.
     """
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    said = json.dumps(sealed({**metadata, "tensors": tensors_digest(tensors)}))
+    said = json.dumps(add_seal({**metadata, "tensors": tensors_digest(tensors)}))
     with atomic_path(path, failures=(SafetensorError,)) as temporary:
         # one key: safetensors writes several in any order
         save_file(tensors, temporary, {"lmtools": said})
@@ -64,7 +64,7 @@ def opened(path) -> Iterator[tuple]:
             said = json.loads(stream.metadata()["lmtools"])
             if "tensors" in said:  # no file of an older version
                 said = {SEAL: said[SEAL], **said}
-            yield stream, unsealed(said, path, REMEDY)
+            yield stream, check_seal(said, path, REMEDY)
     except FileNotFoundError as error:
         raise cannot(
             "read", path, OSError(error.errno or 2, os.strerror(error.errno or 2))
@@ -122,7 +122,7 @@ def prepare(
         if said:
             text += f"{name}: {json.dumps(dict(said))}\n"
     with atomic_text(directory / CONFIG) as stream:
-        stream.write(sealed_yaml(text))
+        stream.write(add_yaml_seal(text))
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
@@ -162,7 +162,8 @@ def is_prepared(directory, settings: Settings, subword) -> bool:
 def read_config(directory) -> dict:
     """What config.yaml of a model directory says of the model, its seal checked."""
     path = Path(directory) / CONFIG
-    tree = unsealed(load_yaml(path), path, REMEDY, warn=False)  # the weights say what it has to be
+    # the weights say what it has to be
+    tree = check_seal(load_yaml(path), path, REMEDY, warn=False)
     return {name: said for name, said in tree.items() if name not in (MACHINE, FACTS)}
 
 

@@ -24,7 +24,7 @@ SHOWN.maxstring = SHOWN.maxother = 200
 SHOWN.maxlevel = 3
 
 
-def shown(value) -> str:
+def show_value(value) -> str:
     """A value for a message; aliases can make a small file a value without end."""
     return SHOWN.repr(value)
 
@@ -42,7 +42,7 @@ def load_yaml(path) -> dict:
         raise UserError(f"{path}: nested too deeply; write `name: value` lines") from None
     except UNFIT as error:
         raise UserError(
-            f"{path}: a value is not of the kind that it looks like ({shown(error)}); quote it"
+            f"{path}: a value is not of the kind that it looks like ({show_value(error)}); quote it"
         ) from None
     if not isinstance(content, dict | types.NoneType):
         raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
@@ -85,7 +85,7 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
     """
     if not isinstance(tree, Mapping):
         raise UserError(
-            f"{source}: '{prefix.rstrip('.')}' is {shown(tree)}; expected a group of settings"
+            f"{source}: '{prefix.rstrip('.')}' is {show_value(tree)}; expected a group of settings"
         )
     hints = typing.get_type_hints(cls)
     values = {}
@@ -120,7 +120,7 @@ def convert(kind, value, source, name):
         except (TypeError, ValueError):
             continue
     wanted = getattr(kind, "__name__", str(kind))
-    raise UserError(f"{source}: setting '{name}' is {shown(value)}; expected {wanted}")
+    raise UserError(f"{source}: setting '{name}' is {show_value(value)}; expected {wanted}")
 
 
 def scalar(kind, value):
@@ -158,10 +158,10 @@ def from_yaml(cls, path, assignments: Sequence[str] = ()):
     """An instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose settings
     it refines, and `key=value` on top.
     """
-    return build(cls, override(layered(Path(path)), assignments), path)
+    return build(cls, override(read_layers(Path(path)), assignments), path)
 
 
-def layered(path: Path, refining: tuple[Path, ...] = ()) -> dict:
+def read_layers(path: Path, refining: tuple[Path, ...] = ()) -> dict:
     """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError
     if the bases form a circle.
     """
@@ -170,7 +170,9 @@ def layered(path: Path, refining: tuple[Path, ...] = ()) -> dict:
     tree = load_yaml(path)
     base = tree.pop("base", None)
     return (
-        merge(layered(path.parent / str(base), (*refining, path.resolve())), tree) if base else tree
+        merge(read_layers(path.parent / str(base), (*refining, path.resolve())), tree)
+        if base
+        else tree
     )
 
 

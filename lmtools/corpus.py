@@ -18,11 +18,11 @@ from lmtools import __version__
 from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.files import atomic_path, cannot, sha256
-from lmtools.seal import SEAL, Damaged, digest, say_unchecked, sealed, unsealed
+from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
 from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
 from lmtools.text.blocks import TextBlock, read_blocks
-from lmtools.workers import spread
+from lmtools.workers import map_ordered
 
 MAGIC = b"lmtools-corpus-1\n"
 ALIGNMENT = 64  # bytes
@@ -53,7 +53,7 @@ class Header:
         """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
         bytes.
         """
-        text = MAGIC + json.dumps(sealed(asdict(self))).encode()
+        text = MAGIC + json.dumps(add_seal(asdict(self))).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
 
@@ -179,7 +179,7 @@ def read_header(path) -> tuple[Header, int]:
         raise cannot("read", path, error) from None
     try:
         tree = json.loads(line)
-        header = build(Header, unsealed(tree, path, REMEDY, warn=False), path)
+        header = build(Header, check_seal(tree, path, REMEDY, warn=False), path)
         np.dtype(header.dtype)
         if (header.content is None) != (SEAL not in tree):
             raise ValueError
@@ -228,7 +228,7 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
         ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
-        for made in spread(
+        for made in map_ordered(
             partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj
         ):
             ids.write(made.ids)

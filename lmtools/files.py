@@ -175,12 +175,12 @@ def not_as_named(path) -> UserError | None:
     try:
         # a pipe could wait for ever
         with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
-            return misnamed(path, stream.read(8), Path(path).suffix)
+            return compression_error(path, stream.read(8), Path(path).suffix)
     except OSError:
         return None
 
 
-def misnamed(path, head: bytes, suffix: str = "") -> UserError | None:
+def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
     """The user's view of bytes `head` that begin as a compressed file does, although `path` is not
     read as one by its `suffix`, or None.
     """
@@ -430,12 +430,12 @@ def atomic_text(path) -> Iterator[io.TextIOBase]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    with atomic_path(path) as temporary, compressed(temporary) as stream:
+    with atomic_path(path) as temporary, open_compressed(temporary) as stream:
         yield stream
 
 
 @contextlib.contextmanager
-def compressed(path: Path) -> Iterator[io.TextIOBase]:
+def open_compressed(path: Path) -> Iterator[io.TextIOBase]:
     """A writing text stream for `path`; gzip carries no name and no time, so that equal content
     gives equal bytes.
     """

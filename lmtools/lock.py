@@ -16,7 +16,7 @@ MOMENT = 0.05  # seconds between taking the lock and having written who took it,
 
 
 @contextlib.contextmanager
-def locked(directory) -> Iterator[None]:
+def hold_lock(directory) -> Iterator[None]:
     """A context in which no other process may write `directory`; UserError at once, naming it,
     where one does.
 
@@ -31,7 +31,7 @@ def locked(directory) -> Iterator[None]:
     except OSError as error:
         raise cannot("write", path, error) from None
     while True:
-        descriptor = opened(path)
+        descriptor = open_lock_file(path)
         try:
             take(descriptor, path, directory)
             if not is_there(descriptor, path):  # who had it before has removed the file meanwhile
@@ -48,7 +48,7 @@ def locked(directory) -> Iterator[None]:
             os.close(descriptor)
 
 
-def opened(path: Path) -> int:
+def open_lock_file(path: Path) -> int:
     """A descriptor of the lock file, made if it is not there; a link is not followed."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

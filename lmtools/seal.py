@@ -31,18 +31,18 @@ def digest(tree: Mapping) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def sealed(tree: Mapping) -> dict:
+def add_seal(tree: Mapping) -> dict:
     """`tree` with its seal, in place of one that it has."""
     rest = {name: value for name, value in tree.items() if name != SEAL}
     return {SEAL: digest(rest), **rest}
 
 
-def sealed_yaml(text: str) -> str:
+def add_yaml_seal(text: str) -> str:
     """The text of a YAML mapping with its seal, as its last line."""
     return f"{text}{SEAL}: {digest(yaml.safe_load(text))}\n"
 
 
-def unsealed(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
+def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
     """`tree` without its seal, which is checked: Damaged, with the remedy, where it does not fit.
 
     A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on
@@ -73,7 +73,7 @@ def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = Tr
     """Write a mapping with its seal as JSON; `indent` None: in one line. ValueError for NaN where
     it is not allowed.
     """
-    text = json.dumps(sealed(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
+    text = json.dumps(add_seal(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
     with atomic_text(path) as stream:
         stream.write(text + "\n")
 
@@ -85,7 +85,7 @@ def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool
     `check` refuses what it should not say, before a line says that it has no seal.
     """
     tree = parse_json(read_bytes(path), path, remedy)
-    rest = unsealed(
+    rest = check_seal(
         tree,
         path,
         f"{remedy}, or take the line of the {SEAL} out if the edit was meant",

@@ -34,7 +34,7 @@ CONTEXT = multiprocessing.get_context("spawn")
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
-def spread(
+def map_ordered(
     work: Callable,
     items: Iterable[Item],
     nj: int = 1,
@@ -54,9 +54,11 @@ def spread(
     head = list(itertools.islice(items, 2 if nj > 1 else 0))
     items = itertools.chain(head, items)
     if len(head) < 2:
-        yield from map(bound(work, load), items)
+        yield from map(bind_work(work, load), items)
     else:
-        yield from (result for _, result in numbered(work, items, nj, load, remedy, ordered=True))
+        yield from (
+            result for _, result in run_numbered(work, items, nj, load, remedy, ordered=True)
+        )
 
 
 def as_completed(
@@ -67,19 +69,19 @@ def as_completed(
     remedy: str = REMEDY,
 ) -> Iterator[tuple]:
     """Pairs (number of the item from 0, `work` of it) in the order in which `nj` processes finish
-    them; else as `spread`.
+    them; else as `map_ordered`.
 
     All results that are there when a worker dies come before the error.
     """
-    yield from numbered(work, items, nj, load, remedy, ordered=False)
+    yield from run_numbered(work, items, nj, load, remedy, ordered=False)
 
 
-def bound(work: Callable, load: Callable | None) -> Callable:
+def bind_work(work: Callable, load: Callable | None) -> Callable:
     """`work` with what `load()` returns as its first argument."""
     return partial(work, load()) if load else work
 
 
-def numbered(
+def run_numbered(
     work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool
 ) -> Iterator[tuple[int, Any]]:
     """Pairs (number of the item, its result) by `nj` processes."""
@@ -87,11 +89,13 @@ def numbered(
     with WorkerPool(work, nj, load, remedy) as pool:
         for number, item in enumerate(items):
             waiting[pool.submit(item)] = number
-            yield from finished(waiting, AHEAD * nj, ordered)
-        yield from finished(waiting, 0, ordered)
+            yield from take_finished(waiting, AHEAD * nj, ordered)
+        yield from take_finished(waiting, 0, ordered)
 
 
-def finished(waiting: dict[Future, int], most: int, ordered: bool) -> Iterator[tuple[int, Any]]:
+def take_finished(
+    waiting: dict[Future, int], most: int, ordered: bool
+) -> Iterator[tuple[int, Any]]:
     """What is done of the work `waiting` (`ordered`: from its beginning), and more until at most
     `most` waits; results before errors.
     """
@@ -110,8 +114,8 @@ class WorkerPool:
     """At most `nj` processes, one started with each of the first items; on leaving all are ended,
     without waiting for their work.
 
-    Arguments are those of `spread`. When one dies, all are ended, and all work that is not done
-    fails with the same UserError.
+    Arguments are those of `map_ordered`. When one dies, all are ended, and all work that is not
+    done fails with the same UserError.
     """
 
     def __init__(self, work: Callable, nj: int, load: Callable | None = None, remedy: str = REMEDY):
@@ -154,7 +158,7 @@ class WorkerPool:
             if self.death is None:
                 worker.process.join(PATIENCE)
                 self.death = UserError(
-                    f"worker process {worker.process.pid} {ended(worker.process.exitcode)};"
+                    f"worker process {worker.process.pid} {describe_end(worker.process.exitcode)};"
                     f" {self.remedy}"
                 )
                 for other in self.workers:
@@ -162,7 +166,7 @@ class WorkerPool:
         return self.death
 
 
-def ended(status: int | None) -> str:
+def describe_end(status: int | None) -> str:
     """How a process ended, in words; a negative status is that of a signal."""
     if status is None or status >= 0:
         return "ended by itself" + (f" with status {status}" if status else "")
@@ -249,12 +253,12 @@ def serve(connection, parent: int | None, threads: int | None) -> None:
     with contextlib.suppress(EOFError, OSError):
         content = connection.recv_bytes()
         try:
-            act = prepared(content, threads)
+            act = load_work(content, threads)
         # a model that cannot be loaded: said in the place of the first result
         except Exception as error:
             act = partial(fail, error)
         while True:
-            connection.send_bytes(answered(act, connection.recv_bytes()))
+            connection.send_bytes(answer_item(act, connection.recv_bytes()))
 
 
 def end_with_parent(parent: int | None) -> None:
@@ -274,14 +278,14 @@ def wait_for_parent() -> None:
     os._exit(1)
 
 
-def prepared(content: bytes, threads: int | None) -> Callable:
+def load_work(content: bytes, threads: int | None) -> Callable:
     """The work that the pickled `content` says, ready to be called with an item; torch, where the
     work brings it along, uses `threads`.
     """
     work, load = pickle.loads(content)
     if threads and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
-    return bound(work, load)
+    return bind_work(work, load)
 
 
 def fail(error: Exception, item) -> None:
@@ -289,7 +293,7 @@ def fail(error: Exception, item) -> None:
     raise error
 
 
-def answered(act: Callable, message: bytes) -> bytes:
+def answer_item(act: Callable, message: bytes) -> bytes:
     """The pickled answer to a pickled item: (True, result), or (False, (exception, its traceback as
     text)).
     """

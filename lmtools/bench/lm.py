@@ -147,7 +147,7 @@ class Reader:
         be of.
         """
         if task.endswith(HIDDEN):
-            self.scorer.computed(sentences, lambda states, targets: targets)
+            self.scorer.compute(sentences, lambda states, targets: targets)
         else:
             self.scorer.log_probs(sentences)
 

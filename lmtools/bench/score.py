@@ -12,7 +12,7 @@ from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.outputs import SAMPLED
-from lmtools.score.planner import batches, score_batch
+from lmtools.score.planner import plan_batches, score_batch
 from lmtools.score.scorers import NeuralScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import MASK, SPECIALS
@@ -201,7 +201,7 @@ def throughput(
     reaches with `flops` floating point operations a sentence."""
     sentences = random_sentences(tokens, count, scorer.lm.size)
     width = tokens + scorer.lm.objective.boundary
-    plan = batches([width] * count, rows)
+    plan = plan_batches([width] * count, rows)
     dtype = torch.float32 if scorer.precision == "float32" else torch.bfloat16
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up

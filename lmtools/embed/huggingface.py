@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from lmtools.embed.contextual import BatchStates, ContextualEncoder, How, masked_layers, up_to
 from lmtools.errors import UserError
-from lmtools.score.huggingface import HuggingFace, bert_trunk, pretrained
+from lmtools.score.huggingface import HuggingFace, bert_trunk, load_pretrained
 
 
 def load_huggingface(
@@ -19,7 +19,7 @@ def load_huggingface(
     """The encoder of a local directory with config.json, weights and tokenizer; a head that
     predicts or classifies is left out.
     """
-    model, tokenizer = pretrained(
+    model, tokenizer = load_pretrained(
         directory, lambda transformers, config: transformers.AutoModel, "a model with its tokenizer"
     )
     if model.config.is_encoder_decoder:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from lmtools.embed.contextual import Encoder
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.planner import batches, compute_all, full, within_memory
+from lmtools.score.planner import compute_all, full_batch_size, plan_batches, within_memory
 from lmtools.score.texts import distinct
 
 KEPT = 64  # batches that are computed before they go to the cache together
@@ -31,14 +31,14 @@ def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
         missing = [i for i in range(len(sentences)) if i not in known]
         plan = [
             [missing[i] for i in batch]
-            for batch in batches([encoder.cost(sentences[i]) for i in missing], encoder.rows)
+            for batch in plan_batches([encoder.cost(sentences[i]) for i in missing], encoder.rows)
         ]
         fresh: dict[int, np.ndarray] = {}
 
         def compute(batch: list[int]) -> list[np.ndarray]:
             some = [sentences[i] for i in batch]
             return within_memory(
-                lambda each: list(encoder.vectors(each)), some, full(encoder, some)
+                lambda each: list(encoder.vectors(each)), some, full_batch_size(encoder, some)
             )
 
         bar = tqdm(plan, desc=f"embed {encoder.signature['lm']}", unit="batch", disable=None)

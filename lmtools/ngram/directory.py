@@ -8,12 +8,12 @@ from lmtools import __version__
 from lmtools.config import dump, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, atomic_directory, sha256
-from lmtools.lock import locked
+from lmtools.lock import hold_lock
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
 from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
 from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, TokenisedText, only_known
-from lmtools.seal import sealed_yaml
+from lmtools.seal import add_yaml_seal
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -54,7 +54,7 @@ def build(
     sentences = TokenisedText(texts, tokeniser(tokens, closed))
     by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
     with contextlib.ExitStack() as held:
-        held.enter_context(locked(out))
+        held.enter_context(hold_lock(out))
         guard(out)
         directory = held.enter_context(atomic_directory(out, CONFIG))
         if by_lmplz:
@@ -84,7 +84,7 @@ def build(
                 "vocabulary": {"scheme": subword.scheme, "size": subword.size},
             },
         )
-        (directory / CONFIG).write_text(sealed_yaml(dump(description)), encoding="utf-8")
+        (directory / CONFIG).write_text(add_yaml_seal(dump(description)), encoding="utf-8")
     return description
 
 

@@ -18,7 +18,7 @@ from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, cannot, raw_lines, sha256
 from lmtools.ngram.sentences import RESERVED
-from lmtools.seal import unsealed
+from lmtools.seal import check_seal
 from lmtools.subword import Subword, load_subword
 
 CONFIG = "config.yaml"
@@ -62,7 +62,7 @@ class Description:
             )
         return build(
             cls,
-            unsealed(
+            check_seal(
                 tree, path, "copy the directory again, or estimate it again with lmtools ngram"
             ),
             path,

@@ -12,7 +12,7 @@ from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
 from lmtools.report.shapes import fitting
 from lmtools.rescore.features import UNCHECKED
-from lmtools.seal import parse_json, unsealed
+from lmtools.seal import check_seal, parse_json
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
@@ -69,7 +69,7 @@ def read_yaml(path: Path, shape: str) -> dict:
     of that name.
     """
     remedy = "copy the directory again, or train again"
-    return fitting(unsealed(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
+    return fitting(check_seal(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
 
 
 def trained_on(configs: Iterable[Mapping]) -> str:

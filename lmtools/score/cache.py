@@ -43,8 +43,8 @@ class Kind(NamedTuple):
     """
 
     table: str
-    packed: Callable[[Any], bytes]
-    unpacked: Callable[[bytes], Any]
+    pack: Callable[[Any], bytes]
+    unpack: Callable[[bytes], Any]
 
 
 SCORES = Kind(
@@ -76,7 +76,7 @@ class Cache:
             self.path = Path(directory) / FILE
             with self.given_up_on_error():
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.connection = opened(self.path, kind.table)
+                self.connection = open_database(self.path, kind.table)
 
     def key(self, sentence) -> bytes:
         """The address of a sentence's value."""
@@ -89,7 +89,7 @@ class Cache:
             with self.given_up_on_error():
                 for i, sentence in enumerate(sentences):
                     if content := self.content(self.key(sentence)):
-                        found[i] = self.kind.unpacked(content)
+                        found[i] = self.kind.unpack(content)
         return found
 
     def content(self, key: bytes) -> bytes | None:
@@ -102,7 +102,7 @@ class Cache:
             if found is None:
                 return None
             row = found[0]
-            if not isinstance(row, bytes) or row != checked(key, row[CHECK:]):
+            if not isinstance(row, bytes) or row != add_checksum(key, row[CHECK:]):
                 self.damaged += 1
                 return None
         return row[CHECK:]
@@ -112,7 +112,7 @@ class Cache:
         if self.connection is not None:
             for sentence, value in valued:
                 key = self.key(sentence)
-                self.fresh[key] = checked(key, self.kind.packed(value))
+                self.fresh[key] = add_checksum(key, self.kind.pack(value))
             if time.monotonic() - self.written > EVERY:
                 self.write()
 
@@ -157,7 +157,7 @@ class Cache:
             self.connection, self.fresh = None, {}
 
 
-def opened(path: Path, table: str) -> sqlite3.Connection:
+def open_database(path: Path, table: str) -> sqlite3.Connection:
     """The database at `path` with the table; what a damaged or foreign schema says is not carried
     out.
     """
@@ -180,7 +180,7 @@ def opened(path: Path, table: str) -> sqlite3.Connection:
     return connection
 
 
-def checked(key: bytes, content: bytes) -> bytes:
+def add_checksum(key: bytes, content: bytes) -> bytes:
     """A row: the checksum of key and value, and the value."""
     return hashlib.sha256(key + content).digest()[:CHECK] + content
 

@@ -195,7 +195,7 @@ def rescore_cover(
     path leads. UserError for a taken name, a cycle, or no possible path.
     """
     refuse_taken(lattice, {name: scorer})
-    covering = cover(lattice, without(weights, name))
+    covering = cover(lattice, drop_weight(weights, name))
     lines = sentences(lattice, [arcs for arcs, _ in covering.paths], scorer)
     column, ends = np.zeros(len(lattice.words)), np.zeros(len(lattice.finals))
     scores = word_scores(scorer, lines)
@@ -222,7 +222,7 @@ def rescore_cover(
     )
 
 
-def without(weights: Mapping[str, float], name: str) -> dict[str, float]:
+def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
     """The other weights."""
     return {other: weight for other, weight in weights.items() if other != name}
 
@@ -241,7 +241,7 @@ def approximation(
     """
     if name not in lattice.scores:
         lattice, _ = rescore_cover(lattice, scorer, weights, name)
-    paths = nbest(lattice, without(weights, name), n)
+    paths = nbest(lattice, drop_weight(weights, name), n)
     lines = sentences(lattice, [path.arcs for path in paths], scorer)
     exact = word_scores(scorer, lines)
     column, ends = lattice.scores[name], lattice.final_scores[name]

@@ -34,7 +34,7 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
             else transformers.AutoModelForCausalLM
         )
 
-    model, tokenizer = pretrained(
+    model, tokenizer = load_pretrained(
         directory, family, "a masked or causal language model with its tokenizer"
     )
     bert = model.config.model_type == "bert"
@@ -48,7 +48,7 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
     return kind(model, tokenizer, directory, device, precision, intact, rows)
 
 
-def pretrained(directory: str, family: Callable, wanted: str):
+def load_pretrained(directory: str, family: Callable, wanted: str):
     """The model, of the class that `family(transformers, config)` names, and the tokenizer of a
     local directory; UserError without them.
     """
@@ -284,7 +284,7 @@ def bert_trunk(bert) -> Masked:
             bert.embeddings.position_embeddings.weight
             + bert.embeddings.token_type_embeddings.weight[0]
         ),
-        **named("embedding.norm", bert.embeddings.LayerNorm),
+        **module_state("embedding.norm", bert.embeddings.LayerNorm),
     }
     for i, layer in enumerate(bert.encoder.layer):
         own, output = layer.attention.self, layer.attention.output
@@ -294,7 +294,7 @@ def bert_trunk(bert) -> Masked:
             "norm": layer.output.LayerNorm,
         }  # fmt: skip
         for name, module in parts.items():
-            state |= named(f"blocks.{i}.{name}", module)
+            state |= module_state(f"blocks.{i}.{name}", module)
         for kind in ("weight", "bias"):
             state[f"blocks.{i}.key_value.{kind}"] = torch.cat(
                 [getattr(own.key, kind), getattr(own.value, kind)]
@@ -304,6 +304,6 @@ def bert_trunk(bert) -> Masked:
     return trunk
 
 
-def named(prefix: str, module) -> dict[str, torch.Tensor]:
+def module_state(prefix: str, module) -> dict[str, torch.Tensor]:
     """A module's weight and bias under another name."""
     return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

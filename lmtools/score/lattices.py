@@ -93,7 +93,7 @@ class Rescorer:
         for name, parts in settings.mixtures.items():
             self.left[name] = MixtureLM([mixed[part] for part in parts], list(parts.values()))
         self.old = old and load_prefix_lm(old)
-        one = {name: settings.order for name, lm in self.left.items() if endless(lm)}
+        one = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
         self.order = settings.order if isinstance(settings.order, Mapping) else one
         self.signatures = {name: lm.signature for name, lm in (self.left | self.both_sides).items()}
 
@@ -106,13 +106,13 @@ class Rescorer:
         """
         try:
             refuse_taken(lattice, self.signatures)
-            lattice, messages = self.made_small(*drop_unusable(lattice))
-            lattice, more = self.expanded(lattice)
+            lattice, messages = self.prune_first(*drop_unusable(lattice))
+            lattice, more = self.expand(lattice)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:
-                lattice = prune(lattice, self.known(lattice), self.settings.cover_beam)
+                lattice = prune(lattice, self.known_weights(lattice), self.settings.cover_beam)
             for name, scorer in self.both_sides.items():
-                lattice, _ = rescore_cover(lattice, scorer, self.known(lattice, name), name)
+                lattice, _ = rescore_cover(lattice, scorer, self.known_weights(lattice, name), name)
             return lattice, messages
         except UserError as error:
             raise (
@@ -121,17 +121,17 @@ class Rescorer:
                 else UserError(f"{lattice.utt}: {error}")
             ) from None
 
-    def made_small(self, lattice: Lattice, messages: list[str]) -> tuple[Lattice, list[str]]:
+    def prune_first(self, lattice: Lattice, messages: list[str]) -> tuple[Lattice, list[str]]:
         """The lattice within the bounds that hold before the expansion."""
         settings = self.settings
         if settings.prune_beam is None and settings.prune_arcs is None:
             return lattice, messages
         return (
-            prune(lattice, self.known(lattice), settings.prune_beam, settings.prune_arcs),
+            prune(lattice, self.known_weights(lattice), settings.prune_beam, settings.prune_arcs),
             messages,
         )
 
-    def known(self, lattice: Lattice, *names: str) -> dict[str, float]:
+    def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:
         """The weights of what the lattice has, of `names`, and of what no model will give, which is
         an error where it is used.
         """
@@ -144,19 +144,19 @@ class Rescorer:
             name: weight for name, weight in self.settings.weights.items() if name not in coming
         }
 
-    def expanded(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+    def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """The lattice with the scores of the left-to-right models; where memory does not suffice,
         of a lattice of half the arcs.
         """
         whole, messages = len(lattice.words), []
         while self.left or self.old:
             try:
-                done, more = self.expanded_whole(lattice)
+                done, more = self.expand_whole(lattice)
                 return done, messages + more
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
                     raise
-            smaller = prune(lattice, self.known(lattice), arcs=len(lattice.words) // 2)
+            smaller = prune(lattice, self.known_weights(lattice), arcs=len(lattice.words) // 2)
             if len(smaller.words) == len(lattice.words):
                 raise UserError(
                     f"{lattice.utt}: not even its best path fits into memory; drop it or use a"
@@ -169,7 +169,7 @@ class Rescorer:
             ]
         return lattice, messages
 
-    def expanded_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+    def expand_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """What `expand` makes of the lattice."""
         settings, old = self.settings, self.old and self.old.utterance()
         lms = {name: lm.utterance() for name, lm in self.left.items()}
@@ -179,7 +179,7 @@ class Rescorer:
             "tokens": settings.tokens,
             "states": settings.states,
         }
-        return expand(lattice, lms, self.known(lattice, *lms, OLD), **bounds, old=old)
+        return expand(lattice, lms, self.known_weights(lattice, *lms, OLD), **bounds, old=old)
 
 
 def check_names(settings: LatticeOptions) -> None:
@@ -212,12 +212,12 @@ def check_names(settings: LatticeOptions) -> None:
             )
 
 
-def endless(lm: PrefixLM) -> bool:
+def never_forgets(lm: PrefixLM) -> bool:
     """Whether a word may depend on all words before it."""
     if isinstance(lm, PenalisedLM):
         lm = lm.lm
     return (
-        any(map(endless, lm.parts))
+        any(map(never_forgets, lm.parts))
         if isinstance(lm, MixtureLM)
         else not isinstance(lm, NgramPrefixLM)
     )

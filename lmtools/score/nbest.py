@@ -6,7 +6,7 @@ import numpy as np
 
 from lmtools.score.carried import carried_texts
 from lmtools.score.oov import plain
-from lmtools.score.planner import batches, one_thread
+from lmtools.score.planner import one_thread, plan_batches
 from lmtools.score.scorers import NeuralScorer
 from lmtools.score.texts import ScoreOptions, TextScores, score_texts
 from lmtools.types import NBest, ScoreTable
@@ -58,7 +58,10 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
         carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
     )
     own = (
-        {"criterion": neural.lm.settings.criterion, "log_normaliser": spread(texts, neural)}
+        {
+            "criterion": neural.lm.settings.criterion,
+            "log_normaliser": measure_log_normaliser(texts, neural),
+        }
         if neural
         else {}
     )
@@ -76,27 +79,27 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
         "bits_per_char": -log_prob / characters / float(np.log(2)),
         "sentence_ppl_mean": float(per_sentence.mean()),
         "sentence_ppl_median": float(np.median(per_sentence)),
-        "rules": rules("words" if by_word else "subwords", scores.kind,
+        "rules": describe_rules("words" if by_word else "subwords", scores.kind,
         options.oov_penalty) + (f"; {CARRIED}" if carry else ""),
         "signature": scores.signature, **own,
     }  # fmt: skip
 
 
-def rules(unit: str, kind: str, oov_penalty: float) -> str:
+def describe_rules(unit: str, kind: str, oov_penalty: float) -> str:
     """RULES with what an unknown `unit` costs, and what a log-probability from both sides is."""
     both = f"; {BOTH}" if kind.startswith("two-way") else ""
     return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "") + both
 
 
-def spread(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
+def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
     """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE
     texts, evenly taken from all.
     """
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
     with one_thread():
-        for batch in batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
-            parts += scorer.computed(
+        for batch in plan_batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
+            parts += scorer.compute(
                 [sentences[i] for i in batch],
                 lambda heads, targets: scorer.output.log_normaliser(heads),
             )

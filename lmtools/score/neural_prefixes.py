@@ -94,12 +94,12 @@ class NeuralPrefixes:
         """The node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
-            known = self.children[node, token] = self.grown(
-                self.shortened(node) if self.depths[node] == self.longest else node, token
+            known = self.children[node, token] = self.add_child(
+                self.shorten(node) if self.depths[node] == self.longest else node, token
             )
         return known
 
-    def grown(self, node: int, token: int) -> int:
+    def add_child(self, node: int, token: int) -> int:
         """The child of a node that has room for one, made where there is none."""
         child = self.children.setdefault((node, token), len(self.tokens))
         if child == len(self.tokens):
@@ -109,7 +109,7 @@ class NeuralPrefixes:
             self.rows.append(-1)
         return child
 
-    def shortened(self, node: int) -> int:
+    def shorten(self, node: int) -> int:
         """The node of the last `kept` tokens of a prefix that fills the positions."""
         tokens = []
         for _ in range(self.kept):
@@ -117,7 +117,7 @@ class NeuralPrefixes:
             node = self.parents[node]
         node = self.start
         for token in reversed(tokens):
-            node = self.grown(node, token)
+            node = self.add_child(node, token)
         return node
 
     @torch.inference_mode()

@@ -3,7 +3,7 @@ batches of one shape.
 
 The bits of a matrix product depend on its shape, and with several threads on the place of a row in
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
-`together` says (a batch that is not full is filled up with copies), and on a CPU one thread
+`batch_size` says (a batch that is not full is filled up with copies), and on a CPU one thread
 computes a batch, several batches at a time: what else there is to score then changes no bit of a
 sentence's score.
 """
@@ -24,7 +24,7 @@ EIGHT = 8
 APART = 4096  # sentences at a time of models that compute each by itself
 
 
-def together(cost: int, rows: int) -> int:
+def batch_size(cost: int, rows: int) -> int:
     """How many sentences of `cost` model rows make a batch: as many eights as `rows` hold, eight
     where four times as many do, else one.
     """
@@ -33,8 +33,8 @@ def together(cost: int, rows: int) -> int:
     return max(1, rows // cost // EIGHT) * EIGHT
 
 
-def batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
-    """Indices into `costs` in batches of equal cost, each of as many as `together` says but for the
+def plan_batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
+    """Indices into `costs` in batches of equal cost, each of `batch_size` sentences but for the
     last of a cost; the cheapest first.
 
     `rows` None: sentences that are computed one by one, whose batches are any.
@@ -49,7 +49,7 @@ def batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
             fits = (
                 bool(last)
                 and costs[last[0]] == costs[index]
-                and len(last) < together(costs[index], rows)
+                and len(last) < batch_size(costs[index], rows)
             )
         if fits:
             last.append(index)
@@ -59,20 +59,20 @@ def batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
 
 
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
-    """The scorer's token log-probabilities of a batch of `batches`; one that does not fit into
+    """The scorer's token log-probabilities of a batch of `plan_batches`; one that does not fit into
     memory is halved until it does.
     """
-    return within_memory(scorer.log_probs, sentences, full(scorer, sentences))
+    return within_memory(scorer.log_probs, sentences, full_batch_size(scorer, sentences))
 
 
-def full(model, sentences: Sequence) -> int:
+def full_batch_size(model, sentences: Sequence) -> int:
     """How many sentences a batch with these has when it is full; `model` is a scorer or an
     encoder.
     """
     return (
         len(sentences)
         if model.rows is None
-        else max(len(sentences), together(model.cost(sentences[0]), model.rows))
+        else max(len(sentences), batch_size(model.cost(sentences[0]), model.rows))
     )
 
 
@@ -141,7 +141,7 @@ def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
 
 def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
     """Pairs (indices, their token log-probabilities), batch by batch, of distinct `sentences`."""
-    plan = batches([scorer.cost(s) for s in sentences], scorer.rows)
+    plan = plan_batches([scorer.cost(s) for s in sentences], scorer.rows)
     yield from zip(
         plan,
         compute_all(scorer, plan, lambda batch: score_batch(scorer, [sentences[i] for i in batch])),

@@ -124,7 +124,7 @@ class NeuralScorer:
         return np.array(sentence, dtype=np.int64) == UNK
 
     def log_probs(self, sentences):
-        return self.computed(sentences, self.score)
+        return self.compute(sentences, self.score)
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""
@@ -132,7 +132,7 @@ class NeuralScorer:
             heads, targets
         )
 
-    def computed(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
+    def compute(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
         """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
         (tokens + 1, ...) a sentence.
         """
@@ -160,9 +160,9 @@ class NeuralScorer:
             .cpu()
             .numpy()
         )
-        return self.divided(values, sentences)
+        return self.split_values(values, sentences)
 
-    def divided(self, values: np.ndarray, sentences) -> list[np.ndarray]:
+    def split_values(self, values: np.ndarray, sentences) -> list[np.ndarray]:
         """The values of each sentence's targets, (tokens + 1, ...)."""
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
@@ -202,14 +202,14 @@ class TwoWayScorer(NeuralScorer):
         words = self.subword.words
         return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
 
-    def divided(self, values, sentences):
+    def split_values(self, values, sentences):
         parts = np.split(
             values, np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
         )
-        return [together(*np.split(part, 2)) for part in parts]
+        return [average_directions(*np.split(part, 2)) for part in parts]
 
 
-def together(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
+def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
     """The mean of both directions for each word and, last, the end: from the left the end is last,
     from the right it is first.
     """

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from lmtools.errors import UserError
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.oov import penalised
-from lmtools.score.planner import batches, compute_all, score_batch
+from lmtools.score.planner import compute_all, plan_batches, score_batch
 from lmtools.score.scorers import NgramScorer, Scorer, load_scorer
 from lmtools.workers import REMEDY, as_completed
 
@@ -113,7 +113,7 @@ def score_sentences(
     missing = np.flatnonzero(np.isnan(scores)).tolist()
     plan = [
         [missing[i] for i in batch]
-        for batch in batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)
+        for batch in plan_batches([scorer.cost(sentences[i]) for i in missing], scorer.rows)
     ]
     with tqdm(
         total=len(missing),

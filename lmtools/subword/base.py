@@ -9,7 +9,7 @@ import yaml
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_directory
-from lmtools.seal import sealed_yaml
+from lmtools.seal import add_yaml_seal
 from lmtools.text import MARK, Normaliser
 
 PAD, EOS, UNK, BOS, MASK = range(5)
@@ -155,5 +155,5 @@ class Subword:
             if self.left_out:
                 description["left_out"] = self.left_out._asdict()
             (temporary / DESCRIPTION).write_text(
-                sealed_yaml(yaml.safe_dump(description, sort_keys=False)), encoding="utf-8"
+                add_yaml_seal(yaml.safe_dump(description, sort_keys=False)), encoding="utf-8"
             )

@@ -45,12 +45,12 @@ class TokenCounts:
         if not self.runs:
             yield from self.counts.items()
             return
-        merged = heapq.merge(*map(rows, self.runs), sorted(self.counts.items()))
+        merged = heapq.merge(*map(read_run, self.runs), sorted(self.counts.items()))
         for item, same in itertools.groupby(merged, operator.itemgetter(0)):
             yield item, sum(count for _, count in same)
 
 
-def rows(run: BinaryIO) -> Iterator[tuple[str, int]]:
+def read_run(run: BinaryIO) -> Iterator[tuple[str, int]]:
     """The pairs in a file that `TokenCounts.spill` wrote."""
     run.seek(0)
     for line in run:
@@ -58,7 +58,7 @@ def rows(run: BinaryIO) -> Iterator[tuple[str, int]]:
         yield item, int(count)
 
 
-def tally(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCounts:
+def sum_counts(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCounts:
     """The sum of all counts in `parts`."""
     whole = TokenCounts(room)
     for part in parts:

@@ -6,12 +6,12 @@ from pathlib import Path
 from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
-from lmtools.seal import unsealed
+from lmtools.seal import check_seal
 from lmtools.subword.base import DESCRIPTION, Subword, room
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import BpePieces, UnigramPieces, scheme_of
 from lmtools.subword.spelled import Spelled
-from lmtools.subword.wordlists import adopted, is_word_list
+from lmtools.subword.wordlists import adopt_word_list, is_word_list
 from lmtools.text import Normaliser
 
 SUBWORDS: dict[str, type[Subword]] = {
@@ -44,17 +44,17 @@ def train(
     content, left_out = kind.learn(clean, vocab_size, min_count, sentences)
     subword = kind(content, normaliser)
     subword.left_out = left_out
-    return saved(subword, out_dir, words)
+    return save_subword(subword, out_dir, words)
 
 
-def saved(subword: Subword, out_dir, words=None) -> Subword:
+def save_subword(subword: Subword, out_dir, words=None) -> Subword:
     """The subword model, or with `words` the vocabulary that spells by it, saved in `out_dir`."""
-    subword = spelled(subword, words) if words else subword
+    subword = spell_words(subword, words) if words else subword
     subword.save_to(out_dir)
     return subword
 
 
-def spelled(pieces: Subword, words_dir) -> Spelled:
+def spell_words(pieces: Subword, words_dir) -> Spelled:
     """The words of the list in `words_dir`, spelled by `pieces`; UserError unless both see text
     alike.
     """
@@ -69,9 +69,9 @@ def spelled(pieces: Subword, words_dir) -> Spelled:
             f"{words_dir}: its text was normalised in another way; give the same options of the"
             " normaliser"
         )
-    share = (described(words_dir).get("left_out") or {}).get("share") or 0.0
+    share = (read_description(words_dir).get("left_out") or {}).get("share") or 0.0
     unknown = round(int(words.counts.sum()) * share / (1 - share)) if share < 1 else 0
-    return Spelled(Spelled.joined(pieces, words, unknown), pieces.normaliser)
+    return Spelled(Spelled.join(pieces, words, unknown), pieces.normaliser)
 
 
 def adopt(
@@ -85,10 +85,10 @@ def adopt(
     """
     content = read_bytes(path)
     if is_word_list(content):
-        content, left_out = adopted(content, path, normaliser, vocab_size)
+        content, left_out = adopt_word_list(content, path, normaliser, vocab_size)
         subword = Word(content, normaliser)
         subword.left_out = left_out
-        return saved(subword, out_dir, words)
+        return save_subword(subword, out_dir, words)
     if vocab_size is not None:
         raise UserError(
             f"{path}: a SentencePiece model has the size it was trained with; leave"
@@ -101,14 +101,14 @@ def adopt(
             f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or"
             " a word list"
         ) from None
-    return saved(subword, out_dir, words)
+    return save_subword(subword, out_dir, words)
 
 
 def load_subword(directory) -> Subword:
     """The subword model in `directory`; UserError if there is none, it is damaged, or its files do
     not belong together.
     """
-    path, description = Path(directory), described(directory)
+    path, description = Path(directory), read_description(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:
         raise UserError(
@@ -120,10 +120,10 @@ def load_subword(directory) -> Subword:
     )
 
 
-def described(directory) -> dict:
+def read_description(directory) -> dict:
     """What a subword model's directory says of itself; UserError where that was damaged."""
     path = Path(directory) / DESCRIPTION
-    return unsealed(
+    return check_seal(
         load_yaml(path),
         path,
         "copy the directory again, or write it again with lmtools subword",

@@ -14,14 +14,14 @@ from lmtools.subword import counting
 from lmtools.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 from lmtools.text import MARK, Normaliser
 from lmtools.text.blocks import TextBlock, read_blocks
-from lmtools.workers import spread
+from lmtools.workers import map_ordered
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
 WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):
-    """What `found` says of each word of raw text, where a normaliser is concerned with one word at
+    """What `find` says of each word of raw text, where a normaliser is concerned with one word at
     a time as ours are.
 
     Normalising a text's words one by one gives the words of the normalised text, and most of them
@@ -29,7 +29,7 @@ class Remembering(dict):
     """
 
     def __missing__(self, token: str):
-        made = self.found(token)
+        made = self.find(token)
         if len(self) < REMEMBERED and len(token) <= WIDEST:
             self[token] = made
         return made
@@ -41,7 +41,7 @@ class Normalised(Remembering):
     def __init__(self, normaliser: Normaliser):
         self.whole = normaliser
 
-    def found(self, token: str) -> tuple[str, ...]:
+    def find(self, token: str) -> tuple[str, ...]:
         return tuple(self.whole(token).split())
 
     def __reduce__(self):
@@ -54,7 +54,7 @@ class Numbered(Remembering):
     def __init__(self, normaliser: Normaliser, ids: Mapping[str, int]):
         self.whole, self.ids = normaliser, ids
 
-    def found(self, token: str) -> tuple[int, ...]:
+    def find(self, token: str) -> tuple[int, ...]:
         return tuple(self.ids.get(word, UNK) for word in self.whole(token).split())
 
 
@@ -78,12 +78,12 @@ class Listed(Subword):
     def learn(
         cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
     ) -> tuple[bytes, LeftOut]:
-        return cls.selected(
-            counting.tally(Counter(cls.items(line)) for line in lines), vocab_size, min_count
+        return cls.select(
+            counting.sum_counts(Counter(cls.items(line)) for line in lines), vocab_size, min_count
         )
 
     @classmethod
-    def learnt(
+    def learn_files(
         cls,
         paths: Sequence,
         normaliser: Normaliser,
@@ -95,18 +95,18 @@ class Listed(Subword):
         memory; same bytes for any `nj`.
         """
         room(vocab_size, 0)
-        counts = counting.tally(
-            spread(
+        counts = counting.sum_counts(
+            map_ordered(
                 partial(cls.occurrences, normaliser=Normalised(normaliser)), read_blocks(paths), nj
             )
         )
-        content, left_out = cls.selected(counts, vocab_size, min_count)
+        content, left_out = cls.select(counts, vocab_size, min_count)
         made = cls(content, normaliser)
         made.left_out = left_out
         return made
 
     @classmethod
-    def selected(
+    def select(
         cls, counts: counting.TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
         """The content of the list of these counts, and what it leaves out; in memory are only items
@@ -117,9 +117,9 @@ class Listed(Subword):
             distinct += 1
             if count >= min_count or item in cls.always:
                 kept[item] = count
-        chosen = cls.chosen(kept, vocab_size, min_count)
+        chosen = cls.choose(kept, vocab_size, min_count)
         inside = [kept[item] for item in chosen if item in kept]
-        return cls.written(chosen, kept), LeftOut.of(
+        return cls.write_list(chosen, kept), LeftOut.of(
             distinct - len(inside), counts.total - sum(inside), counts.total
         )
 
@@ -128,10 +128,10 @@ class Listed(Subword):
         cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1
     ) -> bytes:
         """The model's content from how often each item occurs."""
-        return cls.written(cls.chosen(counts, vocab_size, min_count), counts)
+        return cls.write_list(cls.choose(counts, vocab_size, min_count), counts)
 
     @classmethod
-    def chosen(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
+    def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
         """The items of the list, in order."""
         frequent = (
             item
@@ -147,7 +147,7 @@ class Listed(Subword):
         return chosen[: room(vocab_size, len(chosen))]
 
     @staticmethod
-    def written(items: Iterable[str], counts: Mapping[str, int]) -> bytes:
+    def write_list(items: Iterable[str], counts: Mapping[str, int]) -> bytes:
         """The content of a list of these items."""
         return "".join(f"{item}\t{counts.get(item, 0)}\n" for item in items).encode()
 

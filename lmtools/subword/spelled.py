@@ -63,7 +63,7 @@ class Spelled(Subword):
     file = "spelled.model"
 
     @staticmethod
-    def joined(pieces: Subword, words: Word, unknown: int) -> bytes:
+    def join(pieces: Subword, words: Word, unknown: int) -> bytes:
         """The content made of both; `unknown`: how many words of the text the list left out."""
         if pieces.scheme not in PIECES:
             raise UserError(

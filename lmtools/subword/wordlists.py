@@ -23,7 +23,7 @@ def is_word_list(content: bytes) -> bool:
     return bool(content) and content[:1] != b"\n"
 
 
-def adopted(
+def adopt_word_list(
     content: bytes, path, normaliser: Normaliser, vocab_size: int | None
 ) -> tuple[bytes, LeftOut]:
     """The content of a `Word` vocabulary of the list in `content`, read from `path`, and what
@@ -36,7 +36,7 @@ def adopted(
     the line.
     """
     words: dict[str, int] = {}
-    for word, count in counted(rows(content, path)):
+    for word, count in pair_counts(read_rows(content, path)):
         own = normaliser(word) if word not in MARKS else ""
         if own and " " not in own and own not in SPECIALS:
             words[own] = words.get(own, 0) + count
@@ -47,12 +47,12 @@ def adopted(
         )
     kept = list(words)[: room(vocab_size, len(words))]
     total = sum(words.values())
-    return Word.written(kept, words), LeftOut.of(
+    return Word.write_list(kept, words), LeftOut.of(
         len(words) - len(kept), total - sum(words[word] for word in kept), total
     )
 
 
-def rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
+def read_rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
     """The fields of each line that has any, one or two on all of them alike, the second a whole
     number.
     """
@@ -85,7 +85,7 @@ def rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
         yield tuple(fields)
 
 
-def counted(lines: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, int]]:
+def pair_counts(lines: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, int]]:
     """Words with their counts, 0 where a list has none."""
     columns = list(zip(*lines, strict=True))
     numbers = [int(text) for text in columns[1]] if len(columns) == 2 else []

@@ -1,4 +1,4 @@
-"""Text in blocks of whole lines, as lmtools.workers spreads them over processes."""
+"""Text in blocks of whole lines, as lmtools.workers gives them to processes."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lmtools.errors import UserError
-from lmtools.files import misnamed
+from lmtools.files import compression_error
 
 HEAD = 1 << 16  # bytes that are looked at
 
@@ -82,7 +82,7 @@ def refuse_foreign(head: bytes, path) -> None:
     """UserError with what a file is that begins with `head` (decompressed) and holds no text;
     nothing is said of what might be text.
     """
-    if error := misnamed(path, head):
+    if error := compression_error(path, head):
         raise error
     if kind := identify(head, (*ARTIFACTS, *SHAPES)):
         raise UserError(f"{path}:1: is no text but {kind.what}; {kind.remedy}")

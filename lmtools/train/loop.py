@@ -36,7 +36,7 @@ from lmtools.corpus import Corpus
 from lmtools.device import autocast, machine_facts, resolve_precision
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.lock import locked
+from lmtools.lock import hold_lock
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
 from lmtools.outputs import SAMPLED
 from lmtools.seal import Damaged
@@ -86,7 +86,7 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
     others; how many they are may change when a training goes on.
     """
     with joined(device) as world, contextlib.ExitStack() as held:
-        world.agree(lambda: held.enter_context(locked(out)) if world.first else None)
+        world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
         settings = world.agree(lambda: on_device(settings, world.device(device)))
         corpora = world.agree(lambda: read_corpora(train_bin, valid_bin))
         fingerprint = world.agree(lambda: identify(settings, *corpora))

@@ -5,9 +5,9 @@ another toolkit's model or word list.
 import argparse
 import math
 
-from lmtools.lock import locked
+from lmtools.lock import hold_lock
 from lmtools.subword import SUBWORDS, Subword, adopt, train
-from lmtools.subword.directory import saved
+from lmtools.subword.directory import save_subword
 from lmtools.subword.lists import Listed
 from lmtools.subword.spelled import Spelled
 from lmtools.text import add_arguments, from_arguments
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--type and --min-count are for learning; with --model leave them out")
     if args.text and not args.scheme:
         args.wrong_usage("--text needs --type")
-    with locked(args.out):
+    with hold_lock(args.out):
         subword = (
             adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words)
             if args.model
@@ -107,8 +107,8 @@ def learn(args: argparse.Namespace) -> Subword:
     """The subword model learnt from the text, saved."""
     kind, normaliser = SUBWORDS[args.scheme], from_arguments(args)
     if issubclass(kind, Listed):
-        return saved(
-            kind.learnt(args.text, normaliser, args.vocab_size, args.min_count, args.nj),
+        return save_subword(
+            kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, args.nj),
             args.out,
             args.words,
         )

@@ -13,7 +13,7 @@ import pytest
 import torch
 import yaml
 
-from lmtools.config import build, from_yaml, layered
+from lmtools.config import build, from_yaml, read_layers
 from lmtools.files import read_lines
 from lmtools.models.gcnn import Gcnn, GcnnConfig
 from lmtools.settings import Settings
@@ -75,7 +75,7 @@ def cut(home: Path) -> None:
         del text[:count]
     (home / "tiny/grids").mkdir(parents=True)
     for name, changes in TINY.items():
-        base = layered(SOURCE / f"conf/{name}.yaml")
+        base = read_layers(SOURCE / f"conf/{name}.yaml")
         tree = {**base, **COMMON, **changes, "output": {"cutoffs": [20, 100]}}
         (home / f"tiny/{name}.yaml").write_text(yaml.safe_dump(tree))
     (home / "tiny/grids/two.yaml").write_text(yaml.safe_dump(GRID))
@@ -280,7 +280,7 @@ def test_runs_are_settings(corpus, grid, monkeypatch):
             assert settings.architecture.receptive_field == int(label)
     if loaded.match:
         goal = trunk_weights(
-            build(GcnnConfig, layered(module.find("gcnn", conf, module.SHARED))["arch"])
+            build(GcnnConfig, read_layers(module.find("gcnn", conf, module.SHARED))["arch"])
         )
         assert all(0.97 * goal <= size <= goal for size in sizes.values()), (goal, sizes)
 

@@ -14,11 +14,11 @@ import pytest
 from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.lock import locked
+from lmtools.lock import hold_lock
 
 HOLD = (
-    "import sys, time; from lmtools.lock import locked\nwith locked(sys.argv[1]): print('held',"
-    " flush=True); time.sleep(60)"
+    "import sys, time; from lmtools.lock import hold_lock\nwith hold_lock(sys.argv[1]):"
+    " print('held', flush=True); time.sleep(60)"
 )
 
 
@@ -78,7 +78,7 @@ def test_a_link_where_the_lock_belongs_is_not_followed(tmp_path):
     (tmp_path / ".m.lock").symlink_to(tmp_path / "elsewhere")
     with (
         pytest.raises(UserError, match="a link stands where the lock belongs"),
-        locked(tmp_path / "m"),
+        hold_lock(tmp_path / "m"),
     ):
         pass
     assert not (tmp_path / "elsewhere").exists()
@@ -89,7 +89,7 @@ def test_a_child_process_does_not_keep_the_lock(tmp_path, capsys):
     ready, told = os.pipe()
     parent = os.fork()
     if not parent:
-        with locked(tmp_path / "m"):
+        with hold_lock(tmp_path / "m"):
             if not os.fork():
                 time.sleep(5)
                 os._exit(0)
@@ -97,7 +97,7 @@ def test_a_child_process_does_not_keep_the_lock(tmp_path, capsys):
             os.kill(os.getpid(), signal.SIGKILL)
     os.read(ready, 1)
     os.waitpid(parent, 0)
-    with locked(tmp_path / "m"):
+    with hold_lock(tmp_path / "m"):
         pass
 
 

@@ -54,8 +54,8 @@ def test_yaml(tmp_path):
     import yaml
 
     text = "a: 1e-6\nb: [1, 2]\nc: {d: 2020-01-01}\n"
-    tree = yaml.safe_load(seal.sealed_yaml(text))
-    assert seal.unsealed(tree, "a.yaml", warn=False) == yaml.safe_load(text)
+    tree = yaml.safe_load(seal.add_yaml_seal(text))
+    assert seal.check_seal(tree, "a.yaml", warn=False) == yaml.safe_load(text)
     tree["c"]["d"] = 3
     with pytest.raises(seal.Damaged, match=r"a\.yaml: damaged"):
-        seal.unsealed(tree, "a.yaml")
+        seal.check_seal(tree, "a.yaml")

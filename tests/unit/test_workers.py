@@ -17,7 +17,7 @@ from processes import PATIENCE, alive, descendants, gone, workers_of
 
 from lmtools import workers
 from lmtools.errors import UserError
-from lmtools.workers import WorkerPool, as_completed, spread
+from lmtools.workers import WorkerPool, as_completed, map_ordered
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,12 +76,12 @@ def end_after_three(place: Path, n: int) -> int:
 
 def test_results_come_in_order():
     assert (
-        list(spread(double, range(10), 2))
-        == list(spread(double, iter(range(10))))
+        list(map_ordered(double, range(10), 2))
+        == list(map_ordered(double, iter(range(10))))
         == list(range(0, 20, 2))
     )
-    assert list(spread(double, [], 2)) == []
-    assert list(spread(sleep_when_first, range(12), 2)) == list(range(12))
+    assert list(map_ordered(double, [], 2)) == []
+    assert list(map_ordered(sleep_when_first, range(12), 2)) == list(range(12))
 
 
 def test_results_come_as_they_are_done():
@@ -91,7 +91,7 @@ def test_results_come_as_they_are_done():
 
 def test_the_head_start_is_bounded():
     taken = []
-    results = spread(double, (taken.append(n) or n for n in range(100)), 2)
+    results = map_ordered(double, (taken.append(n) or n for n in range(100)), 2)
     assert next(results) == 0 and len(taken) <= workers.AHEAD * 2 + 1
     results.close()
 
@@ -99,22 +99,22 @@ def test_the_head_start_is_bounded():
 @pytest.mark.parametrize("nj", [1, 2])
 def test_a_users_error_passes(nj):
     with pytest.raises(UserError, match="13: unlucky; take another"):
-        list(spread(double, range(10, 20), nj))
+        list(map_ordered(double, range(10, 20), nj))
 
 
 def test_other_errors_pass_with_their_traceback():
     with pytest.raises(TypeError) as caught:
-        list(spread(double, [{}, {}], 2))
+        list(map_ordered(double, [{}, {}], 2))
     assert "test_workers.py" in str(caught.value.__cause__)
     with pytest.raises(RuntimeError, match="Odd: 0 and 0"):
-        list(spread(odd, range(4), 2))
+        list(map_ordered(odd, range(4), 2))
 
 
 @pytest.mark.parametrize("nj", [1, 2])
 def test_what_is_loaded_is_the_first_argument(nj):
-    assert list(spread(add, range(3), nj, partial(int, 10))) == [10, 11, 12]
+    assert list(map_ordered(add, range(3), nj, partial(int, 10))) == [10, 11, 12]
     with pytest.raises(UserError, match="no model; train it"):
-        list(spread(add, range(3), nj, unloadable))
+        list(map_ordered(add, range(3), nj, unloadable))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_loaded_is_the_first_argument(nj):
 def test_a_worker_that_dies_is_reported(work, message):
     begun = time.monotonic()
     with pytest.raises(UserError, match=message):
-        list(spread(work, range(40), 3))
+        list(map_ordered(work, range(40), 3))
     assert time.monotonic() - begun < PATIENCE
 
 
@@ -163,11 +163,11 @@ def test_no_process_is_left():
 
 SCRIPT = """
 import ctypes, os, sys, time
-from lmtools.workers import spread
+from lmtools.workers import map_ordered
 from unit_workers import {work} as work
 if __name__ == "__main__":
     print("begun", flush=True)
-    for result in spread(work, range(1000), 2{more}):
+    for result in map_ordered(work, range(1000), 2{more}):
         print(result, flush=True)
 """
 WORK = """
@@ -259,7 +259,7 @@ def test_an_interrupt_ends_all_without_a_word_of_the_workers(tmp_path, where, pa
         os.killpg(running.process.pid, signal.SIGINT)  # as a terminal does: to all of them
         _, said = running.process.communicate(timeout=PATIENCE)
         # the program's own, which catches nothing
-        assert said.count("Traceback") <= 1 and "spawn" not in said.replace("spread", "")
+        assert said.count("Traceback") <= 1 and "spawn" not in said
         assert gone(everybody, 5)
 
 

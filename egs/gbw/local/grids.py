@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 from widths import context, matched, parsed, weights, written
 
-from lmtools.config import build, layered, load_yaml, override
+from lmtools.config import build, load_yaml, override, read_layers
 from lmtools.errors import UserError
 from lmtools.files import atomic_text
 
@@ -120,7 +120,7 @@ def planned(conf: Path, name: str):
 
 def settings(grid: Grid, run: Run, conf: Path) -> list[str]:
     """All `key=value` settings of a run over its base."""
-    chosen, tree = list(run.settings), layered(base_of(grid, run, conf))
+    chosen, tree = list(run.settings), read_layers(base_of(grid, run, conf))
     if not (grid.match or run.kernel):
         return chosen
     arch = override(tree, chosen)["arch"]
@@ -146,7 +146,7 @@ def sizes(conf: Path, *names: str) -> None:
     """Print what the widths came to."""
     for name in names:
         for label, _, _, base, _, chosen in planned(conf, name):
-            arch = override(layered(find(base, conf, SHARED)), chosen).get("arch", {})
+            arch = override(read_layers(find(base, conf, SHARED)), chosen).get("arch", {})
             if "blocks" in arch:
                 blocks = parsed(arch["blocks"])
                 count = weights(arch["dim"], blocks, arch.get("gate", "glu"))

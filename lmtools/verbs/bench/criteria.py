@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from lmtools.bench.criteria import KNOWN, Job, bench_criteria
-from lmtools.config import layered, override
+from lmtools.config import override, read_layers
 from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
 from lmtools.verbs.bench.common import save
@@ -84,7 +84,7 @@ def run(args):
     torch.set_num_threads(args.threads)
     precision = resolve_precision(args.precision, choose_device(args.device))
     settings = override(
-        layered(Path(args.conf)) if args.conf else of_model(args.model), args.settings
+        read_layers(Path(args.conf)) if args.conf else of_model(args.model), args.settings
     )
     output = settings.pop("output", None) or {}
     how = {"device": args.device, "precision": precision, "threads": args.threads}

@@ -14,7 +14,7 @@ from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.expand import STATES
 from lmtools.rescore import mark
-from lmtools.score.harvest import Harvest, Wanted, harvest
+from lmtools.score.lattice_run import LatticeResult, Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
 from lmtools.verbs.lattice.common import add_weights, lattices_of, say, weights_of
@@ -139,7 +139,7 @@ class Tally:
     near: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
     signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def add(self, result: Harvest) -> None:
+    def add(self, result: LatticeResult) -> None:
         """Enter one lattice."""
         self.lattices += 1
         self.arcs += result.arcs
@@ -182,9 +182,9 @@ def run(args):
         args.exact,
     )
 
-    def results() -> Iterator[Harvest]:
+    def results() -> Iterator[LatticeResult]:
         for result, ref in joined(
-            args, harvest(lattices_of(args, source), settings, wanted, args.nj)
+            args, run_lattices(lattices_of(args, source), settings, wanted, args.nj)
         ):
             say(result.messages)
             tally.add(result)
@@ -246,7 +246,7 @@ def shares(text: str) -> dict[str, float]:
         raise UserError(f"--mix {text}: shares are numbers, as in A:0.6,B:0.4") from None
 
 
-def deliver(args, target: str, results: Iterator[Harvest]) -> None:
+def deliver(args, target: str, results: Iterator[LatticeResult]) -> None:
     """Write what was asked for."""
     writers = []
     if args.out:
@@ -261,9 +261,9 @@ def deliver(args, target: str, results: Iterator[Harvest]) -> None:
                 ((item.utt, item.text) for item in items), args.text
             )
         )
-    kept: list[Harvest] = []
+    kept: list[LatticeResult] = []
 
-    def remembered() -> Iterator[Harvest]:
+    def remembered() -> Iterator[LatticeResult]:
         for result in results:
             yield result
             if len(writers) > 1:

@@ -205,12 +205,12 @@ def test_a_directory_in_its_place(lm, nbest, tmp_path, capsys):
 
 
 def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
-    def small(path, table, opened=cache.opened):
+    def small(path, table, opened=cache.open_database):
         connection = opened(path, table)
         connection.execute("PRAGMA max_page_count=3")
         return connection
 
-    monkeypatch.setattr(cache, "opened", small)
+    monkeypatch.setattr(cache, "open_database", small)
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
     assert said.endswith(
@@ -235,7 +235,9 @@ def test_a_pipe_opens_the_cache_once_and_writes_each_second(
 ):
     calls = []
     monkeypatch.setattr(
-        cache, "opened", lambda *where, opened=cache.opened: calls.append("open") or opened(*where)
+        cache,
+        "open_database",
+        lambda *where, opened=cache.open_database: calls.append("open") or opened(*where),
     )
     monkeypatch.setattr(
         Cache, "write", lambda self, write=Cache.write: calls.append("write") or write(self)

@@ -102,7 +102,7 @@ def test_scores_are_those_of_the_output_layer(made, criterion, normalise):
 def test_only_the_normaliser_is_between_both(made, criterion):
     lm = made("causal", criterion)
     scorer = load_scorer(lm, "cpu")
-    normalisers = scorer.computed(
+    normalisers = scorer.compute(
         scorer.prepare(TEXTS), lambda heads, targets: scorer.output.log_normaliser(heads)
     )
     full, none = scored(lm), scored(lm, normalise="none")
@@ -281,7 +281,7 @@ def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
     if len(sentence) <= scorer.lm.longest:
         return by_hand(scorer, sentence, normalise)
     what = scorer.output.log_prob if normalise == "full" else scorer.output.unnormalised
-    return scorer.computed([sentence], what)[0]
+    return scorer.compute([sentence], what)[0]
 
 
 def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):

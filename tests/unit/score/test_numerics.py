@@ -168,11 +168,11 @@ def test_what_numerics_depend_on_is_in_the_signature():
 @pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
 def test_batches_have_one_shape(rows):
     costs = np.random.default_rng(0).integers(1, 40, 500).tolist()
-    plan = planner.batches(costs, rows)
+    plan = planner.plan_batches(costs, rows)
     assert sorted(i for batch in plan for i in batch) == list(range(500))
     for batch in plan:
         (cost,) = {costs[i] for i in batch}
-        size = planner.together(cost, rows)
+        size = planner.batch_size(cost, rows)
         assert (
             len(batch) <= size
             and (size % 8 == 0 or size == 1)

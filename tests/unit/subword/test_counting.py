@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.subword import counting, load_subword, train
-from lmtools.subword.counting import TokenCounts, tally
+from lmtools.subword.counting import TokenCounts, sum_counts
 from lmtools.subword.lists import Char, Normalised, Word
 from lmtools.text import NORMALISERS, Normaliser, blocks
 from lmtools.text.normaliser import CHOICES
@@ -32,7 +32,7 @@ NORMALISER = st.builds(
     st.lists(st.dictionaries(ITEMS, st.integers(1, 9), max_size=8), max_size=8), st.integers(0, 9)
 )
 def test_spilling_changes_nothing(parts, room):
-    made = tally(parts, room)
+    made = sum_counts(parts, room)
     expected = sum(map(Counter, parts), Counter())
     for _ in range(2):
         pairs = list(made)
@@ -84,8 +84,8 @@ def test_files_in_blocks_are_counted_as_lines_are(tmp_path, monkeypatch, kind, n
     expected = train(kind.scheme, lines, None, normaliser, tmp_path / "lines", min_count=2)
     monkeypatch.setattr(blocks, "SIZE", 50)
     # room for so few: everything goes over the disk
-    monkeypatch.setattr(counting.tally, "__defaults__", (3,))
-    made = kind.learnt([path], normaliser, None, 2)
+    monkeypatch.setattr(counting.sum_counts, "__defaults__", (3,))
+    made = kind.learn_files([path], normaliser, None, 2)
     assert (made.content, made.left_out) == (expected.content, expected.left_out)
 
 
@@ -93,7 +93,7 @@ def test_list_and_share_left_out_by_a_plain_count(tmp_path):
     draw = random.Random(5)
     words = [f"w{int(200 * draw.random() ** 4)}" for _ in range(2000)]
     lines = [" ".join(words[i : i + 7]) for i in range(0, len(words), 7)]
-    made = Word.learnt([text_of(tmp_path, lines)], Normaliser(), None, 3)
+    made = Word.learn_files([text_of(tmp_path, lines)], Normaliser(), None, 3)
     counts = Counter(words)
     assert set(made.vocabulary[5:]) == {word for word in counts if counts[word] >= 3}
     rare = [word for word in counts if counts[word] < 3]
@@ -131,6 +131,6 @@ def test_processes_change_no_byte(tmp_path, monkeypatch, scheme, capsys):
 def test_a_line_that_is_no_text_is_named(tmp_path):
     (tmp_path / "bad").write_bytes(b"a b\n" * 10 + b"\xff\n")
     with pytest.raises(UserError, match="bad:11: not UTF-8"):
-        Word.learnt([tmp_path / "bad"], Normaliser())
+        Word.learn_files([tmp_path / "bad"], Normaliser())
     with pytest.raises(UserError, match="no room beside its 5 specials"):
-        Word.learnt([tmp_path / "bad"], Normaliser(), 5)
+        Word.learn_files([tmp_path / "bad"], Normaliser(), 5)

@@ -9,7 +9,7 @@ from toys import WORDS
 
 from lmtools.errors import UserError
 from lmtools.ngram import build
-from lmtools.score.harvest import Wanted, harvest
+from lmtools.score.lattice_run import Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.text import Normaliser
 
@@ -18,7 +18,7 @@ WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
 
 @pytest.fixture(scope="module")
 def settings(tiny, tmp_path_factory):
-    out = tmp_path_factory.mktemp("harvest") / "lm"
+    out = tmp_path_factory.mktemp("lattice_run") / "lm"
     build([tiny / "train.txt"], 2, out, Normaliser(), kenlm="none")
     return LatticeOptions({"ngram": str(out)}, WEIGHTS)
 
@@ -33,7 +33,7 @@ def lattices():
 
 def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
     for old, one in zip(
-        lattices, harvest(lattices, settings, Wanted(True, 3, text=True)), strict=True
+        lattices, run_lattices(lattices, settings, Wanted(True, 3, text=True)), strict=True
     ):
         assert (one.utt, one.arcs, one.rescored_arcs) == (
             old.utt,
@@ -52,7 +52,7 @@ def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
 
 
 def test_only_what_is_wanted(settings, lattices):
-    one, *_ = harvest(lattices, settings, Wanted(text=True))
+    one, *_ = run_lattices(lattices, settings, Wanted(text=True))
     assert one.text is not None and one.lattice is None and one.nbest is None
 
 
@@ -62,7 +62,8 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
     weights say.
     """
     whole, folded = (
-        list(harvest(lattices, settings, Wanted(True, into=how, keep=keep))) for how in (None, into)
+        list(run_lattices(lattices, settings, Wanted(True, into=how, keep=keep)))
+        for how in (None, into)
     )
     for one, other in zip(whole, folded, strict=True):
         assert [*other.lattice.scores] == [*keep, into]
@@ -75,8 +76,8 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
 
 def test_several_processes_give_the_same_in_order(settings, lattices):
     wanted = Wanted(True, 2, text=True)
-    alone = list(harvest(lattices, settings, wanted))
-    spread = list(harvest(iter(lattices), settings, wanted, nj=2))
+    alone = list(run_lattices(lattices, settings, wanted))
+    spread = list(run_lattices(iter(lattices), settings, wanted, nj=2))
     assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [
         dataclasses.replace(one, seconds=0.0) for one in alone
     ]
@@ -85,7 +86,7 @@ def test_several_processes_give_the_same_in_order(settings, lattices):
 def test_a_worker_without_its_model_says_so(settings, lattices):
     with pytest.raises(UserError, match="/no/such/model: no such language model"):
         list(
-            harvest(
+            run_lattices(
                 lattices,
                 dataclasses.replace(settings, lms={"ngram": "/no/such/model"}),
                 Wanted(),
@@ -103,5 +104,5 @@ def test_lattices_are_taken_one_by_one(settings, lattices):
             asked.append(lattice.utt)
             yield lattice
 
-    results = harvest(source(), settings, Wanted(text=True))
+    results = run_lattices(source(), settings, Wanted(text=True))
     assert next(results).utt == "u0" and asked == ["u0"]

@@ -13,7 +13,7 @@ from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.types import EMPTY, Lattice, NBest
-from lmtools.workers import spread
+from lmtools.workers import map_ordered
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Harvest:
+class LatticeResult:
     """What a lattice gave: sizes before and after, the seconds of speech in it and of work on it,
     messages for the user, what is wanted; `signatures` says of each new score which model gave it.
     """
@@ -54,20 +54,20 @@ class Harvest:
     signatures: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: EMPTY)
 
 
-def harvest(
+def run_lattices(
     lattices: Iterable[Lattice], settings: LatticeOptions, wanted: Wanted, nj: int = 1
-) -> Iterator[Harvest]:
+) -> Iterator[LatticeResult]:
     """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
-    return spread(partial(reap, wanted=wanted), lattices, nj, settings.load)
+    return map_ordered(partial(run_lattice, wanted=wanted), lattices, nj, settings.load)
 
 
-def reap(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Harvest:
+def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> LatticeResult:
     """Rescore a lattice and take what is wanted."""
     begun = time.perf_counter()
     rescored, messages = rescorer.rescore(lattice)
     seconds = time.perf_counter() - begun
     weights = rescorer.settings.weights
-    out = Harvest(
+    out = LatticeResult(
         lattice.utt, len(lattice.words), len(rescored.words), duration(lattice), seconds, messages
     )
     if wanted.n:
