@@ -13,7 +13,7 @@ import sys
 from lmtools import __version__
 from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
-from lmtools.verbs import add_common
+from lmtools.verbs.options import Parser, add_common, current_spelling
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
 # is imported only when called, so that the table wing never waits for torch.
@@ -102,7 +102,7 @@ def silence() -> None:
 
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="lmtools",
         description=__import__("lmtools").__doc__,
         epilog="lmtools VERB --help explains one verb",
@@ -116,6 +116,7 @@ def parse(argv) -> argparse.Namespace:
         )
         add_common(parser)
         if name == called:
+            argv = current_spelling(argv, name)
             module = importlib.import_module(f"lmtools.verbs.{name}")
             module.arguments(parser)
             parser.set_defaults(run=module.run)

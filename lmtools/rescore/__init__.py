@@ -8,6 +8,7 @@ from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.systems import (
     of_system,
+    read_scores,
     read_systems,
     score_files,
     select_columns,
@@ -35,6 +36,7 @@ __all__ = [
     "minimum_risk",
     "of_system",
     "read_columns",
+    "read_scores",
     "read_systems",
     "rescore",
     "save",

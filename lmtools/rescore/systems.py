@@ -8,7 +8,7 @@ from functools import partial
 
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
-from lmtools.rescore.features import Features, ScoreColumns, summed
+from lmtools.rescore.features import Features, ScoreColumns, read_columns, summed
 from lmtools.rescore.tuning import DevSet, TuningOptions, measure_lists, tune_features
 from lmtools.rescore.weights import Weights, describe_system
 from lmtools.types import NBest
@@ -112,8 +112,26 @@ def score_files(systems: Mapping[str, Collection[str]], path: str | None) -> lis
     return [f"{name}={path.replace(LM, summed(name))}" for name in names]
 
 
-def of_system(path: str, system: str) -> str:
-    """The path of a system's file; UserError where all systems would have the same."""
+def read_scores(
+    specs: Sequence[str], systems: Sequence[str] | None, nbests: Sequence[NBest], source
+) -> tuple[ScoreColumns, Mapping[str | None, tuple[str, ...]]]:
+    """The columns of score files of the lists read from `source`, and which of them each system
+    takes; `specs` and `systems` as after --scores and --systems. One system without `systems`,
+    called None.
+    """
+    if not systems:
+        columns = read_columns(specs, nbests, source)
+        return columns, {None: tuple(columns.values)}
+    found = read_systems(systems[0], systems[1:])
+    return read_columns(score_files(found, " ".join(specs)), nbests, source), found
+
+
+def of_system(path: str, system: str | None) -> str:
+    """The path of a system's file, as it is for the only one; UserError where all systems would
+    have the same.
+    """
+    if system is None:
+        return path
     if SYSTEM not in path:
         raise UserError(
             f"{path}: each system of --systems needs a path of its own; write {SYSTEM} for its name"

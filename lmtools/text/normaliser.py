@@ -2,7 +2,6 @@
 every model trained on its output.
 """
 
-import argparse
 import dataclasses
 import hashlib
 import json
@@ -120,34 +119,3 @@ NORMALISERS = {
     "cased": Normaliser(apostrophe="straight", unicode_form="NFC"),
     "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
 }
-
-
-LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
-
-
-def add_arguments(
-    parser: argparse.ArgumentParser, about: str = LEARNING, case: bool = True
-) -> None:
-    """Declare the normaliser's options, the same for every verb; without `case` where a verb has an
-    option of that name.
-    """
-    group = parser.add_argument_group("normaliser", about)
-    presets = "; ".join(
-        f"{name}: {', '.join(dataclasses.asdict(one).values())}"
-        for name, one in NORMALISERS.items()
-    )
-    group.add_argument(
-        "--normaliser",
-        choices=NORMALISERS,
-        help=f"a set of these options, default none ({presets})",
-    )
-    for name, allowed in CHOICES.items() if case else list(CHOICES.items())[1:]:
-        group.add_argument(
-            f"--{name.replace('_', '-')}", choices=allowed, help="default: as the set says"
-        )
-
-
-def from_arguments(args: argparse.Namespace) -> Normaliser:
-    """The normaliser that the command line asks for: the named set, refined by single options."""
-    given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
-    return dataclasses.replace(NORMALISERS[args.normaliser or "none"], **given)

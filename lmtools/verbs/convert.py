@@ -2,17 +2,15 @@
 with references, cut or merged.
 """
 
-import argparse
 import sys
 
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, lists, plain, registry, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
-from lmtools.text import NORMALISERS, add_arguments, from_arguments
+from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
-from lmtools.verbs.numbers import positive
-from lmtools.verbs.references import add_references
+from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalise}
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
@@ -20,7 +18,6 @@ KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "\n\n".join(
         f"Formats of {kind}:\n{registry.describe_formats(formats)}"
         for kind, formats in KINDS.items()
@@ -31,63 +28,35 @@ def arguments(parser):
     parser.add_argument(
         "output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output"
     )
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="FMT",
-        help="format of IN, NAME or NAME:option=value,... (default: recognised)",
-    )
-    parser.add_argument(
-        "--to",
-        dest="target",
-        metavar="FMT",
-        help="format of OUT (default: jsonl, or slf for lattices)",
-    )
-    about = (
-        "of hypotheses (with options of the normaliser: of references, too); `sentence`: only the"
-        " first letter, upper, if truecased"
-    )
-    parser.add_argument("--case", choices=(*CASES, "keep"), help=about)
+    parser.add("--format")
+    add_references(parser, nargs="+")
+    parser.add("--to", default=None, help="format of OUT (default: jsonl, or slf for lattices)")
     about = (
         "words to take out of hypotheses and references as they are read, one a line: [noise],"
         " <unk>, SIL ..; arcs of lattices get none"
     )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
-    add_references(parser, several=True)
     about = (
         "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
-        " made in"
+        " made in the hypotheses (en, de, fr ..; subword marks: options of --format)"
     )
-    parser.add_argument(
-        "--detokenise",
-        metavar="LANG",
-        help=f"{about} the hypotheses (en, de, fr ..; subword marks: options of --from)",
-    )
-    parser.add_argument(
-        "--detokenise-ref",
-        metavar="LANG",
-        help="the same for the references, which are often given without tokenisation",
-    )
-    parser.add_argument(
-        "--depth", type=positive, metavar="N", help="keep the first N hypotheses of each list"
-    )
-    parser.add_argument(
-        "--dedup",
-        action="store_true",
-        help="merge hypotheses of the same words, keeping the best rank",
-    )
-    about = (
-        "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
-        " equal hypotheses stay unless --dedup"
-    )
-    add_arguments(
+    parser.add_argument("--detokenise", metavar="LANG", help=about)
+    about = "the same for the references, which are often given without tokenisation"
+    parser.add_argument("--detokenise-ref", metavar="LANG", help=about)
+    parser.add("--depth")
+    about = "merge hypotheses of the same words, keeping the best rank"
+    parser.add_argument("--dedup", action="store_true", help=about)
+    add_normaliser(
         parser,
-        f"{about}. Scores stay; what a format keeps of each token (ids, times) goes where a text"
-        " changes",
-        case=False,
+        "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
+        " equal hypotheses stay unless --dedup. Scores stay; what a format keeps of each token"
+        " (ids, times) goes where a text changes",
+        choices=(*CASES, "keep"),
+        help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
+        " the first letter, upper, if truecased",
     )
     about = "the named set for references instead; none: they stay as they are"
-    parser.add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
+    parser.groups["normaliser"].add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
 
 
 def kind_of(spec: str) -> str:
@@ -104,9 +73,9 @@ def kind_of(spec: str) -> str:
 
 def run(args):
     """Read, edit, write, and say on standard error what was written."""
-    source = args.source or registry.detect(args.input, FORMATS | LATTICES)
+    source = args.format or registry.detect(args.input, FORMATS | LATTICES)
     kind = kind_of(source)
-    target = args.target or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
+    target = args.to or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
     if kind_of(target) != kind:
         remedy = (
             "take lists from lattices with `lmtools lattice nbest`"
@@ -151,7 +120,7 @@ def convert_lists(args, source: str, target: str) -> str:
     if args.detokenise:
         nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
     if normalises(args):
-        hyps = from_arguments(args)
+        hyps = normaliser_of(args)
         refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
     elif args.case and args.case != "keep":
@@ -188,7 +157,7 @@ def convert_lattices(args, source: str, target: str) -> str:
     count = arcs = dropped = 0
     drop = rewriting.read_words(args.drop_words) if args.drop_words else ()
     case = CASES.get(args.case, str)
-    change = from_arguments(args) if normalises(args) else case
+    change = normaliser_of(args) if normalises(args) else case
 
     def counted():
         nonlocal count, arcs, dropped

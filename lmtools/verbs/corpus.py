@@ -6,38 +6,16 @@ from lmtools.corpus import binarise
 from lmtools.subword import load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import warn_unknown
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import SEVERAL_TEXTS
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--text",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="F",
-        help="text, one sentence a line (.gz, .xz, -)",
-    )
-    parser.add_argument(
-        "--kaldi",
-        action="store_true",
-        help="the first word of each line is an utterance id: drop it",
-    )
-    parser.add_argument(
-        "--subword",
-        required=True,
-        metavar="DIR",
-        help="subword model directory, as `lmtools subword` writes it",
-    )
-    parser.add_argument(
-        "--nj",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="processes that encode; the file is the same for any number",
-    )
-    parser.add_argument("--out", required=True, metavar="F.bin", help="file to write")
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.add("--text", **SEVERAL_TEXTS, required=True)
+    parser.add("--kaldi")
+    parser.add("--subword", required=True)
+    parser.add("--out", metavar="F.bin")
+    parser.add("--nj", help="processes that encode; the file is the same for any number")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -7,28 +7,15 @@ from lmtools.doctor.inputs import LINES
 
 def arguments(parser):
     """Declare the verb's options."""
-    checks = ", ".join(CHECKS)
     parser.epilog = (
-        f"Checks: {checks}. Each finding is a line `level: path:line: cause; remedy`; exit status 1"
-        " if one of them is an error."
+        f"Checks: {', '.join(CHECKS)}. Each finding is a line `level: path:line: cause; remedy`;"
+        " the verb exits with status 1 if one of them is an error."
     )
-    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
-    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
-    parser.add_argument(
-        "--ref", metavar="F", help="references, Kaldi text (default: those in the lists)"
-    )
-    parser.add_argument(
-        "--text",
-        metavar="F",
-        help=f"language-model text, one sentence a line (looked at: {LINES:,} lines)",
-    )
-    parser.add_argument(
-        "--lm",
-        metavar="DIR",
-        help=(
-            "language model or subword directory; text and hypotheses are compared as it sees them"
-        ),
-    )
+    parser.add("--nbest", "--format")
+    parser.add("--ref", help="Kaldi text with the references (default: those in the lists)")
+    parser.add("--text", help=f"language-model text, one sentence a line ({LINES:,} are read)")
+    about = "language model or subword directory; it says how text and hypotheses are compared"
+    parser.add("--lm", required=False, help=about)
 
 
 def run(args) -> int:

@@ -14,12 +14,13 @@ from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
-from lmtools.verbs.encoding import MODELS, POOLS, add_options
+from lmtools.verbs.options import COMPUTING, ENCODER, POOLS, add_vectors
 
 WORDS = "words"
 
 
 def arguments(parser):
+    """Declare the verb's options."""
     parser.epilog = (
         "F.npz of sentences: vectors (lines, values), or (lines, layers, values) for several"
         " layers, float32; texts; layers; signature. Each line of the text has one, an empty one"
@@ -30,26 +31,23 @@ def arguments(parser):
         " line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own"
         " tools write it."
     )
-    parser.add_argument("--lm", required=True, metavar="LM", help=MODELS)
-    parser.add_argument(
-        "--text", required=True, metavar="F", help="one sentence a line; - is standard input"
+    parser.add("--text", required=True)
+    parser.add("--kaldi")
+    parser.add("--lm", **ENCODER)
+    about = (
+        "words, mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
+        " (default: words for a two-way model, else mean)"
     )
-    parser.add_argument(
-        "--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id"
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="F.npz|F.h5",
-        help="the vectors, float32; .h5 for vectors of words only",
-    )
-    add_options(parser, [*POOLS, WORDS], "words for a two-way model, else mean")
+    add_vectors(parser, choices=(*POOLS, WORDS), help=about)
+    about = "the vectors, float32; .h5 for vectors of words only"
+    parser.add("--out", metavar="F.npz|F.h5", help=about)
+    parser.add(*COMPUTING)
 
 
 def loaded(args) -> Encoder:
     """The encoder that the options say."""
     how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    return load_encoder(args.lm, *how, args.device, args.precision, args.batch_rows)
+    return load_encoder(args.lm, *how, args.device, args.precision, args.rows)
 
 
 def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
@@ -109,7 +107,7 @@ def words(args, texts):
             "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
         )
     chosen = {"all": None, "last": None}.get(args.layers, args.layers)
-    embed = WordVectors(args.lm, chosen, args.device, args.precision, args.batch_rows)
+    embed = WordVectors(args.lm, chosen, args.device, args.precision, args.rows)
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0

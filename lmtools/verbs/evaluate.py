@@ -23,7 +23,6 @@ from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, reference
 from lmtools.evaluate.sacre import Sacre
 from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
-from lmtools.verbs.numbers import seed
 
 
 def arguments(parser):
@@ -36,35 +35,20 @@ def arguments(parser):
         "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
         " TER take all"
     )
-    parser.add_argument("--ref", nargs="+", metavar="F", help=about)
-    parser.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
-    parser.add_argument("--metric", choices=METRICS, default="wer", help="(default: %(default)s)")
-    parser.add_argument(
-        "--against",
-        metavar="F",
-        help="hypotheses of another system: is the difference significant?",
-    )
+    parser.add("--ref", nargs="+", help=about)
+    group = parser.groups["input"]
+    group.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
+    parser.add("--against", help="hypotheses of another system: is the difference significant?")
+    about = "files without ids, one sentence a line, joined by line number"
+    group.add_argument("--plain", action="store_true", help=about)
+    parser.add("--metric", choices=METRICS)
     parser.add_argument(
         "--oracle", action="store_true", help="also the best that N-best lists hold, by depth"
     )
-    parser.add_argument(
-        "--oracle-out",
-        metavar="F",
-        help="implies it: write the best hypothesis of each list by itself as Kaldi text",
-    )
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="files without ids, one sentence a line, joined by line number",
-    )
-    parser.add_argument(
-        "--seed",
-        type=seed,
-        default=1,
-        metavar="N",
-        help="of the bootstrap's draws (default: %(default)s)",
-    )
-    parser.add_argument("--json", metavar="OUT", help="also write everything as JSON")
+    about = "implies it: write the best hypothesis of each list by itself as Kaldi text"
+    parser.add_argument("--oracle-out", metavar="F", help=about)
+    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
+    parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")
 
 
 def run(args):
@@ -77,8 +61,8 @@ def run(args):
     if against:
         tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
         tree |= compare(refs, hyp, against, first, second, args)
-    if args.json:
-        with atomic_text(args.json) as out:
+    if args.out:
+        with atomic_text(args.out) as out:
             paths = [one.path for one in sources] if len(sources) > 1 else ref.path
             json.dump({"ref": paths, "hyp": hyp.path, **tree}, out, ensure_ascii=False, indent=1)
             out.write("\n")

@@ -8,7 +8,7 @@ from lmtools.evaluate import METRICS
 from lmtools.formats import read, scores
 from lmtools.rescore import Risk, minimum_risk
 from lmtools.rescore.risk import UNIFORM
-from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.numbers import amount
 
 
 def arguments(parser):
@@ -24,41 +24,18 @@ def arguments(parser):
         " `lmtools tune --scores mbr=F` with it (`--fix mbr=1000`: by the utility alone), and keep"
         " the S that gives the best figure."
     )
-    parser.add_argument(
-        "--nbest", required=True, metavar="F", help="N-best lists; - is standard input"
-    )
-    parser.add_argument(
-        "--format",
-        metavar="FMT",
-        help="format of the lists (default: recognised; jsonl on standard input)",
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="F.scores",
-        help="utt#rank, expected utility, words, check; - is standard output",
-    )
+    parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
+    parser.add("--format")
     parser.add_argument(
         "--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)"
     )
-    parser.add_argument(
-        "--scale",
-        type=amount,
-        default=Risk.scale,
-        metavar="X",
-        help="of the score; 0: all alike (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--score",
-        metavar="NAME",
-        help="component that makes the posterior (default: am, score, rank, the first)",
-    )
-    parser.add_argument(
-        "--depth",
-        type=positive,
-        metavar="N",
-        help="only the first N of a list are references; all are scored",
-    )
+    about = "of the score; 0: all alike (default: %(default)s)"
+    parser.add_argument("--scale", type=amount, default=Risk.scale, metavar="X", help=about)
+    about = "component that makes the posterior (default: am, score, rank, the first)"
+    parser.add_argument("--score", metavar="NAME", help=about)
+    parser.add("--depth", help="only the first N of a list are references; all are scored")
+    about = "utt#rank, expected utility, words, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=about)
 
 
 def run(args):

@@ -10,54 +10,38 @@ from lmtools.ngram import build, directory
 from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.subword import UNK, load_subword
-from lmtools.text import add_arguments, from_arguments
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
 from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "--text",
-        required=True,
-        nargs="+",
-        action="extend",
-        metavar="F",
-        help="text, one sentence a line (.gz, .xz, -)",
-    )
-    parser.add_argument(
-        "--order",
-        required=True,
-        type=positive,
-        metavar="N",
-        help="words of the longest n-gram, 1 to 6",
-    )
-    parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
-    parser.add_argument(
-        "--subword",
-        metavar="DIR",
-        help="model the pieces of this subword model (and take its normaliser); default words",
-    )
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.add("--text", **SEVERAL_TEXTS, required=True)
+    about = "words of the longest n-gram, 1 to 6"
+    parser.add_argument("--order", required=True, type=positive, metavar="N", help=about)
+    about = "model the pieces of this subword model (and take its normaliser); default words"
+    parser.add("--subword", help=about)
     about = (
         "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
         " token with a probability of its own"
     )
     parser.add_argument("--unk", action="store_true", help=about)
-    parser.add_argument(
-        "--kenlm", default="auto", metavar="DIR|auto|none",
-        help="KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed,"
-        " lmplz for text over 200 MB; none",
-    )  # fmt: skip
-    parser.add_argument(
-        "--memory", default="2G", metavar="SIZE", help="lmplz's memory for sorting, default 2G"
+    about = (
+        "KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed, lmplz"
+        " for text over 200 MB; none"
     )
-    add_arguments(parser)
+    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=about)
+    about = "lmplz's memory for sorting, default 2G"
+    parser.add_argument("--memory", default="2G", metavar="SIZE", help=about)
+    parser.add("--out", metavar="DIR", help="directory to write")
+    add_normaliser(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
-    tokens = load_subword(args.subword) if args.subword else from_arguments(args)
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if (
         args.kenlm == "auto"
         and directory.size(args.text) > directory.LARGE

@@ -74,3 +74,8 @@ def size(text: str) -> int:
         return files.size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def layers(text: str) -> str | tuple[int, ...]:
+    """Whole numbers from 0 with commas between them; `last` and `all` as they are."""
+    return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))

@@ -8,24 +8,20 @@ from lmtools.score import perplexity
 from lmtools.score.unknown import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
-from lmtools.verbs.score import add_options, options_of
+from lmtools.verbs.options import COMPUTING, scoring_options
 
 
 def arguments(parser):
-    add_options(parser)
+    """Declare the verb's options."""
+    about = "one sentence a line; the verb skips empty lines"
+    parser.add("--text", required=True, help=about)
+    parser.add("--kaldi")
+    about = "the lines follow each other: an LSTM keeps its state from line to line"
+    parser.add_argument("--carry", action="store_true", help=about)
+    parser.add("--lm", "--intact", "--oov-penalty")
     parser.set_defaults(normalise="full")
-    parser.add_argument(
-        "--text", required=True, metavar="F", help="one sentence a line; empty lines are skipped"
-    )
-    parser.add_argument(
-        "--kaldi", action="store_true", help="the text is in Kaldi's format: drop the utterance id"
-    )
-    parser.add_argument(
-        "--carry",
-        action="store_true",
-        help="the lines follow each other: an LSTM keeps its state from line to line",
-    )
-    parser.add_argument("--out", metavar="F.json", help="write the figures as JSON too")
+    parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
@@ -37,9 +33,13 @@ def run(args):
     texts = [line for line in lines if line.strip()]
     if not texts:
         raise UserError(f"{args.text}:1: no sentences; give text")
-    figures = perplexity(texts, options_of(args), args.carry) | {"text": args.text}
+    figures = perplexity(texts, scoring_options(args), args.carry) | {"text": args.text}
     warn_scored(
-        args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options_of(args)
+        args.text,
+        texts,
+        figures["oov"],
+        figures["tokens"] - figures["sentences"],
+        scoring_options(args),
     )
     if args.out:
         write_json(figures, args.out)

@@ -1,6 +1,4 @@
-"""The options by which verbs take references, and how they are joined with what the recogniser
-wrote.
-"""
+"""How references are joined with what the recogniser wrote."""
 
 import argparse
 from collections.abc import Iterable, Iterator
@@ -10,27 +8,6 @@ from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, plain
 
 Item = TypeVar("Item")  # with the utterance's id as `utt`
-
-
-def add_references(
-    parser: argparse.ArgumentParser,
-    what: str = "lists",
-    purpose: str = "",
-    required: bool = False,
-    several=False,
-) -> None:
-    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; with
-    `several`, --ref-lines takes any number.
-    """
-    refs = parser.add_mutually_exclusive_group(required=required)
-    refs.add_argument("--ref", metavar="FILE", help=f"Kaldi text with the references{purpose}")
-    about = f"plain text with the references, one a line, in the order of the {what}"
-    more = (
-        {"nargs": "+", "help": f"{about}; several files for metrics of several references"}
-        if several
-        else {"help": about}
-    )
-    refs.add_argument("--ref-lines", metavar="FILE", **more)
 
 
 def joined(args: argparse.Namespace, items: Iterable[Item]) -> Iterator[tuple[Item, str | None]]:

@@ -7,19 +7,16 @@ import sys
 from lmtools.report import REPORTS, write_report
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument(
-        "exp",
-        metavar="EXP_DIR",
-        help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report",
-    )
-    parser.add_argument(
+def arguments(parser):
+    """Declare the verb's options."""
+    about = "the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report"
+    parser.add_argument("exp", metavar="EXP_DIR", help=about)
+    parser.add(
         "--nbest",
         nargs="+",
         action="extend",
         default=[],
-        metavar="F",
+        required=False,
         help="N-best lists (default: data/*/nbest.jsonl beside it)",
     )
     about = (
@@ -27,9 +24,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         " similarities (default: by what is there)"
     )
     parser.add_argument("--what", choices=REPORTS, help=about)
-    parser.add_argument(
-        "--title", help="name of the corpus (default: the recipe's name and its option corpus)"
-    )
+    about = "name of the corpus (default: the recipe's name and its option corpus)"
+    parser.add_argument("--title", help=about)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,40 +9,29 @@ from lmtools.rescore import (
     check_signatures,
     gather,
     load,
+    of_system,
+    read_scores,
     rescore,
     select_columns,
     set_hash,
 )
-from lmtools.verbs.tune import add_inputs, place, read_scores
 
 
 def arguments(parser):
     """Declare the verb's options."""
-    add_inputs(parser)
-    parser.add_argument(
-        "--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote"
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="F",
-        help="Kaldi text of the chosen hypotheses; - is standard output",
-    )
-    parser.add_argument(
-        "--nbest-out",
-        metavar="F",
-        help="also the lists in their new order, with all features and `total`",
-    )
-    parser.add_argument(
-        "--to", default="jsonl", metavar="FMT", help="format of --nbest-out (default: %(default)s)"
-    )
+    parser.add("--nbest", "--format", "--scores", "--systems")
+    parser.add("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
+    parser.add("--out", help="Kaldi text of the chosen hypotheses; - is standard output")
+    about = "also the lists in their new order, with all features and `total`"
+    parser.add("--nbest-out", help=about)
+    parser.add("--nbest-to")
 
 
 def run(args):
     """Read, rescore, write, and say with which weights."""
     nbests = read(args.nbest, args.format)
-    columns, systems = read_scores(args, nbests)
-    tuned = {system: load(place(args.weights, system)) for system in systems}
+    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
+    tuned = {system: load(of_system(args.weights, system)) for system in systems}
     known = [{*weights.features} for weights in tuned.values()]
     lengths = [name for name in (*LENGTHS, "rank") if name in set().union(*known)]
     features = gather(nbests, columns.values, args.nbest, lengths)
@@ -58,12 +47,15 @@ def run(args):
 def apply(args, nbests, columns, features, weights, system):
     """Choose by the weights of one system, write, and say so."""
     lists = rescore(nbests, features, weights, args.nbest)
-    warnings = check_signatures(weights, columns, place(args.weights, system))
+    warnings = check_signatures(weights, columns, of_system(args.weights, system))
     if args.nbest_out:
-        write(lists, place(args.nbest_out, system), args.to)
+        write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-    kaldi_text.write(chosen, place(args.out, system))
-    for line in (*warnings, *notes(nbests, lists, weights, args.nbest, place(args.out, system))):
+    kaldi_text.write(chosen, of_system(args.out, system))
+    for line in (
+        *warnings,
+        *notes(nbests, lists, weights, args.nbest, of_system(args.out, system)),
+    ):
         print(line if system is None else f"{system}: {line}", file=sys.stderr)
 
 

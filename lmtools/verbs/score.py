@@ -6,10 +6,10 @@ import sys
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, read, scores, stream
 from lmtools.formats.registry import parse_specifier
-from lmtools.score import NORMALISATIONS, ScoreOptions, score_nbest, score_texts
+from lmtools.score import ScoreOptions, score_nbest, score_texts
 from lmtools.score.unknown import warn_scored
 from lmtools.text.unknown import LOOKED_AT
-from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.options import COMPUTING, SCORING, scoring_options
 
 
 def arguments(parser):
@@ -19,86 +19,12 @@ def arguments(parser):
         " utterance, each written as soon as it is done. A wspecifier as --out (ark,t:-) takes"
         " costs, the negated log-probabilities, under Kaldi's keys utt-n."
     )
-    add_options(parser)
-    add_normalise(parser)
-    parser.add_argument(
-        "--nbest", required=True, metavar="F", help="N-best lists; - is standard input"
-    )
-    parser.add_argument(
-        "--format",
-        metavar="FMT",
-        help="format of the lists (default: recognised; jsonl on standard input)",
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="F.scores",
-        help="utt#rank, log-probability, tokens, check; - is standard output",
-    )
-
-
-def add_options(parser):
-    """The options that say which language model scores and how, shared with `lmtools ppl`."""
-    parser.add_argument(
-        "--lm", required=True, metavar="DIR", help="model directory, KenLM or ARPA file, or hf:DIR"
-    )
-    parser.add_argument(
-        "--precision",
-        default="float32",
-        help="of matrix products: float32, bfloat16, auto (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--intact",
-        action="store_true",
-        help="score a masked model in one pass over the unmasked input",
-    )
-    add_penalty(parser)
-    parser.add_argument(
-        "--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--cache",
-        default="default",
-        metavar="DIR",
-        help="keeps scores between runs; or none (default: ~/.cache/lmtools)",
-    )
-    parser.add_argument(
-        "--rows",
-        type=positive,
-        metavar="N",
-        help="model rows a batch (default: 256 on a CPU, 4096 on a GPU)",
-    )
-
-
-def add_normalise(parser):
-    """The option that leaves the normaliser of neural models out, shared with `lmtools lattice
-    rescore`.
-    """
-    about = (
-        "of neural models: full, log-probabilities; none, up to the normaliser, which takes most of"
-        " the time (default: %(default)s)"
-    )
-    parser.add_argument("--normalise", choices=NORMALISATIONS, default="full", help=about)
-
-
-def add_penalty(parser):
-    """The option that says what unknown words cost, shared with `lmtools lattice rescore`."""
-    about = (
-        "nats that an unknown token costs beyond log p(<unk>), which is of all words left out;"
-        " their number's log shares it evenly"
-    )
-    parser.add_argument(
-        "--oov-penalty", type=amount, default=0.0, metavar="P", help=f"{about} (default: 0)"
-    )
-
-
-def options_of(args) -> ScoreOptions:
-    """The ScoreOptions that the arguments say."""
-    how = args.precision, args.intact, args.normalise, args.oov_penalty
-    return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
+    parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
+    parser.add("--format")
+    parser.add(*SCORING)
+    about = "utt#rank, log-probability, tokens, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=about)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
@@ -107,7 +33,7 @@ def run(args):
     """
     piped = args.nbest == "-" or parse_specifier(args.nbest)
     hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(
-        args, options_of(args)
+        args, scoring_options(args)
     )
     share = f", {unknown:,} unknown ({unknown / max(1, tokens):.2%})" if unknown else ""
     cost = (

@@ -2,7 +2,6 @@
 similarity.
 """
 
-import argparse
 import sys
 
 import numpy as np
@@ -12,36 +11,31 @@ from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.files import sha256
 from lmtools.formats import pairs, registry, vectors
 from lmtools.seal import read_json, write_json
-from lmtools.verbs.encoding import MODELS, POOLS, add_options
+from lmtools.verbs.options import COMPUTING, ENCODER, add_vectors
 
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
 def arguments(parser):
+    """Declare the verb's options."""
     parser.epilog = (
-        f"formats of pairs:\n{registry.describe_formats(pairs.PAIRS)}\n\nCorrelations are printed"
+        f"Formats of pairs:\n{registry.describe_formats(pairs.PAIRS)}\n\nCorrelations are printed"
         " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every"
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--lm", metavar="LM", help=MODELS)
-    source.add_argument(
-        "--vectors",
-        metavar="F.npz",
-        help="vectors of the pairs' sentences that lmtools embed wrote",
-    )
-    parser.add_argument(
-        "--pairs", required=True, metavar="F", help="sentence pairs with their similarity"
-    )
-    parser.add_argument("--format", metavar="FMT", help="their format (default: recognised)")
-    parser.add_argument(
-        "--against",
-        metavar="F.json",
-        help="what sts wrote of another system: is the difference significant?",
-    )
-    parser.add_argument("--out", metavar="F.json", help="write correlations and cosines")
-    add_options(parser, POOLS, "mean")
+    group = parser.groups["input"]
+    about = "sentence pairs with their similarity"
+    group.add_argument("--pairs", required=True, metavar="F", help=about)
+    parser.add("--format")
+    about = "what sts wrote of another system: is the difference significant?"
+    parser.add("--against", metavar="F.json", help=about)
+    source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
+    parser.add("--lm", among=source, required=False, **ENCODER)
+    about = "vectors of the pairs' sentences that lmtools embed wrote"
+    source.add_argument("--vectors", metavar="F.npz", help=about)
+    add_vectors(parser)
+    parser.add("--out", required=False, metavar="F.json", help="write correlations and cosines")
+    parser.add(*COMPUTING)
 
 
 def run(args):

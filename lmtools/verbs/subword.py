@@ -10,68 +10,41 @@ from lmtools.subword import SUBWORDS, Subword, adopt, train
 from lmtools.subword.directory import save_subword
 from lmtools.subword.lists import Listed
 from lmtools.subword.spelled import Spelled
-from lmtools.text import add_arguments, from_arguments
 from lmtools.text.blocks import read_text
 from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
 NOUNS = {"word": "words", "char": "characters"}
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+def arguments(parser):
+    """Declare the verb's options."""
     parser.epilog = (
         "Words that a word list leaves out are <unk>, which has one probability for all of them;"
         " `lmtools score --oov-penalty` divides it. A list that is taken keeps its order;"
         " log-uniform noise and adaptive softmax rank ids by how often training has them."
     )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--text",
-        nargs="+",
-        action="extend",
-        metavar="F",
-        help="text to learn from, one sentence a line (.gz, .xz, -)",
-    )
+    source = parser.groups["input"].add_mutually_exclusive_group(required=True)
+    about = "text to learn from, one sentence a line (.gz, .xz, -)"
+    parser.add("--text", among=source, **SEVERAL_TEXTS, help=about)
     about = (
         "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID"
         " (Kaldi's words.txt) or WORD COUNT a line"
     )
     source.add_argument("--model", metavar="F", help=about)
-    parser.add_argument(
-        "--type",
-        choices=SUBWORDS,
-        dest="scheme",
-        help="with --text: what the vocabulary is made of",
-    )
-    parser.add_argument(
-        "--vocab-size",
-        type=positive,
-        metavar="N",
-        help="ids in all, five specials included; lists: default all",
-    )
-    parser.add_argument(
-        "--min-count",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="word and char: drop what occurs less often",
-    )
-    parser.add_argument(
-        "--sentences",
-        type=positive,
-        default=1_000_000,
-        metavar="N",
-        help="bpe and unigram: learn from a random sample",
-    )
+    about = "with --text: what the vocabulary is made of"
+    parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=about)
+    parser.add("--vocab-size", help="ids in all, five specials included; lists: default all")
+    about = "word and char: drop what occurs less often"
+    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=about)
+    about = "bpe and unigram: learn from a random sample"
+    parser.add_argument("--sentences", type=positive, default=1_000_000, metavar="N", help=about)
+    about = "spell words by these pieces and predict those of this list: for two-way models"
+    parser.add_argument("--words", metavar="DIR", help=about)
+    add_normaliser(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
     about = "word and char: processes that count; the list is the same for any number"
-    parser.add_argument("--nj", type=positive, default=1, metavar="N", help=about)
-    parser.add_argument(
-        "--words",
-        metavar="DIR",
-        help="spell words by these pieces and predict those of this list: for two-way models",
-    )
-    parser.add_argument("--out", required=True, metavar="DIR", help="directory to write")
-    add_arguments(parser)
+    parser.add("--nj", help=about)
     parser.set_defaults(wrong_usage=parser.error)
 
 
@@ -83,7 +56,7 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--text needs --type")
     with hold_lock(args.out):
         subword = (
-            adopt(args.model, from_arguments(args), args.out, args.vocab_size, args.words)
+            adopt(args.model, normaliser_of(args), args.out, args.vocab_size, args.words)
             if args.model
             else learn(args)
         )
@@ -105,7 +78,7 @@ def run(args: argparse.Namespace) -> None:
 
 def learn(args: argparse.Namespace) -> Subword:
     """The subword model learnt from the text, saved."""
-    kind, normaliser = SUBWORDS[args.scheme], from_arguments(args)
+    kind, normaliser = SUBWORDS[args.scheme], normaliser_of(args)
     if issubclass(kind, Listed):
         return save_subword(
             kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, args.nj),

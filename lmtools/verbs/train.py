@@ -14,38 +14,18 @@ from lmtools.train import Stopped, Told, first_process, train
 
 
 def arguments(parser):
-    parser.add_argument(
-        "--conf",
-        required=True,
-        metavar="F.yaml",
-        help="settings; may name a `base:` file that it refines",
-    )
-    parser.add_argument(
-        "--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`"
-    )
-    parser.add_argument(
-        "--valid",
-        required=True,
-        metavar="F.bin",
-        help="validation corpus, for early stopping and the best weights",
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        metavar="DIR",
-        help="model directory; a killed run is continued, damage mended",
-    )
-    parser.add_argument(
-        "--device",
-        default="auto",
-        help="cpu, cuda, cuda:1 ...; auto takes the GPU where there is one (default: auto)",
-    )
-    parser.add_argument(
-        "settings",
-        nargs="*",
-        metavar="key=value",
-        help="override settings, as in optim.lr=1e-3 arch.layers=6",
-    )
+    """Declare the verb's options."""
+    group = parser.groups["input"]
+    parser.add("--conf", required=True)
+    about = "training corpus from `lmtools corpus`"
+    group.add_argument("--train", required=True, metavar="F.bin", help=about)
+    about = "validation corpus, for early stopping and the best weights"
+    group.add_argument("--valid", required=True, metavar="F.bin", help=about)
+    about = "model directory; a killed run is continued, damage mended"
+    parser.add("--out", metavar="DIR", help=about)
+    parser.add("--device")
+    about = "override settings, as in optim.lr=1e-3 arch.layers=6"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
 
 
 def run(args):

@@ -12,13 +12,11 @@ from lmtools.rescore import (
     TuningOptions,
     gather,
     of_system,
-    read_columns,
-    read_systems,
+    read_scores,
     save,
-    score_files,
     tune_systems,
 )
-from lmtools.verbs.numbers import amount, named, positive, seed
+from lmtools.verbs.numbers import amount, named
 
 
 def arguments(parser):
@@ -29,22 +27,9 @@ def arguments(parser):
         " unless --fix says otherwise; fixed at 0 it leaves its place to the next feature, language"
         " models first. Tune on a development set, never on the set that you report."
     )
-    add_inputs(parser)
-    parser.add_argument(
-        "--metric", choices=METRICS, default="wer", help="over the whole set (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="F.json", help="weights; - is standard output"
-    )
-    about = "processes that tune --systems (default: %(default)s)"
-    parser.add_argument("--nj", type=positive, default=1, metavar="N", help=about)
-    parser.add_argument(
-        "--seed",
-        type=seed,
-        default=0,
-        metavar="N",
-        help="of the search's random starts (default: %(default)s)",
-    )
+    parser.add("--nbest", "--format", "--scores", "--systems")
+    parser.add("--metric", choices=METRICS, help="over the whole set (default: %(default)s)")
+    parser.add("--seed", default=0, help="of the search's random starts (default: %(default)s)")
     about = (
         "of weights whose metric is so near the best found, take those nearest the first pass"
         " (default: 0)"
@@ -53,14 +38,11 @@ def arguments(parser):
     lengths = parser.add_mutually_exclusive_group()
     about = (
         "lengths of the hypothesis that are features: words (the word insertion bonus), characters,"
-        " log-words: log(1 + words) "
+        " log-words: log(1 + words) (default: words)"
     )
-    lengths.add_argument(
-        "--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about + "(default: words)"
-    )
-    lengths.add_argument(
-        "--no-words", dest="lengths", action="store_const", const=[], help="none of them"
-    )
+    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about)
+    about = "none of them"
+    lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help=about)
     parser.add_argument(
         "--fix",
         type=named,
@@ -75,57 +57,19 @@ def arguments(parser):
         " if it is named here"
     )
     parser.add_argument("--reference", metavar="NAME", help=about)
-    parser.add_argument(
-        "--form",
-        choices=FORMS,
-        default="linear",
-        help="interpolation: (1 - lambda) first pass + lambda LM, no lengths",
-    )
-    parser.add_argument(
-        "--allow-negative", action="store_true", help="let language models have negative weights"
-    )
-
-
-def add_inputs(parser):
-    """The options that say where features come from, shared with `lmtools rescore`."""
-    parser.add_argument("--nbest", required=True, metavar="F", help="N-best lists")
-    parser.add_argument("--format", metavar="FMT", help="format of the lists (default: recognised)")
-    about = (
-        "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over"
-        " tokens, NAME/word: over words"
-    )
-    parser.add_argument(
-        "--scores", nargs="+", action="extend", default=[], metavar="NAME=F", help=about
-    )
-    about = (
-        "YAML file of systems, all at once, and KEY=WORDS over it; paths of files have {system}"
-        " for the name then, and --scores, one path, {lm}"
-    )
-    parser.add_argument("--systems", nargs="+", metavar=("F", "KEY=WORDS"), help=about)
-
-
-def read_scores(args, nbests):
-    """The columns of score files, and which of them each system takes by the path that `place`
-    gives; one system without --systems, called None.
-    """
-    if not args.systems:
-        columns = read_columns(args.scores, nbests, args.nbest)
-        return columns, {None: tuple(columns.values)}
-    systems = read_systems(args.systems[0], args.systems[1:])
-    specs = score_files(systems, " ".join(args.scores))
-    return read_columns(specs, nbests, args.nbest), systems
-
-
-def place(path, system):
-    """The path of the file of a system."""
-    return path if system is None else of_system(path, system)
+    about = "interpolation: (1 - lambda) first pass + lambda LM, no lengths"
+    parser.add_argument("--form", choices=FORMS, default="linear", help=about)
+    about = "let language models have negative weights"
+    parser.add_argument("--allow-negative", action="store_true", help=about)
+    parser.add("--out", metavar="F.json", help="weights; - is standard output")
+    parser.add("--nj", help="processes that tune --systems (default: %(default)s)")
 
 
 def run(args):
     """Read, tune, write, and say what was gained."""
     nbests = read(args.nbest, args.format)
-    columns, systems = read_scores(args, nbests)
-    places = {system: place(args.out, system) for system in systems}
+    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
+    places = {system: of_system(args.out, system) for system in systems}
     default = ["words"] if args.form == "linear" else []
     made = [
         *(default if args.lengths is None else args.lengths),

@@ -1,8 +1,8 @@
 """lmtools bench: measurements of speed."""
 
-from lmtools.verbs import add_common
 from lmtools.verbs.bench import criteria, lattice, lm, score
 from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import add_common
 
 KINDS = {"score": score, "lm": lm, "lattice": lattice, "criteria": criteria}
 
@@ -11,15 +11,14 @@ def arguments(parser):
     """Declare the kinds and the options of each."""
     kinds = parser.add_subparsers(dest="what", metavar="|".join(KINDS), required=True)
     for name, module in KINDS.items():
-        about = module.__doc__.partition(": ")[2].strip()
+        about = " ".join(module.__doc__.partition(": ")[2].split())
         sub = kinds.add_parser(name, help=about, description=about)
-        sub.add_argument(
-            "--threads", type=positive, default=1, metavar="N", help="(default: %(default)s)"
+        about = "of one process (default: %(default)s)"
+        sub.groups["machine"].add_argument(
+            "--threads", type=positive, default=1, metavar="N", help=about
         )
-        sub.add_argument(
-            "--precision", default="float32", help="float32, bfloat16, auto (default: %(default)s)"
-        )
-        sub.add_argument("--out", metavar="F.json", help="write the figures")
+        sub.add("--precision")
+        sub.add("--out", required=False, metavar="F.json", help="write the figures")
         add_common(sub, inner=True)
         module.arguments(sub)
         sub.set_defaults(measure=module.run)

@@ -11,7 +11,7 @@ from lmtools.config import override, read_layers
 from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
 from lmtools.verbs.bench.common import save
-from lmtools.verbs.numbers import amount, positive, several
+from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]
 ARCH = {"lstm": {"layers": 3, "dim": 512, "units": 512}}
@@ -22,61 +22,27 @@ PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add_argument(
-        "--model",
-        choices=MODELS,
-        default="causal",
-        help="of 3 layers of 512, trained by SGD (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--conf",
-        metavar="F.yaml",
-        help="settings as of `lmtools train` instead, as conf/causal.yaml",
-    )
-    parser.add_argument(
-        "--sizes",
+    about = "settings as of `lmtools train` instead, as conf/causal.yaml"
+    parser.add("--conf", help=about)
+    about = "of 3 layers of 512, trained by SGD (default: %(default)s)"
+    parser.add_argument("--architecture", choices=MODELS, default="causal", help=about)
+    parser.add(
+        "--vocab-size",
         type=several,
         default=SIZES,
         metavar="N,...",
         help="ids (default: 30000,200000,800000)",
     )
-    parser.add_argument(
-        "--batch",
-        type=several,
-        default=[64],
-        metavar="N,...",
-        help="sentences a batch (default: 64)",
-    )
-    parser.add_argument(
-        "--tokens", type=positive, default=25, metavar="N", help="a sentence (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--criteria",
-        default=",".join(KNOWN),
-        metavar="NAME,...",
-        help="beside softmax (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--turns",
-        type=positive,
-        default=3,
-        metavar="N",
-        help="of each criterion (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=amount,
-        default=1.0,
-        metavar="S",
-        help="of steps a turn, one at least (default: %(default)s)",
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
-    parser.add_argument(
-        "settings",
-        nargs="*",
-        metavar="key=value",
-        help="override settings, as in output.samples=1024 optim.name=adam",
-    )
+    about = "sentences at once (default: 64)"
+    parser.add("--batch", type=several, default=[64], metavar="N,...", help=about)
+    parser.add("--length", default=25)
+    about = "beside softmax (default: %(default)s)"
+    parser.add_argument("--criteria", default=",".join(KNOWN), metavar="NAME,...", help=about)
+    parser.add("--repeats", help="of each criterion (default: %(default)s)")
+    parser.add("--seconds")
+    parser.add("--device", default="cpu")
+    about = "override settings, as in output.samples=1024 optim.name=adam"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
 
 
 def run(args):
@@ -84,16 +50,16 @@ def run(args):
     torch.set_num_threads(args.threads)
     precision = resolve_precision(args.precision, choose_device(args.device))
     settings = override(
-        read_layers(Path(args.conf)) if args.conf else of_model(args.model), args.settings
+        read_layers(Path(args.conf)) if args.conf else of_model(args.architecture), args.settings
     )
     output = settings.pop("output", None) or {}
     how = {"device": args.device, "precision": precision, "threads": args.threads}
     jobs = [
-        Job(settings, output, size, batch, args.tokens, **how)
-        for size in args.sizes
+        Job(settings, output, size, batch, args.length, **how)
+        for size in args.vocab_size
         for batch in args.batch
     ]
-    save(bench_criteria(jobs, args.criteria.split(","), args.turns, args.seconds), args.out)
+    save(bench_criteria(jobs, args.criteria.split(","), args.repeats, args.seconds), args.out)
 
 
 def of_model(model: str) -> dict:

@@ -14,62 +14,29 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.lattice.common import add_weights, weights_of
+from lmtools.verbs.lattice.common import weights_of
 from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add_argument(
-        "input", metavar="F", help="lattices with times: file, directory or Kaldi rspecifier"
-    )
-    parser.add_argument(
-        "--from", dest="source", metavar="FMT", help="their format (default: recognised)"
-    )
-    parser.add_argument(
-        "--lm",
-        action="append",
-        required=True,
-        metavar="NAME=DIR",
-        help="a language model; each is measured alone",
-    )
-    add_weights(parser, "of the old scores and the new; required")
+    about = "lattices with times: file, directory or Kaldi rspecifier"
+    parser.add_argument("input", metavar="F", help=about)
+    parser.add("--format")
+    about = "a language model; each is measured alone"
+    parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=about)
+    parser.add("--weights", help=f"{WEIGHTS} of the old scores and the new; required")
     parser.add_argument("--first", type=positive, metavar="N", help="only the first N lattices")
-    parser.add_argument(
-        "--order",
-        type=positive,
-        metavar="N",
-        help="neural LMs: merge histories of equal last N-1 words",
-    )
-    parser.add_argument(
-        "--tokens", type=positive, metavar="N", help="histories a state that are kept"
-    )
-    parser.add_argument(
-        "--by-beam",
-        type=amount,
-        nargs="*",
-        default=[],
-        metavar="B",
-        help="also with lattices pruned to these beams",
-    )
-    parser.add_argument(
-        "--by-tokens",
-        type=positive,
-        nargs="*",
-        default=[],
-        metavar="N",
-        help="also with so many histories a state",
-    )
-    parser.add_argument(
-        "--repeats",
-        type=positive,
-        default=3,
-        metavar="N",
-        help="turns; medians (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--figure", metavar="F.png", help="draw real-time factors by density and by histories"
-    )
+    parser.add("--max-ngram-order", "--tokens")
+    several = {"nargs": "*", "default": []}
+    about = "also with lattices pruned to these beams"
+    parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=about)
+    about = "also with so many histories a state"
+    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=about)
+    parser.add("--repeats")
+    about = "draw real-time factors by density and by histories"
+    parser.groups["output"].add_argument("--figure", metavar="F.png", help=about)
 
 
 def run(args):
@@ -81,10 +48,15 @@ def run(args):
         )
     torch.set_num_threads(args.threads)
     lattices = [
-        drop_unusable(lattice)[0] for lattice in islice(stream(args.input, args.source), args.first)
+        drop_unusable(lattice)[0] for lattice in islice(stream(args.input, args.format), args.first)
     ]
     settings = LatticeOptions(
-        lms, weights, order=args.order, tokens=args.tokens, device="cpu", precision=args.precision
+        lms,
+        weights,
+        order=args.max_ngram_order,
+        tokens=args.tokens,
+        device="cpu",
+        precision=args.precision,
     )
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
     save(figures, args.out)

@@ -8,48 +8,22 @@ from lmtools.bench.represent import bench_representation
 from lmtools.bench.score import bench_score, random_scorers, ratios, trained_scorers
 from lmtools.errors import UserError
 from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import SEVERAL_LMS
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add_argument(
-        "--lm",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="a model; default: the paper's sizes, random weights",
-    )
-    parser.add_argument(
-        "--representation",
-        action="store_true",
-        help="time sentence vectors (no output layer) instead of scores",
-    )
-    parser.add_argument(
-        "--vocab-size",
-        type=positive,
-        default=30_000,
-        metavar="N",
-        help="of random models (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--words",
-        type=positive,
-        nargs="+",
-        default=[5, 10, 15, 20, 30, 40, 50],
-        metavar="N",
-        help="lengths",
-    )
-    parser.add_argument(
-        "--repeats",
-        type=positive,
-        default=21,
-        metavar="N",
-        help="sentences a length; median (default: %(default)s)",
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda ... (default: %(default)s)")
+    parser.add("--lm", **SEVERAL_LMS, help="a model; default: the paper's sizes, random weights")
+    about = "time sentence vectors (no output layer) instead of scores"
+    parser.add_argument("--representation", action="store_true", help=about)
+    about = "ids of random models (default: %(default)s)"
+    parser.add("--vocab-size", default=30_000, help=about)
+    lengths = [5, 10, 15, 20, 30, 40, 50]
+    parser.add("--length", nargs="+", default=lengths, help="of sentences, in words")
+    parser.add("--repeats", default=21, help="sentences a length; median (default: %(default)s)")
+    parser.add("--device", default="cpu")
 
 
 def run(args):
@@ -61,7 +35,7 @@ def run(args):
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
     figures = (bench_representation if args.representation else bench_score)(
-        scorers, args.words, args.repeats
+        scorers, args.length, args.repeats
     )
     save(figures, args.out)
     print(

@@ -2,12 +2,10 @@
 models.
 """
 
-import argparse
-
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
-from lmtools.verbs import add_common
 from lmtools.verbs.lattice import info, nbest, oracle, rescore
+from lmtools.verbs.options import add_common
 
 ACTIONS = {"info": info, "nbest": nbest, "oracle": oracle, "rescore": rescore}
 
@@ -16,23 +14,13 @@ def arguments(parser):
     """Declare the actions and the options of each."""
     actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True)
     for name, module in ACTIONS.items():
-        about = module.__doc__.partition(": ")[2].strip()
-        sub = actions.add_parser(
-            name,
-            help=about,
-            description=about,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
+        about = " ".join(module.__doc__.partition(": ")[2].split())
+        sub = actions.add_parser(name, help=about, description=about)
         sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
         sub.add_argument(
             "input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input"
         )
-        sub.add_argument(
-            "--from",
-            dest="source",
-            metavar="FMT",
-            help="its format, NAME or NAME:option=value,... (default: recognised)",
-        )
+        sub.add("--format")
         add_common(sub, inner=True)
         module.arguments(sub)
         sub.set_defaults(act=module.run)

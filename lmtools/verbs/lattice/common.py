@@ -12,18 +12,6 @@ from lmtools.rescore import load
 from lmtools.types import Lattice
 
 
-def add_weights(parser, default: str):
-    """The option that says how an arc's scores are added."""
-    about = f"NAME=W,... or what `lmtools tune` wrote; `words` is a bonus a word ({default})"
-    parser.add_argument("--weights", metavar="W", help=about.replace("%", "%%"))
-
-
-HEADERS = (
-    "default: those of the lattice's header, as an SLF's lmscale and wdpenalty, or else 1 for each"
-    " score"
-)
-
-
 def weights_of(args) -> Mapping[str, float] | None:
     """The weights that the option gives, None without it."""
     if not args.weights:
@@ -51,7 +39,7 @@ def lattices_of(args, source: str | None = None) -> Iterator[Lattice]:
     UserError if there are none.
     """
     some = False
-    for lattice in stream(args.input, source or args.source):
+    for lattice in stream(args.input, source or args.format):
         some = True
         yield lattice
     if not some:

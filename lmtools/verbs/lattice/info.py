@@ -10,19 +10,19 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, statistics
 from lmtools.types import Lattice
-from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, say, weights_of
-from lmtools.verbs.references import add_references, joined
+from lmtools.verbs.lattice.common import known, lattices_of, say, weights_of
+from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
+from lmtools.verbs.references import joined
 
 
 def arguments(parser):
     """Declare the action's options."""
-    add_weights(parser, HEADERS)
     add_references(parser, "lattices", purpose=", for the density (default: the best path)")
+    parser.add("--weights", help=LATTICE_WEIGHTS)
     parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
-    parser.add_argument("--repair", metavar="OUT", help="write the lattices without what is broken")
-    parser.add_argument(
-        "--to", default="slf", metavar="FMT", help="format of --repair (default: %(default)s)"
-    )
+    about = "write the lattices without what is broken"
+    parser.groups["output"].add_argument("--repair", metavar="OUT", help=about)
+    parser.add("--to", default="slf", help="format of --repair (default: %(default)s)")
 
 
 def run(args):

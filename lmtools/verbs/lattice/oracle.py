@@ -6,23 +6,18 @@ from lmtools.evaluate import confidence, evaluate, show
 from lmtools.formats import kaldi_text
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
-from lmtools.verbs.lattice.common import HEADERS, add_weights, known, lattices_of, sound, weights_of
-from lmtools.verbs.numbers import seed
-from lmtools.verbs.references import add_references, joined
+from lmtools.verbs.lattice.common import known, lattices_of, sound, weights_of
+from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
+from lmtools.verbs.references import joined
 
 
 def arguments(parser):
     """Declare the action's options."""
-    add_weights(parser, HEADERS)
     add_references(parser, "lattices", required=True)
-    parser.add_argument("--out", metavar="F", help="Kaldi text of the paths with the fewest errors")
-    parser.add_argument(
-        "--seed",
-        type=seed,
-        default=1,
-        metavar="N",
-        help="of the bootstrap's draws (default: %(default)s)",
-    )
+    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
+    about = "Kaldi text of the paths with the fewest errors"
+    parser.add("--out", required=False, help=about)
 
 
 def run(args):

@@ -17,10 +17,10 @@ from lmtools.rescore import mark
 from lmtools.score.lattice_run import LatticeResult, Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
-from lmtools.verbs.lattice.common import add_weights, lattices_of, say, weights_of
+from lmtools.verbs.lattice.common import lattices_of, say, weights_of
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.references import add_references, joined
-from lmtools.verbs.score import add_normalise, add_penalty
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references
+from lmtools.verbs.references import joined
 
 # Where formats that hold two scores, or one, take the others: (score, those that stay apart)
 FOLDED = {
@@ -34,95 +34,49 @@ FOLDED = {
 
 def arguments(parser):
     """Declare the action's options."""
-    add_weights(parser, "of the old scores and the new; required")
-    parser.add_argument(
-        "--lm",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="a language model, under its name among the weights",
-    )
-    parser.add_argument(
+    add_references(parser, "lattices", purpose=" of the lists")
+    about = "a language model, under its name among the weights"
+    parser.add("--lm", **SEVERAL_LMS, help=about)
+    group = parser.groups["language model"]
+    group.add_argument(
         "--mix",
         action="append",
         default=[],
         metavar="NAME=A:0.6,B:0.4",
         help="LMs A and B interpolated linearly, as NAME",
     )
-    parser.add_argument(
-        "--old-lm",
-        metavar="DIR",
-        help="take this LM's score out of `graph`, of which it is a part; it becomes `lm`",
-    )
-    about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
-    parser.add_argument("--order", type=from_zero, default=4, metavar="N", help=about)
-    parser.add_argument(
-        "--tokens",
-        type=positive,
-        metavar="N",
-        help="keep the N best histories of a state (default: all)",
-    )
-    parser.add_argument(
-        "--beam",
-        type=amount,
-        default=math.inf,
-        metavar="B",
-        help="drop histories worse than their state's best by more",
-    )
-    parser.add_argument(
-        "--prune-beam",
-        type=amount,
-        metavar="B",
-        help="before: drop arcs on no path within B of the best",
-    )
-    parser.add_argument(
-        "--prune-arcs", type=positive, metavar="N", help="before: keep the N best arcs"
-    )
+    about = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
+    group.add_argument("--old-lm", metavar="DIR", help=about)
+    parser.add("--normalise", "--oov-penalty")
+    parser.add("--weights", help=f"{WEIGHTS} of the old scores and the new; required")
+    parser.add("--max-ngram-order", type=from_zero, default=4)
+    parser.add("--tokens")
+    about = "drop histories worse than their state's best by more"
+    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=about)
+    about = "before: drop arcs on no path within B of the best"
+    parser.add_argument("--prune-beam", type=amount, metavar="B", help=about)
+    about = "before: keep the N best arcs"
+    parser.add_argument("--prune-arcs", type=positive, metavar="N", help=about)
     about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
     parser.add_argument("--cover-beam", type=amount, metavar="B", help=about)
-    parser.add_argument(
-        "--states",
-        type=positive,
-        default=STATES,
-        metavar="N",
-        help="bound of a rescored lattice (default: %(default)s)",
+    about = "bound of a rescored lattice (default: %(default)s)"
+    parser.add_argument("--states", type=positive, default=STATES, metavar="N", help=about)
+    parser.add(
+        "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
     )
-    parser.add_argument(
-        "--out", metavar="F", help="rescored lattices; - or a Kaldi wspecifier for a pipe"
-    )
-    parser.add_argument("--to", metavar="FMT", help="their format (default: that of the input)")
-    parser.add_argument("--nbest", metavar="F", help="N-best lists of the rescored lattices")
-    parser.add_argument(
-        "--nbest-to", default="jsonl", metavar="FMT", help="their format (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--n",
-        type=positive,
-        default=100,
-        metavar="N",
-        help="hypotheses a list (default: %(default)s)",
-    )
-    add_references(parser, "lattices", purpose=" of the lists")
-    parser.add_argument("--text", metavar="F", help="Kaldi text of the best paths")
-    parser.add_argument("--report", metavar="F.json", help="sizes, time, models")
+    parser.add("--to", default=None, help="their format (default: that of the input)")
+    parser.add("--nbest-out", help="N-best lists of the rescored lattices")
+    parser.add("--nbest-to")
+    parser.add("--depth", default=100, help="hypotheses a list (default: %(default)s)")
+    parser.add("--text-out")
+    group = parser.groups["output"]
+    group.add_argument("--report", metavar="F.json", help="sizes, time, models")
     about = (
         "in the report: how far arcs' scores of LMs that read both sides are from whole sentences',"
         " on the N best paths"
     )
-    parser.add_argument("--exact", type=positive, metavar="N", help=about)
-    parser.add_argument(
-        "--nj", type=positive, default=1, metavar="N", help="processes (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--precision",
-        default="float32",
-        help="of matrix products: float32, bfloat16, auto (default: %(default)s)",
-    )
-    add_normalise(parser)
-    add_penalty(parser)
-    parser.add_argument(
-        "--device", default="auto", help="cpu, cuda, cuda:1 ... (default: %(default)s)"
-    )
+    group.add_argument("--exact", type=positive, metavar="N", help=about)
+    parser.add("--device", "--precision", "--nj")
 
 
 @dataclass
@@ -160,23 +114,23 @@ class Tally:
 
 
 def run(args):
-    """Rescore lattice by lattice; the first of --out, --nbest and --text gets each result at once,
-    the others all at the end.
+    """Rescore lattice by lattice; the first of --out, --nbest-out and --text-out gets each result
+    at once, the others all at the end.
     """
-    places = [path for path in (args.out, args.nbest, args.text) if path]
+    places = [path for path in (args.out, args.nbest_out, args.text_out) if path]
     if not places:
-        raise UserError("nothing to write; give --out, --nbest or --text")
+        raise UserError("nothing to write; give --out, --nbest-out or --text-out")
     if sum(path == "-" or path.endswith(":-") for path in places) > 1:
         raise UserError("two results on standard output; give all but one the name of a file")
-    source = args.source or detect(args.input)
+    source = args.format or detect(args.input)
     target, settings, tally = args.to or source, settings_of(args), Tally()
     into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))
     total = args.nbest_to.partition(":")[0] != "jsonl"
     wanted = Wanted(
         bool(args.out),
-        args.n if args.nbest else None,
+        args.depth if args.nbest_out else None,
         total,
-        bool(args.text),
+        bool(args.text_out),
         into,
         keep,
         args.exact,
@@ -214,7 +168,7 @@ def settings_of(args) -> LatticeOptions:
     }
     return LatticeOptions(
         lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam,
-        args.order or None,
+        args.max_ngram_order or None,
         args.beam, args.tokens, args.states,
         args.device, args.precision, args.normalise, args.oov_penalty,
     )  # fmt: skip
@@ -252,13 +206,13 @@ def deliver(args, target: str, results: Iterator[LatticeResult]) -> None:
     if args.out:
         write = registry.find_format(target, LATTICES).write
         writers.append(lambda items: write((item.lattice for item in items), args.out))
-    if args.nbest:
+    if args.nbest_out:
         write_lists = registry.find_format(args.nbest_to, FORMATS).write
-        writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest))
-    if args.text:
+        writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest_out))
+    if args.text_out:
         writers.append(
             lambda items: kaldi_text.write_rows(
-                ((item.utt, item.text) for item in items), args.text
+                ((item.utt, item.text) for item in items), args.text_out
             )
         )
     kept: list[LatticeResult] = []
@@ -282,7 +236,7 @@ def report(args, settings: LatticeOptions, tally: Tally) -> None:
         "speech": tally.speech,
         "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms),
         "signatures": dict(tally.signatures),
-        "weights": dict(settings.weights), "order": args.order,
+        "weights": dict(settings.weights), "order": args.max_ngram_order,
         "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None,
         "prune_beam": args.prune_beam,
         "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise,

@@ -1,4 +1,3 @@
-import argparse
 import unicodedata
 
 import pytest
@@ -6,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
-from lmtools.text import NORMALISERS, Normaliser, add_arguments, from_arguments
+from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.normaliser import CHOICES
 
 EVERY = st.builds(
@@ -119,24 +118,3 @@ def test_unknown_choice_is_refused():
 def test_no_normaliser_in_directory(tmp_path):
     with pytest.raises(UserError, match=r"normaliser\.yaml: cannot read"):
         Normaliser.load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ([], Normaliser()),
-        (["--normaliser", "librispeech"], NORMALISERS["librispeech"]),
-        (
-            ["--normaliser", "librispeech", "--case", "upper"],
-            Normaliser("upper", "strip", "straight", "NFKC"),
-        ),
-        (
-            ["--punctuation", "strip", "--unicode-form", "NFC"],
-            Normaliser(punctuation="strip", unicode_form="NFC"),
-        ),
-    ],
-)
-def test_options(words, expected):
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    assert from_arguments(parser.parse_args(words)) == expected

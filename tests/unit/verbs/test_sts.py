@@ -12,7 +12,7 @@ from lmtools.cli import main
 from lmtools.embed import pooling
 from lmtools.formats import vectors
 from lmtools.seal import write_json
-from lmtools.verbs.encoding import POOLS
+from lmtools.verbs.options import POOLS
 
 PAIRS = [
     ("the king came to the city", "the queen came to the city", 4.0),

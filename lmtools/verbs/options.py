@@ -1,0 +1,302 @@
+"""The options that several verbs have, each declared once, and the groups that --help shows."""
+
+import argparse
+import dataclasses
+import sys
+
+from lmtools.files import LONGEST, MAX_LINE
+from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
+from lmtools.verbs.numbers import amount, layers, positive, seed, size
+
+POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
+NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
+PRESETS = "; ".join(
+    f"{name}: {', '.join(dataclasses.asdict(one).values())}" for name, one in NORMALISERS.items()
+)
+
+
+def value(metavar: str | tuple[str, ...], about: str, **more) -> dict:
+    """What argparse takes for an option that has a value."""
+    return {"metavar": metavar, "help": about, **more}
+
+
+def switch(about: str) -> dict:
+    """What argparse takes for an option without a value."""
+    return {"action": "store_true", "help": about}
+
+
+def choice(names, about: str, **more) -> dict:
+    """What argparse takes for an option that chooses among names."""
+    return {"choices": names, "help": about, **more}
+
+
+# Group, in the order in which --help shows them -> option -> what argparse takes. A verb may change
+# what argparse takes; what the option means stays.
+GROUPS: dict[str, dict[str, dict]] = {
+    "options": {
+        "--weights": value(
+            "W", "NAME=W,... or what `lmtools tune` wrote; `words` is a bonus a word"
+        ),
+        "--metric": {"default": "wer", "help": "(default: %(default)s)"},
+        "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
+        "--max-ngram-order": value(
+            "N", "neural LMs: merge histories of equal last N-1 words", type=positive
+        ),
+        "--tokens": value(
+            "N", "keep the N best histories of a lattice's state (default: all)", type=positive
+        ),
+        "--seed": value("N", "of random draws (default: %(default)s)", type=seed, default=1),
+        "--batch": value("N", "sentences at once", type=positive),
+        "--length": value("N", "of a sentence, in tokens (default: %(default)s)", type=positive),
+        "--repeats": value(
+            "N", "turns of each; the median (default: %(default)s)", type=positive, default=3
+        ),
+        "--seconds": value(
+            "S", "of a turn, one step at least (default: %(default)s)", type=amount, default=1.0
+        ),
+    },
+    "input": {
+        "--nbest": value("F", "N-best lists", required=True),
+        "--text": value("F", "text, one sentence a line (.gz, .xz; - is standard input)"),
+        "--kaldi": switch("the first word of each line of the text is an utterance id: drop it"),
+        "--format": value(
+            "FMT", "its format, NAME or NAME:option=value,... (default: the verb recognises it)"
+        ),
+        "--ref": value("F", "Kaldi text with the references"),
+        "--ref-lines": value("F", "plain text with the references, one a line, in the order of"),
+        "--scores": value(
+            "NAME=F",
+            "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over"
+            " tokens, NAME/word: over words",
+            nargs="+",
+            action="extend",
+            default=[],
+        ),
+        "--systems": value(
+            ("F", "KEY=WORDS"),
+            "YAML file of systems, all at once, and KEY=WORDS over it; paths of files have {system}"
+            " for the name then, and --scores, one path, {lm}",
+            nargs="+",
+        ),
+        "--against": value("F", "another system: is the difference significant?"),
+        "--conf": value("F.yaml", "settings; may name a `base:` file that it refines"),
+    },
+    "language model": {
+        "--lm": value("DIR", "model directory, KenLM or ARPA file, or hf:DIR", required=True),
+        "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
+        "--vocab-size": value("N", "ids in all, five specials included", type=positive),
+        "--normalise": choice(
+            NORMALISATIONS,
+            "neural models give log-probabilities (full), or these up to the normaliser, which"
+            " takes most of the time (none) (default: %(default)s)",
+            default="full",
+        ),
+        "--oov-penalty": value(
+            "P",
+            "nats that an unknown token costs beyond log p(<unk>), which is of all words left out;"
+            " their number's log shares it evenly (default: 0)",
+            type=amount,
+            default=0.0,
+        ),
+        "--intact": switch("a masked model scores in one pass over the unmasked input"),
+    },
+    "sentence vectors": {
+        "--layer": value(
+            "L",
+            "0 (the embedding layer), 1 ..., numbers with commas between them, last or all"
+            " (default: last; of words all)",
+            type=layers,
+            dest="layers",
+        ),
+        "--pool": choice(
+            POOLS,
+            "mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
+            " (default: mean)",
+        ),
+        "--boundaries": switch(
+            "mean and max take the boundary tokens in, as BERT's [CLS] and [SEP]"
+        ),
+        "--masked": switch(
+            "of masked models: each token's state from a copy in which it alone is masked, one pass"
+            " a token (default: the intact input)"
+        ),
+    },
+    "normaliser": {
+        "--normaliser": choice(NORMALISERS, f"a set of these options, default none ({PRESETS})"),
+        **{
+            f"--{name.replace('_', '-')}": choice(allowed, "default: as the set says")
+            for name, allowed in CHOICES.items()
+        },
+    },
+    "output": {
+        "--out": value("F", "file to write", required=True),
+        "--to": value("FMT", "its format (default: %(default)s)", default="jsonl"),
+        "--text-out": value("F", "Kaldi text of the best paths"),
+        "--nbest-out": value("F", "N-best lists"),
+        "--nbest-to": value("FMT", "their format (default: %(default)s)", default="jsonl"),
+    },
+    "machine": {
+        "--device": {
+            "default": "auto",
+            "help": "cpu, cuda, cuda:1 ...; auto: the GPU where there is one"
+            " (default: %(default)s)",
+        },
+        "--precision": {
+            "default": "float32",
+            "help": "of matrix products: float32, bfloat16, auto (default: %(default)s)",
+        },
+        "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
+        "--cache": value(
+            "DIR",
+            "keeps what was computed between runs; or none (default: ~/.cache/lmtools)",
+            default="default",
+        ),
+        "--rows": value(
+            "N", "model rows a batch (default: 256 on a CPU, 4096 on a GPU)", type=positive
+        ),
+    },
+    "every verb": {
+        "--debug": switch("show the traceback of an error"),
+        "--allow-commands": switch(
+            "run what lines `key command |` of Kaldi's script files say (default: refuse them)"
+        ),
+        "--max-line": value(
+            "SIZE",
+            "longest line to read, as 500000, 64K, 16M or 2G; a file that is read whole: 16 times"
+            f" (default: ${MAX_LINE} or {LONGEST})",
+            type=size,
+        ),
+    },
+}
+SEVERAL_TEXTS = {"nargs": "+", "action": "extend"}
+SEVERAL_LMS = {"action": "append", "default": [], "required": False, "metavar": "NAME=DIR"}
+ENCODER = {
+    "metavar": "LM",
+    "help": "directory of a neural model, hf:DIR (a Hugging Face model), words:F (word vectors in a"
+    " GloVe or word2vec text file, averaged), tfidf (tf-idf counted on the texts themselves) or"
+    " tfidf:TEXT",
+}
+SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty")
+COMPUTING = ("--device", "--precision", "--cache", "--rows")
+WEIGHTS = "NAME=W,... or what `lmtools tune` wrote, `words` being a bonus a word:"
+LATTICE_WEIGHTS = (
+    f"{WEIGHTS} of scores (default: those of the lattice's header, as an SLF's lmscale and"
+    " wdpenalty, or else 1 for each score)"
+)
+LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
+
+# Verb (and action) -> an older spelling, taken for one version more -> today's.
+RENAMED = {
+    "convert": {"--from": "--format"},
+    "rescore": {"--to": "--nbest-to"},
+    "evaluate": {"--json": "--out"},
+    "embed": {"--layers": "--layer", "--batch-rows": "--rows"},
+    "sts": {"--layers": "--layer", "--batch-rows": "--rows"},
+    "lattice": {"--from": "--format", "--n": "--depth"},
+    "lattice rescore": {
+        "--nbest": "--nbest-out",
+        "--text": "--text-out",
+        "--order": "--max-ngram-order",
+    },
+    "bench lattice": {"--from": "--format", "--order": "--max-ngram-order"},
+    "bench lm": {"--size": "--vocab-size"},
+    "bench score": {"--words": "--length"},
+    "bench criteria": {
+        "--model": "--architecture",
+        "--sizes": "--vocab-size",
+        "--tokens": "--length",
+        "--turns": "--repeats",
+    },
+    "lmtools.espnet export": {"--tokens": "--token-list"},
+}
+
+
+class HelpText(argparse.HelpFormatter):
+    """Wraps all texts but those that have lines of their own, such as lists of formats."""
+
+    def _fill_text(self, text, width, indent):
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser with the groups of GROUPS; --help leaves out those that are empty."""
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, formatter_class=HelpText, **more)
+        self.groups = {title: self.add_argument_group(title) for title in GROUPS}
+        self.groups["options"] = self
+
+    def add(self, *names: str, among=None, **changes) -> None:
+        """Declare options of GROUPS, each in its group or `among` some of which one may be given,
+        with `changes` to what argparse takes.
+        """
+        for name in names:
+            title = next(title for title, options in GROUPS.items() if name in options)
+            (among or self.groups[title]).add_argument(name, **GROUPS[title][name] | changes)
+
+
+def add_common(parser: Parser, inner: bool = False) -> None:
+    """Declare the options of every verb; an `inner` parser, of an action, leaves what was given
+    before the action and hides them.
+    """
+    hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if inner else {}
+    parser.add(*GROUPS["every verb"], **hidden)
+
+
+def add_references(
+    parser: Parser, what: str = "lists", purpose: str = "", required=False, **lines
+) -> None:
+    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; `lines`
+    change what argparse takes for --ref-lines.
+    """
+    refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
+    parser.add("--ref", among=refs, help=f"Kaldi text with the references{purpose}")
+    about = f"plain text with the references, one a line, in the order of the {what}"
+    parser.add("--ref-lines", among=refs, **{"help": about} | lines)
+
+
+def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:
+    """Declare the normaliser's options; `case` changes what argparse takes for --case."""
+    parser.groups["normaliser"].description = about
+    for name in GROUPS["normaliser"]:
+        parser.add(name, **(case if name == "--case" else {}))
+
+
+def normaliser_of(args: argparse.Namespace) -> Normaliser:
+    """The normaliser that the command line asks for: the named set, refined by single options."""
+    given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
+    return dataclasses.replace(NORMALISERS[args.normaliser or "none"], **given)
+
+
+def add_vectors(parser: Parser, **pool) -> None:
+    """Declare how vectors are made; `pool` changes what argparse takes for --pool."""
+    for name in GROUPS["sentence vectors"]:
+        parser.add(name, **(pool if name == "--pool" else {}))
+
+
+def scoring_options(args: argparse.Namespace):
+    """The ScoreOptions that the command line says."""
+    from lmtools.score import ScoreOptions  # imports torch, for which the table wing never waits
+
+    how = args.precision, args.intact, args.normalise, args.oov_penalty
+    return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
+
+
+def current_spelling(argv: list[str], verb: str) -> list[str]:
+    """The words of `verb`'s command line with older spellings of options replaced; a line on
+    standard error names each.
+    """
+    renamed = RENAMED.get(verb, {})
+    for word in argv:
+        renamed = renamed | RENAMED.get(f"{verb} {word}", {})
+    words = []
+    for word in argv:
+        option, sign, given = word.partition("=")
+        if new := renamed.get(option):
+            print(
+                f"lmtools {verb}: warning: {option} is now {new}; the next version takes {new}"
+                " alone",
+                file=sys.stderr,
+            )
+        words.append(f"{new or option}{sign}{given}")
+    return words
