@@ -73,7 +73,7 @@ if stage 1 "prepare text and N-best" "${fetched[@]}" "${lists[@]}" : "$text"/{tr
       --source "$raw/$set.$foreign" --reference "$raw/$set.en" --beam "$depth" --out "$nbest_dir/$set.jsonl"
     refs=()
     [[ $corpus = mini ]] || refs=(--ref-lines "$raw/$set.en")
-    local/nbest.sh "$nbest_dir" "$prefix$set" "$datadir/$set" --from "$nbest_format" --depth "$depth" "${refs[@]}" "${convert[@]}"
+    local/nbest.sh "$nbest_dir" "$prefix$set" "$datadir/$set" --format "$nbest_format" --depth "$depth" "${refs[@]}" "${convert[@]}"
   done
 fi
 

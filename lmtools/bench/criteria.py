@@ -238,7 +238,7 @@ def resident(name: str) -> int:
 def memory(job: Job, criterion: str) -> dict:
     """`Bench.memory` in a process where nothing else ran."""
     with WorkerPool(
-        partial(alone_memory, job), 1, remedy="measure a smaller --sizes or --batch"
+        partial(alone_memory, job), 1, remedy="measure a smaller --vocab-size or --batch"
     ) as alone:
         return alone.submit(criterion).result()
 

@@ -14,7 +14,7 @@ REMEDIES = {
     (
         "hypotheses",
         "pieces",
-    ): "join them: lmtools convert --from FORMAT:bpe=subword_nmt (@@) or sentencepiece (▁)",
+    ): "join them: lmtools convert --format FORMAT:bpe=subword_nmt (@@) or sentencepiece (▁)",
     ("references", "pieces"): JOIN,
     ("text", "pieces"): JOIN,
     "hypotheses": "lmtools convert --detokenise LANG",

@@ -178,7 +178,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
         )
     if words is None:
         raise UserError(
-            f"{files['words']}: holds ids; name the table of their words, --from"
+            f"{files['words']}: holds ids; name the table of their words, --format"
             " kaldi-nbest:words=words.txt"
         )
     names, where = kaldi_tables.read_symbols(words), str(files["words"])

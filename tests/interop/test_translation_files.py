@@ -94,8 +94,8 @@ def test_moses(run):
     references = plain.read(FILES / "moses.reference.txt")
     plain.write(references[:100], "reference.txt")
     options = (
-        "--from moses --ref-lines reference.txt --detokenise en --detokenise-ref en --case sentence"
-        " --dedup --depth 15"
+        "--format moses --ref-lines reference.txt --detokenise en --detokenise-ref en --case"
+        " sentence --dedup --depth 15"
     )
     run(f"convert {FILES}/moses.nbest.xz all.jsonl {options}")
     nbests = list(jsonl.read("all.jsonl"))
@@ -120,7 +120,7 @@ def test_marian(run):
     """Lists without references: the last hypothesis of each is taken for one, so that the commands
     run, not to show a gain.
     """
-    run(f"convert {FILES}/marian.nbest all.jsonl --from marian:bpe=subword_nmt")
+    run(f"convert {FILES}/marian.nbest all.jsonl --format marian:bpe=subword_nmt")
     nbests = list(jsonl.read("all.jsonl"))
     run("convert all.jsonl again --to marian")
     assert [" ".join(line.split()) for _, line in read_lines(FILES / "marian.nbest")] == [
@@ -137,7 +137,7 @@ def test_marian(run):
         )
     plain.write([nbest.hyps[-1].text for nbest in nbests], "reference.txt")
     options = (
-        "--from marian:bpe=subword_nmt --ref-lines reference.txt --detokenise de --detokenise-ref"
+        "--format marian:bpe=subword_nmt --ref-lines reference.txt --detokenise de --detokenise-ref"
         " de --case sentence"
     )
     run(f"convert {FILES}/marian.nbest all.jsonl {options}")
@@ -190,7 +190,7 @@ def test_doctor_knows_what_has_to_be_done(run, capsys):
         ),
         ("fairseq --detokenise en --detokenise-ref en", []),
     ):
-        run(f"convert {FILES}/fairseq-generate.txt lists.jsonl --from {options}")
+        run(f"convert {FILES}/fairseq-generate.txt lists.jsonl --format {options}")
         status, printed = main(["doctor", "--nbest", "lists.jsonl"]), capsys.readouterr().out
         errors = [line for line in printed.splitlines() if line.startswith("error")]
         assert len(errors) == len(causes) == printed.count("error:") and status == bool(causes), (

@@ -86,7 +86,7 @@ def test_dstc2(tmp_path, shell):
             hypotheses,
             "--metric",
             "wer",
-            "--json",
+            "--out",
             out,
         ]
         subprocess.run(command, check=True, env=shell, capture_output=True)

@@ -84,7 +84,7 @@ def test_ngram_rescoring_of_all(tmp_path, capsys):
         )
         == 0
     )
-    source = [str(DATA / "fisher-dev.plf.es.xz"), "--from", "plf"]
+    source = [str(DATA / "fisher-dev.plf.es.xz"), "--format", "plf"]
     command = [
         "lattice",
         "rescore",
@@ -93,7 +93,7 @@ def test_ngram_rescoring_of_all(tmp_path, capsys):
         f"new={tmp_path / 'lm'}",
         "--weights",
         "am=1,new=0.2",
-        "--text",
+        "--text-out",
     ]
     assert (
         main([*command, str(tmp_path / "chosen.txt"), "--report", str(tmp_path / "report.json")])

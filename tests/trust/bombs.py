@@ -64,7 +64,7 @@ def reading(form: str, path: str) -> tuple:
             "lattice",
             "info",
             path,
-            "--from",
+            "--format",
             f"{form}:words=words.txt" if form == "kaldi" else form,
         )
     if form in PAIRS:
@@ -141,7 +141,7 @@ def reading(form: str, path: str) -> tuple:
             "s",
         ),
         "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", path),
-    }.get(form, ("convert", path, "o.jsonl", "--from", form))
+    }.get(form, ("convert", path, "o.jsonl", "--format", form))
 
 
 TEXTS = (
@@ -337,12 +337,12 @@ def claims(home: Path, name: str) -> None:
         "kaldi-count": (
             "nb/acwt",
             b"u1-1 \0B\x04\xff\xff\xff\x7f",
-            ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest"),
+            ("convert", "nb", "o.jsonl", "--format", "kaldi-nbest"),
         ),
         "kaldi-list": (
             "nb/ali",
             b"u1-1 \0B\x04\xff\xff\xff\x7f",
-            ("convert", "nb", "o.jsonl", "--from", "kaldi-nbest"),
+            ("convert", "nb", "o.jsonl", "--format", "kaldi-nbest"),
         ),
         "kaldi-lattice": (
             "x.lat",

@@ -85,7 +85,7 @@ WRITERS: dict[str, Writer] = {
     "tune": Writer(("tune", "--nbest", "dev.jsonl", "--out", "OUT")),
     "rescore": Writer((*LISTS, "--out", "OUT")),
     "rescore-lists": Writer((*LISTS, "--out", "/dev/null", "--nbest-out", "OUT")),
-    "evaluate": Writer(("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--json", "OUT")),
+    "evaluate": Writer(("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--out", "OUT")),
     "evaluate-oracle": Writer(
         ("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--oracle-out", "OUT")
     ),
@@ -95,13 +95,13 @@ WRITERS: dict[str, Writer] = {
     "convert-directory": Writer(("convert", "test.jsonl", "OUT", "--to", "srilm")),
     "convert-kaldi": Writer(("convert", "test.jsonl", "OUT", "--to", "kaldi-nbest")),
     "lattices": Writer((*LATTICE, "--out", "OUT", "--to", "slf")),
-    "lattices-lists": Writer((*LATTICE, "--nbest", "OUT")),
-    "lattices-text": Writer((*LATTICE, "--text", "OUT")),
-    "lattices-report": Writer((*LATTICE, "--text", "/dev/null", "--report", "OUT")),
+    "lattices-lists": Writer((*LATTICE, "--nbest-out", "OUT")),
+    "lattices-text": Writer((*LATTICE, "--text-out", "OUT")),
+    "lattices-report": Writer((*LATTICE, "--text-out", "/dev/null", "--report", "OUT")),
     "lattices-nbest": Writer(("lattice", "nbest", "lattices", "--out", "OUT")),
     "lattices-repair": Writer(("lattice", "info", "lattices", "--repair", "OUT")),
     "lattices-kaldi": Writer(
-        ("convert", "lattices", "ark,t:OUT", "--from", "slf", "--to", "kaldi:words=words.ids")
+        ("convert", "lattices", "ark,t:OUT", "--format", "slf", "--to", "kaldi:words=words.ids")
     ),
     "oracle": Writer(("lattice", "oracle", "lattices", "--ref", "lattices.ref", "--out", "OUT")),
     "report": Writer(

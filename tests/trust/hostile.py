@@ -172,7 +172,7 @@ def list_directory(home: Path, name: str, form: str) -> None:
             "-3.5 -1.5 2 the king\n-4 -1 2 a king\n" if form == "srilm" else "the king\na king\n"
         )
     with guarded(home):
-        sound(run("convert", "d", "o.jsonl", "--from", form, home=home))
+        sound(run("convert", "d", "o.jsonl", "--format", form, home=home))
         sound(run("convert", "d", "o.jsonl", home=home))
 
 

@@ -103,7 +103,7 @@ def lattices(home: Path) -> tuple:
         2,
         "--device",
         "cpu",
-        "--nbest",
+        "--nbest-out",
         "o.jsonl",
     )
 

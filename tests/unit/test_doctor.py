@@ -635,7 +635,7 @@ def test_lists_pooled_from_systems(here):
                 "convert",
                 "a-lm.txt,b.txt,c.txt",
                 "n.jsonl",
-                "--from",
+                "--format",
                 "systems",
                 "--ref-lines",
                 "lines",

@@ -18,6 +18,6 @@ for set in "${@:5}"; do
     [[ -e ${found[0]} || -e ${found[1]-} ]] ||
       { echo "$dir: no lattices of $name; put them in $dir/$name, a file with any suffix or a directory" >&2 && exit 1; }
     [[ -e ${found[0]} ]] || found=("${found[1]}")
-    lmtools convert "${found[0]}" "$out" --from "$format" --to slf ${case:+--case "$case"}
+    lmtools convert "${found[0]}" "$out" --format "$format" --to slf ${case:+--case "$case"}
   fi
 done

@@ -18,6 +18,6 @@ for set in "${@:5}"; do
     done
   else
     path=$(lists "$dir" "$name")
-    lmtools convert "$path" "$data/$name/nbest.jsonl" --from "$format" --to jsonl --ref "$data/$name/text" --depth "$depth"
+    lmtools convert "$path" "$data/$name/nbest.jsonl" --format "$format" --to jsonl --ref "$data/$name/text" --depth "$depth"
   fi
 done

@@ -20,8 +20,8 @@ for lm in "${lms[@]}"; do
 done
 for set in "$@"; do
   out=$exp/lattice/$system/$set
-  lmtools lattice rescore "$data/$set/lattices" --from slf "${lms[@]/#/--lm=}" --weights "$by" "${options[@]}" --n "$depth" \
-    --ref "$data/$set/text" --nbest "$out.jsonl" --report "$out.json"
+  lmtools lattice rescore "$data/$set/lattices" --format slf "${lms[@]/#/--lm=}" --weights "$by" "${options[@]}" --depth "$depth" \
+    --ref "$data/$set/text" --nbest-out "$out.jsonl" --report "$out.json"
   [[ $by = "$tuned" ]] || lmtools tune --nbest "$out.jsonl" --metric wer --out "$tuned"
   by=$tuned
   lmtools rescore --nbest "$out.jsonl" --weights "$tuned" --out "$exp/rescore/lattice-$system/$set.txt"

@@ -43,13 +43,13 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
     counts = [
-        "--sizes",
+        "--vocab-size",
         "60,300",
         "--batch",
         "2,4",
-        "--tokens",
+        "--length",
         "3",
-        "--turns",
+        "--repeats",
         "2",
         "--seconds",
         "0",
@@ -227,11 +227,11 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
     ],
 )
 def test_what_is_refused(words, message, capsys):
-    assert main(["bench", "criteria", "--sizes", "60", *words]) == 1
+    assert main(["bench", "criteria", "--vocab-size", "60", *words]) == 1
     assert message in capsys.readouterr().err
 
 
 def test_sizes_are_numbers(capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "criteria", "--sizes", "30k"])
+        main(["bench", "criteria", "--vocab-size", "30k"])
     assert "'30k' is not a whole number from 1" in capsys.readouterr().err

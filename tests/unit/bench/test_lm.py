@@ -121,7 +121,7 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
         f"random={conf(LSTM)}",
         "--conf",
         f"lstm={tmp_path / 'none.yaml'}",
-        "--size",
+        "--vocab-size",
         "60",
     ]
     assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
@@ -262,7 +262,7 @@ def test_published_models_are_files_of_conf(tmp_path, monkeypatch, capsys):
 def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
     build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
     (tmp_path / "empty").write_text("\n\n")
-    some = ["--conf", f"m={conf(LSTM)}", "--size", "60"]
+    some = ["--conf", f"m={conf(LSTM)}", "--vocab-size", "60"]
     two_way = conf({**LSTM, "objective": "two-way"}, "two.yaml")
     for words, message in (
         (["--conf", "m.yaml"], "--conf m.yaml: not NAME=F.yaml"),

@@ -108,7 +108,7 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
                 "score",
                 "--representation",
                 *lms,
-                "--words",
+                "--length",
                 "2",
                 "5",
                 "--repeats",
@@ -149,7 +149,7 @@ def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys)
                 "--representation",
                 "--lm",
                 f"tta={trained['tta']}",
-                "--words",
+                "--length",
                 "5",
                 "50",
                 "--out",
@@ -159,7 +159,7 @@ def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys)
         == 1
     )
     assert (
-        "--words 50: 60 tokens, but tta takes 14 at most; give shorter lengths"
+        "--length 50: 60 tokens, but tta takes 14 at most; give shorter lengths"
         in capsys.readouterr().err
         and not out.exists()
     )

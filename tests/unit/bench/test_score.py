@@ -14,7 +14,7 @@ def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
     assert (
-        main(["bench", "score", *lms, "--words", "2", "5", "--repeats", "2", "--out", str(out)])
+        main(["bench", "score", *lms, "--length", "2", "5", "--repeats", "2", "--out", str(out)])
         == 0
     )
     figures = json.loads(out.read_text())

@@ -65,7 +65,7 @@ def test_against_and_json(here, capsys):
         "good",
         "--against",
         "worse",
-        "--json",
+        "--out",
         "out.json",
         "--seed",
         "7",
@@ -85,7 +85,7 @@ def test_against_and_json(here, capsys):
         "good",
         "--against",
         "worse",
-        "--json",
+        "--out",
         "again.json",
         "--seed",
         "7",
@@ -97,7 +97,7 @@ def test_against_and_json(here, capsys):
     "arguments", [["--hyp", "n.jsonl"], ["--ref", "n.jsonl", "--hyp", "worse"]]
 )
 def test_oracle(here, capsys, arguments):
-    lines = output(capsys, *arguments, "--oracle", "--json", "out.json")
+    lines = output(capsys, *arguments, "--oracle", "--out", "out.json")
     assert lines[1] == "oracle WER by list depth: 1: 70.00, 2: 10.00"
     assert json.loads((here / "out.json").read_text())["oracle"] == [70, 10]
 
@@ -115,11 +115,11 @@ def test_the_oracles_texts_have_the_oracles_score(here, capsys, metric):
         metric,
         "--oracle-out",
         "best",
-        "--json",
+        "--out",
         "out.json",
     )
     output(
-        capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--json", "again.json"
+        capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--out", "again.json"
     )
     trees = [json.loads((here / name).read_text()) for name in ("out.json", "again.json")]
     assert trees[0]["oracle"][-1] == trees[1]["score"] != trees[0]["score"]
@@ -168,7 +168,7 @@ def test_mistakes_are_one_line(here, capsys, arguments, cause):
     (here / "other").write_text("x y\n")
     (here / "empty").write_text("")
     jsonl.write([NBest("x", ())], "noref.jsonl")
-    assert main(["evaluate", *arguments, "--json", "out.json"]) == 1
+    assert main(["evaluate", *arguments, "--out", "out.json"]) == 1
     captured = capsys.readouterr().err
     assert cause in captured and captured.count("\n") == 1
     assert not (here / "out.json").exists()

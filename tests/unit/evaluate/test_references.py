@@ -48,7 +48,7 @@ def test_figures_are_sacrebleus(here, capsys, metric):
     expected = SACRE[metric]().corpus_score([texts[0] for texts in HYPS], list(REFS.values())).score
     plain = "evaluate", "--plain", "--ref", "a", "b", "--hyp", "hyp"
     for arguments in (plain, ("evaluate", "--hyp", "both.jsonl", "--oracle")):
-        assert main([*arguments, "--metric", metric, "--json", "out.json"]) == 0
+        assert main([*arguments, "--metric", metric, "--out", "out.json"]) == 0
         tree = json.loads((here / "out.json").read_text())
         assert tree["score"] == pytest.approx(expected) and "nrefs:2" in capsys.readouterr().out
     assert tree["oracle"][0] == pytest.approx(expected)

@@ -101,7 +101,7 @@ def paired(files):
 
 def ours(home, metric, monkeypatch, *arguments):
     monkeypatch.chdir(home)
-    assert main(["evaluate", "--metric", metric, "--json", f"{metric}.json", *arguments]) == 0
+    assert main(["evaluate", "--metric", metric, "--out", f"{metric}.json", *arguments]) == 0
     return json.loads((home / f"{metric}.json").read_text())
 
 

@@ -91,7 +91,7 @@ def test_nothing_in_a_directory_is_run(tmp_path, home, monkeypatch, attack, insi
         monkeypatch.chdir(place)
         place = "."
     formats = ("kaldi", "kaldi-nbest", "srilm", "systems", "espnet2")
-    commands = [["convert", place, home / name, "--from", name] for name in formats]
+    commands = [["convert", place, home / name, "--format", name] for name in formats]
     commands += [
         ["doctor", "--nbest", place],
         ["convert", place, home / "o"],
@@ -161,7 +161,7 @@ def test_a_pipe_is_only_what_a_specifier_says(home):
 )
 def test_commands_in_script_files_need_the_option(home, capsys, line, spec):
     (home / "words_text.scp").write_text(f"{line}\n")
-    assert run("convert", spec, "o", "--from", "kaldi-nbest") == 1
+    assert run("convert", spec, "o", "--format", "kaldi-nbest") == 1
     (said,) = capsys.readouterr().err.splitlines()
     assert ":1: " in said and "--allow-commands" in said and "; " in said
     assert os.listdir(home) == ["words_text.scp"]
@@ -169,11 +169,11 @@ def test_commands_in_script_files_need_the_option(home, capsys, line, spec):
 
 def test_commands_in_script_files_run_with_the_option(home, capsys):
     (home / "s.scp").write_text("a-1 touch canary; echo blue |\n")
-    assert run("convert", "scp:s.scp", "o", "--from", "kaldi-nbest", "--allow-commands") == 0
+    assert run("convert", "scp:s.scp", "o", "--format", "kaldi-nbest", "--allow-commands") == 0
     assert sorted(os.listdir(home)) == ["canary", "o", "s.scp"]
     (home / "canary").unlink()
     # the option lasts for one command
-    assert run("convert", "scp:s.scp", "o", "--from", "kaldi-nbest") == 1
+    assert run("convert", "scp:s.scp", "o", "--format", "kaldi-nbest") == 1
     assert not (home / "canary").exists()
     (home / "l.scp").write_text("a printf '\\n0\\t1\\t1\\t1,1,\\n1\\t0,0,\\n\\n' |\n")
     (home / "words.txt").write_text(WORDS)

@@ -54,7 +54,9 @@ def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
     monkeypatch.setattr(
         sys, "stdin", io.TextIOWrapper(io.BytesIO((nbest / "n.jsonl").read_bytes()))
     )
-    assert main(["convert", "-", "-", "--from", "jsonl", "--to", "kaldi-text", "--depth", "1"]) == 0
+    assert (
+        main(["convert", "-", "-", "--format", "jsonl", "--to", "kaldi-text", "--depth", "1"]) == 0
+    )
     assert capsys.readouterr().out == "a x y\nb w\n"
 
 
@@ -155,7 +157,7 @@ def test_detokenised_before_case_and_dedup(nbest):
         "0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n"
     )
     options = [
-        "--from",
+        "--format",
         "marian:bpe=subword_nmt",
         "--detokenise",
         "en",
@@ -192,11 +194,11 @@ def test_a_format_with_options(nbest):
         == 0
     )
     assert (
-        main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--from", "fairseq:lenpen=0"])
+        main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--format", "fairseq:lenpen=0"])
         == 0
     )
     assert (
-        main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--from", "fairseq:lenpen=1"])
+        main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--format", "fairseq:lenpen=1"])
         == 0
     )
     first = [

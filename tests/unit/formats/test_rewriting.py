@@ -179,7 +179,9 @@ def test_what_a_format_keeps_of_tokens_goes_with_them(here):
     """fairseq's token scores, ESPnet's pieces: written again, they are not those of other words."""
     (here / "f").write_text("S-0\ta\nH-0\t-0.5\tSIL yes\nD-0\t-0.5\tSIL yes\nP-0\t-0.5 -0.5 -0.5\n")
     assert (
-        main(["convert", "f", "g", "--from", "fairseq", "--to", "fairseq", "--drop-words", "noise"])
+        main(
+            ["convert", "f", "g", "--format", "fairseq", "--to", "fairseq", "--drop-words", "noise"]
+        )
         == 0
     )
     assert "P-0" not in (here / "g").read_text() and "SIL" not in (here / "g").read_text()

@@ -188,7 +188,7 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     """A format with room for one score gets the total, and the best first."""
     run(capsys, *tuned())
     assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
-    assert run(capsys, *rescored("--nbest-out", "new", "--to", spec))[0] == 0
+    assert run(capsys, *rescored("--nbest-out", "new", "--nbest-to", spec))[0] == 0
     for wanted, found in zip(jsonl.read("new.jsonl"), read("new", spec), strict=True):
         assert [hyp.text for hyp in found.hyps] == [hyp.text for hyp in wanted.hyps]
         for own, hyp in zip(found.hyps, wanted.hyps, strict=True):
@@ -254,12 +254,15 @@ def test_rank_and_options(here, capsys):
         (rescored(scores="lm=gone"), "gone: cannot read"),
         (rescored("--weights", "dev.jsonl"), "dev.jsonl: not JSON"),
         (
-            rescored("--nbest-out", "new", "--to", "nix"),
+            rescored("--nbest-out", "new", "--nbest-to", "nix"),
             "nix: no format is called 'nix'; known are jsonl",
         ),
-        (rescored("--nbest-out", "new", "--to", "trn"), "new: holds one hypothesis an utterance"),
         (
-            rescored("--nbest-out", "new", "--to", "moses:x=1"),
+            rescored("--nbest-out", "new", "--nbest-to", "trn"),
+            "new: holds one hypothesis an utterance",
+        ),
+        (
+            rescored("--nbest-out", "new", "--nbest-to", "moses:x=1"),
             "moses:x=1: format 'moses' takes no option 'x'",
         ),
     ],

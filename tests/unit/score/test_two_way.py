@@ -133,7 +133,7 @@ def test_rescores_lists_and_lattices(directory, tmp_path, capsys):
     )
     (tmp_path / "u.slf").write_text(lattice)
     out = tmp_path / "out.jsonl"
-    what = ["--lm", f"new={directory}", "--weights", "am=1,new=1", "--nbest", str(out)]
+    what = ["--lm", f"new={directory}", "--weights", "am=1,new=1", "--nbest-out", str(out)]
     assert main(["lattice", "rescore", str(tmp_path / "u.slf"), *what]) == 0
     (line,) = out.read_text().splitlines()
     found = {hyp["text"]: hyp["scores"]["new"] for hyp in json.loads(line)["hyps"]}

@@ -140,7 +140,7 @@ VERBS = {
     ],
     "ref": ["convert", "n.jsonl", "o", "--ref", "t"],
     "ref-lines": ["convert", "n.jsonl", "o", "--ref-lines", "t"],
-    "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--json", "o"],
+    "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--out", "o"],
 }
 
 

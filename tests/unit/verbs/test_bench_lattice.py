@@ -40,7 +40,7 @@ def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
         "--by-tokens",
         "1",
         "3",
-        "--order",
+        "--max-ngram-order",
         "3",
         "--repeats",
         "2",
@@ -135,7 +135,7 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
             "no score 'x' in the lattice; give weights to some of: am, lm",
         ),
         (["--lm", "x"], "--lm x: not NAME=DIR"),
-        (["--from", "nix"], "nix: no format is called 'nix'"),
+        (["--format", "nix"], "nix: no format is called 'nix'"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, arguments, message):
@@ -154,6 +154,6 @@ def test_lattices_without_times_or_none_at_all(here, tmp_path, capsys):
         ("plain", "the lattices have no times"),
         ("none", "no lattices to measure with; give the recogniser's"),
     ):
-        assert main(["bench", "lattice", f"{name}.plf", "--from", "plf", *here]) == 1
+        assert main(["bench", "lattice", f"{name}.plf", "--format", "plf", *here]) == 1
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1

@@ -60,7 +60,7 @@ def test_there_and_back(here, capsys, to, out):
         status == 0
         and said == f"{out}: 4 lattices, {sum(len(lattice.words) for lattice in first)} arcs\n"
     )
-    source = [] if to == "kaldi" and "," not in out else ["--from", to]
+    source = [] if to == "kaldi" and "," not in out else ["--format", to]
     assert convert(capsys, out, "back", *source)[0] == 0
     for old, new in zip(first, lattices.read("back"), strict=True):
         assert new.utt == old.utt or to == "plf"  # which numbers its lines
@@ -84,11 +84,11 @@ def test_formats_with_options(here, capsys):
     assert not set(words) & set(WORDS)
     assert (
         convert(
-            capsys, "o", "ark,t:-", "--from", "openfst:symbols=table", "--to", "kaldi:words=table"
+            capsys, "o", "ark,t:-", "--format", "openfst:symbols=table", "--to", "kaldi:words=table"
         )[0]
         == 0
     )
-    assert convert(capsys, "o", "back", "--from", "openfst:symbols=table")[0] == 0
+    assert convert(capsys, "o", "back", "--format", "openfst:symbols=table")[0] == 0
     assert [set(sentences(a, SUMMED)) for a in lattices.read("back")] == [
         set(sentences(a, SUMMED)) for a in lattices.read("l")
     ]
@@ -105,7 +105,7 @@ def test_formats_with_options(here, capsys):
             ),
         ),
         ("l o --to nix", "nix: no such format; known are jsonl, "),
-        ("l o --from nix", "nix: no such format; known are jsonl, "),
+        ("l o --format nix", "nix: no such format; known are jsonl, "),
         ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x' of this value"),
         (
             "l o --depth 3",
@@ -141,11 +141,11 @@ def test_formats_with_options(here, capsys):
         ("l o/o.ark --to kaldi", "o/o.ark: no words.txt beside it; name it as kaldi:words=FILE"),
         ("l o.ark --to kaldi:words=none", "none: cannot read"),
         ("ark:none o", "none: cannot read"),
-        ("ark:none o --from kaldi", "none: cannot read"),
+        ("ark:none o --format kaldi", "none: cannot read"),
         ("- o", "standard input is not looked into; name its format: jsonl, "),
         ("none o", "none: cannot read: No such file or directory"),
-        ("empty.plf o --from plf", "empty.plf: no lattices; give the recogniser's"),
-        ("hollow o --from slf", "hollow: no lattices; give the recogniser's"),
+        ("empty.plf o --format plf", "empty.plf: no lattices; give the recogniser's"),
+        ("hollow o --format slf", "hollow: no lattices; give the recogniser's"),
         (
             "cycle.slf o.plf --to plf",
             (

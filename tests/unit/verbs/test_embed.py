@@ -61,7 +61,7 @@ def test_both_files_hold_the_librarys_vectors(home, tmp_path, form, capsys):
 
 @pytest.mark.parametrize("layers,expected", [("all", [0, 1, 2]), ("2", [2]), ("0,2", [0, 2])])
 def test_layers(home, tmp_path, layers, expected):
-    assert embed(home, tmp_path / "v.npz", "--layers", layers, "--batch-rows", "5") == 0
+    assert embed(home, tmp_path / "v.npz", "--layer", layers, "--rows", "5") == 0
     npz = np.load(tmp_path / "v.npz")
     assert npz["layers"].tolist() == expected and npz["vectors"].shape == (7, len(expected), 16)
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
                 " .hdf5"
             ),
         ),
-        (["--layers", "3"], "has the layers 0 (input) to 2, no 3; choose of these"),
+        (["--layer", "3"], "has the layers 0 (input) to 2, no 3; choose of these"),
         (
             ["--pool", "words", "--lm", str(random_causal(home / "other"))],
             "a causal model has no word vectors; give a two-way one",

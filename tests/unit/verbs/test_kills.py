@@ -34,8 +34,8 @@ SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
 VERBS = {
     "score": "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache cache --rows 1 --nj 2",
     "rescore": (
-        "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --order 0 --out {out}"
-        " --nj 2"
+        "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --max-ngram-order 0"
+        " --out {out} --nj 2"
     ),
     "corpus": "corpus --text text --subword {lm}/../sw --out {out} --nj 2",
     "subword": "subword --text text --type word --out {out} --nj 2",

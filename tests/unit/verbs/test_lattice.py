@@ -71,9 +71,9 @@ def refused(capsys, *arguments) -> str:
 
 LINES = {
     "info": ("info", "l", "--each"),
-    "nbest": ("nbest", "l", "--weights", SPELLED, "--n", 4, "--out", "o"),
+    "nbest": ("nbest", "l", "--weights", SPELLED, "--depth", 4, "--out", "o"),
     "oracle": ("oracle", "l", "--weights", SPELLED, "--out", "o"),
-    "rescore": ("rescore", "l", "--weights", "am=1,new=2", "--lm", "new=LM", "--nbest", "o"),
+    "rescore": ("rescore", "l", "--weights", "am=1,new=2", "--lm", "new=LM", "--nbest-out", "o"),
 }
 
 
@@ -101,7 +101,7 @@ def test_references_by_line_are_those_by_id(here, capsys, lm, action):
 
 def test_nbest_is_the_best_sequences_in_order(here, capsys):
     status, _ = run(
-        capsys, "nbest", "l", "--weights", SPELLED, "--n", 4, "--ref", "ref", "--out", "n.jsonl"
+        capsys, "nbest", "l", "--weights", SPELLED, "--depth", 4, "--ref", "ref", "--out", "n.jsonl"
     )
     refs = kaldi_text.read("ref")
     assert status == 0
@@ -208,18 +208,20 @@ def test_rescore_two_models_and_their_mixture(here, lm, capsys):
     out = (
         "--out",
         "o",
-        "--nbest",
+        "--nbest-out",
         "n.jsonl",
-        "--n",
+        "--depth",
         3,
-        "--text",
+        "--text-out",
         "t",
         "--ref",
         "ref",
         "--report",
         "r.json",
     )
-    status, printed = run(capsys, "rescore", "l", *models, "--weights", spelled, "--order", 0, *out)
+    status, printed = run(
+        capsys, "rescore", "l", *models, "--weights", spelled, "--max-ngram-order", 0, *out
+    )
     tree = json.loads((here / "r.json").read_text())
     assert (
         status == 0
@@ -290,9 +292,9 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
         "k",
         *models,
         *how,
-        "--order",
+        "--max-ngram-order",
         0,
-        "--nbest",
+        "--nbest-out",
         "n.jsonl",
         "--report",
         "r.json",
@@ -323,7 +325,7 @@ def test_a_model_of_both_sides_reports_its_approximation(here, lm, capsys, name)
         "am=1,x=1",
         "--exact",
         4,
-        "--text",
+        "--text-out",
         "t",
         "--report",
         "r.json",
@@ -342,10 +344,10 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
     for bounds in (
         "--tokens 1",
         "--beam 0",
-        "--order 1",
+        "--max-ngram-order 1",
         "--prune-beam 0",
         "--prune-arcs 1",
-        "--order 0",
+        "--max-ngram-order 0",
     ):
         common = (
             "--lm",
@@ -354,13 +356,13 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
             f"{SPELLED},c=1",
             "--out",
             "o",
-            "--text",
+            "--text-out",
             "t",
         )
         status, _ = run(capsys, "rescore", "l", *common, *bounds.split())
         sizes[bounds] = sum(len(lattice.words) for lattice in lattices.read("o"))
         assert status == 0 and len(kaldi_text.read("t")) == 5
-    whole = sizes.pop("--order 0")
+    whole = sizes.pop("--max-ngram-order 0")
     assert all(size < whole for size in sizes.values()), (sizes, whole)
 
 
@@ -451,7 +453,7 @@ def test_weights_from_tuning(here, lm, capsys):
             f"new={lm['bigram']}",
             "--weights",
             weights,
-            "--nbest",
+            "--nbest-out",
             "-",
         )
         outputs.append((status, printed.out))
@@ -459,56 +461,62 @@ def test_weights_from_tuning(here, lm, capsys):
 
 
 MISTAKES = [
-    ("", "nothing to write; give --out, --nbest or --text"),
-    ("--text - --nbest -", "two results on standard output; give all but one the name of a file"),
+    ("", "nothing to write; give --out, --nbest-out or --text-out"),
     (
-        "--text - --out ark,t:-",
+        "--text-out - --nbest-out -",
         "two results on standard output; give all but one the name of a file",
     ),
-    ("--text o", "no weights of the scores; give --weights, as in"),
     (
-        "--text o --weights am=1,new=1 --lm LM",
+        "--text-out - --out ark,t:-",
+        "two results on standard output; give all but one the name of a file",
+    ),
+    ("--text-out o", "no weights of the scores; give --weights, as in"),
+    (
+        "--text-out o --weights am=1,new=1 --lm LM",
         "--lm LM: not NAME=DIR; give a name and what it means",
     ),
     (
-        "--text o --weights am=1,new=1 --lm new=LM --lm new=x",
+        "--text-out o --weights am=1,new=1 --lm new=LM --lm new=x",
         "--lm new=x: a second one called 'new'; give each its own name",
     ),
-    ("--text o --weights am=1,new=1", "no language model to rescore lattices with; name one"),
-    ("--text o --weights am=1,new=1 --lm new=none", "none: no such language model"),
-    ("--text o --weights am=1 --lm new=LM", "no weight for 'new'; give all language models one"),
+    ("--text-out o --weights am=1,new=1", "no language model to rescore lattices with; name one"),
+    ("--text-out o --weights am=1,new=1 --lm new=none", "none: no such language model"),
     (
-        "--text o --weights am=1,x=1,new=1 --lm new=LM",
+        "--text-out o --weights am=1 --lm new=LM",
+        "no weight for 'new'; give all language models one",
+    ),
+    (
+        "--text-out o --weights am=1,x=1,new=1 --lm new=LM",
         "u20: no score 'x' in the lattice; give weights to some of: am, lm, words",
     ),
-    ("--text o --weights am=1,lm=1 --lm lm=LM", "u20: "),
+    ("--text-out o --weights am=1,lm=1 --lm lm=LM", "u20: "),
     (
-        "--text o --weights am=1,new=1,am=2 --lm new=LM",
+        "--text-out o --weights am=1,new=1,am=2 --lm new=LM",
         "'am' before a weight; write NAME=NUMBER,..., each name once",
     ),
     (
-        "--text o --weights am=1,new=much --lm new=LM",
+        "--text-out o --weights am=1,new=much --lm new=LM",
         "the weight of 'new' is 'much'; expected a finite number",
     ),
     (
-        "--text o --weights am=1,new=nan --lm new=LM",
+        "--text-out o --weights am=1,new=nan --lm new=LM",
         "the weight of 'new' is 'nan'; expected a finite number",
     ),
-    ("--text o --weights am=1,,new=1 --lm new=LM", "'no name' before a weight"),
-    ("--text o --weights none --lm new=LM", "none: cannot read"),
+    ("--text-out o --weights am=1,,new=1 --lm new=LM", "'no name' before a weight"),
+    ("--text-out o --weights none --lm new=LM", "none: cannot read"),
     (
-        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:x",
+        "--text-out o --weights am=1,m=1 --lm new=LM --mix m=new:x",
         "--mix new:x: shares are numbers, as in A:0.6,B:0.4",
     ),
     (
-        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5",
+        "--text-out o --weights am=1,m=1 --lm new=LM --mix m=new:0.5",
         "mixture of 1 language models with weights 0.5",
     ),
     (
-        "--text o --weights am=1,m=1 --lm new=LM --mix m=new:0.5,b:0.5",
+        "--text-out o --weights am=1,m=1 --lm new=LM --mix m=new:0.5,b:0.5",
         "mixture of 'b': no language model is called so; known are new",
     ),
-    ("--text o --weights am=1,new=1 --lm new=LM --old-lm LM", "u20: "),
+    ("--text-out o --weights am=1,new=1 --lm new=LM --old-lm LM", "u20: "),
     (
         "--out o --to nix --weights am=1,new=1 --lm new=LM",
         "nix: no format is called 'nix'; known are kaldi, slf",
@@ -519,7 +527,7 @@ MISTAKES = [
         "jsonl: no format is called 'jsonl'; known are kaldi, slf",
     ),
     (
-        "--text o --nbest o --nbest-to nix --weights am=1,new=1 --lm new=LM",
+        "--text-out o --nbest-out o --nbest-to nix --weights am=1,new=1 --lm new=LM",
         "nix: no format is called 'nix'; known are jsonl",
     ),
     (
@@ -532,10 +540,10 @@ MISTAKES = [
         "u20: scores can be folded into 'graph' only where 'am' stays apart",
     ),
     (
-        "--nbest o --ref short --weights am=1,new=1 --lm new=LM",
+        "--nbest-out o --ref short --weights am=1,new=1 --lm new=LM",
         "short: no reference for lattice 'u20'; make the ids the same",
     ),
-    ("--text ref/o --weights am=1,new=1 --lm new=LM", "ref/o: cannot write"),
+    ("--text-out ref/o --weights am=1,new=1 --lm new=LM", "ref/o: cannot write"),
 ]
 
 
@@ -564,14 +572,14 @@ def test_mistakes_of_rescoring_are_one_line_and_write_nothing(here, lm, capsys, 
         "info",
         "nbest --out o",
         "oracle --ref ref --out o",
-        "rescore --lm x=LM --weights am=1,x=1 --text o",
+        "rescore --lm x=LM --weights am=1,x=1 --text-out o",
     ],
 )
 def test_inputs_that_cannot_be_read(here, lm, capsys, content, message, action):
     if content is not None:
         (here / "x.slf").write_text(content)
     name, *more = action.replace("LM", lm["bigram"]).split()
-    assert message in refused(capsys, name, "x.slf", "--from", "slf", *more)
+    assert message in refused(capsys, name, "x.slf", "--format", "slf", *more)
     assert not (here / "o").exists()
 
 
@@ -582,7 +590,7 @@ def test_nothing_at_all_is_a_mistake(here, capsys, action):
     (here / "none.plf").write_text("")
     name, *more = action.split()
     assert (
-        refused(capsys, name, "none.plf", "--from", "plf", *more)
+        refused(capsys, name, "none.plf", "--format", "plf", *more)
         == "none.plf: no lattices; give the recogniser's"
     )
     assert not (here / "o").exists()
@@ -590,7 +598,7 @@ def test_nothing_at_all_is_a_mistake(here, capsys, action):
 
 def test_lists_for_formats_with_one_score_have_the_total(here, capsys):
     weights = {"am": 1.0, "lm": 2.0, "words": -0.5}
-    asked = ("--weights", "am=1,lm=2,words=-0.5", "--n", 3, "--out")
+    asked = ("--weights", "am=1,lm=2,words=-0.5", "--depth", 3, "--out")
     assert (
         run(capsys, "nbest", "l", *asked, "e", "--to", "espnet2")[0]
         == 0
@@ -613,7 +621,7 @@ def test_lists_for_formats_with_one_score_have_the_total(here, capsys):
 
 
 def test_other_mistakes(here, capsys):
-    assert "l: could be" not in refused(capsys, "nbest", "l", "--from", "nix", "--out", "o")
+    assert "l: could be" not in refused(capsys, "nbest", "l", "--format", "nix", "--out", "o")
     assert refused(capsys, "nbest", "ref", "--out", "o").startswith(
         "ref: could be anything; name its format: kaldi, slf"
     )
@@ -621,7 +629,13 @@ def test_other_mistakes(here, capsys):
         "standard input is not looked into; name its format: kaldi, slf"
     )
     assert "short" in refused(capsys, "oracle", "l", "--ref", "short")
-    for wrong in ("--beam=-1", "--beam=nan", "--prune-beam=x", "--order=-1", "--tokens=0"):
+    for wrong in (
+        "--beam=-1",
+        "--beam=nan",
+        "--prune-beam=x",
+        "--max-ngram-order=-1",
+        "--tokens=0",
+    ):
         with pytest.raises(SystemExit) as stop:
             main(["lattice", "rescore", "l", "--weights", "am=1", wrong])
         assert stop.value.code == 2 and wrong.partition("=")[0] in capsys.readouterr().err

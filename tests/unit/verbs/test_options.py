@@ -2,8 +2,16 @@
 
 import pytest
 
+from lmtools.cli import parse
 from lmtools.text import NORMALISERS, Normaliser
-from lmtools.verbs.options import Parser, add_normaliser, normaliser_of
+from lmtools.verbs.options import (
+    GROUPS,
+    RENAMED,
+    Parser,
+    add_normaliser,
+    current_spelling,
+    normaliser_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,3 +33,43 @@ def test_options_of_the_normaliser(words, expected):
     parser = Parser()
     add_normaliser(parser)
     assert normaliser_of(parser.parse_args(words)) == expected
+
+
+def test_older_spellings_are_taken_with_a_warning(capsys):
+    args = parse(["lattice", "rescore", "l", "--from=slf", "--text", "o", "--order", "3"])
+    assert (args.format, args.text_out, args.max_ngram_order) == ("slf", "o", 3)
+    assert capsys.readouterr().err.splitlines() == [
+        f"lmtools lattice: warning: {old} is now {new}; the next version takes {new} alone"
+        for old, new in (
+            ("--from", "--format"),
+            ("--text", "--text-out"),
+            ("--order", "--max-ngram-order"),
+        )
+    ]
+
+
+def test_spellings_of_today_and_of_other_verbs_stay(capsys):
+    for verb, words in (
+        ("lattice", ["nbest", "l", "--out", "o"]),
+        ("corpus", ["--text", "rescore"]),
+    ):
+        assert current_spelling(words, verb) == words
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("verb", RENAMED)
+def test_no_verb_has_an_option_of_an_older_spelling(verb, capsys):
+    """Nor does its --help show one."""
+    if verb.startswith("lmtools"):
+        return
+    words = verb.split()
+    with pytest.raises(SystemExit):
+        parse([*words, *(["nbest"] if words == ["lattice"] else []), "--help"])
+    shown = capsys.readouterr().out.replace(",", " ").split()
+    for old, new in RENAMED[verb].items():
+        assert new in shown and old not in shown
+
+
+def test_an_option_is_declared_once():
+    names = [name for options in GROUPS.values() for name in options]
+    assert len(names) == len(set(names))

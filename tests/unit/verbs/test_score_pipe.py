@@ -142,7 +142,7 @@ def test_rescoring_lattices_in_a_pipe(lm):
         f"new={lm}/lm",
         "--weights",
         "am=1,graph=1,new=2",
-        "--from",
+        "--format",
         f"kaldi:words={lm}/words.txt",
     )
     entries = []
