@@ -12,7 +12,7 @@ from lmtools.rescore.features import Features, ScoreColumns, read_columns, summe
 from lmtools.rescore.tuning import DevSet, TuningOptions, measure_lists, tune_features
 from lmtools.rescore.weights import Weights, describe_system
 from lmtools.types import NBest
-from lmtools.workers import spread
+from lmtools.workers import map_ordered
 
 FIRST_PASS, ALL, NGRAM = "first-pass", "all", "ngram"
 AVERAGES = {"sum": "", "mean": "-mean"}  # ends of the names of systems
@@ -156,7 +156,7 @@ def tune_systems(
     dev_set = measure_lists(nbests, options.metric, path)
     work = partial(tune_system, features, tuple(columns.values), dev_set, options)
     for (system, own), weights in zip(
-        systems.items(), spread(work, systems.values(), nj), strict=True
+        systems.items(), map_ordered(work, systems.values(), nj), strict=True
     ):
         taken = columns.select(own)
         facts = describe_system(nbests, taken, path)
