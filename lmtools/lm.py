@@ -54,10 +54,7 @@ class LanguageModel(nn.Module):
         """Whether the input embedding is the output matrix too; the adaptive softmax has matrices
         of its own in any case.
         """
-        return (
-            self.trunk.shared is not None
-            and getattr(self.output, "weight", None) is self.trunk.shared
-        )
+        return self.trunk.shared is not None and self.output.weight is self.trunk.shared
 
     def sparse_parameters(self) -> list[nn.Parameter]:
         """The matrices whose gradients are sparse: the input embedding, unless it shares a dense
@@ -65,7 +62,7 @@ class LanguageModel(nn.Module):
         """
         if not self.trunk.lookup.sparse:
             return []
-        output = [self.output.weight] if getattr(self.output, "sparse", False) else []
+        output = [self.output.weight] if self.output.sparse else []
         return output if self.shares else [self.trunk.lookup.weight, *output]
 
     @property

@@ -8,7 +8,7 @@ from lmtools.config import build, check_numbers
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
-from lmtools.outputs import CRITERIA, SAMPLED
+from lmtools.outputs import CRITERIA
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Settings:
         (nag) every row moves at every step.
         """
         return (
-            self.criterion in SAMPLED and self.optim.name != "nag"
+            CRITERIA[self.criterion].sampled and self.optim.name != "nag"
             if self.optim.sparse is None
             else self.optim.sparse
         )

@@ -11,7 +11,6 @@ from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
-from lmtools.outputs import SAMPLED
 from lmtools.score.planner import plan_batches, score_batch
 from lmtools.score.scorers import NeuralScorer, load_scorer
 from lmtools.settings import Settings
@@ -237,7 +236,7 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
     loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
     for name, scorer in list(scorers.items()):
-        if scorer.lm.settings.model == "tta" and scorer.lm.settings.criterion in SAMPLED:
+        if scorer.lm.settings.model == "tta" and scorer.lm.output.sampled:
             scorers[name + UNNORMALISED] = load_scorer(
                 lms[name], device, precision, normalise="none"
             )

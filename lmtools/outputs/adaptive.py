@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from lmtools.config import check_numbers
 from lmtools.errors import UserError
+from lmtools.outputs.base import OutputLayer
 from lmtools.outputs.softmax import Softmax
-from lmtools.outputs.targets import Targets, matrix
+from lmtools.outputs.targets import matrix
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class AdaptiveConfig:
         check_numbers(self, "output.")
 
 
-class Adaptive(nn.Module):
+class Adaptive(OutputLayer):
     """p(w|h) = p(w|head) for the first `cutoffs[0]` ids, p(cluster|head) p(w|cluster) for those
     between two cutoffs.
 
@@ -40,17 +41,8 @@ class Adaptive(nn.Module):
     Config = AdaptiveConfig
 
     @classmethod
-    def create(
-        cls,
-        config: AdaptiveConfig,
-        shared: nn.Parameter | None,
-        width: int,
-        targets: Targets,
-        sparse: bool,
-    ) -> "Adaptive":
-        """See lmtools.outputs; the matrices have dense gradients, and none of them is the
-        embedding, `shared` or not.
-        """
+    def create(cls, config, shared, width, targets, sparse):
+        """See OutputLayer; no matrix is the embedding or has sparse gradients."""
         output = cls(width, targets.size, config.cutoffs, config.divide)
         order = np.argsort(-targets.frequencies, kind="stable")
         output.rank[torch.from_numpy(order)] = torch.arange(targets.size)
@@ -58,6 +50,7 @@ class Adaptive(nn.Module):
 
     def __init__(self, width: int, size: int, cutoffs: Sequence[int], divide: float = 4.0):
         super().__init__()
+        self.weight = None
         edges = [*cutoffs, size]
         if not cutoffs or cutoffs[0] < 1 or any(a >= b for a, b in pairwise(edges)):
             raise UserError(
@@ -73,18 +66,17 @@ class Adaptive(nn.Module):
             Softmax(matrix(b - a, d)) for (a, b), d in zip(pairwise(edges), narrow, strict=True)
         )
 
-    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets
-        (N,).
-        """
+    def forward(self, states, targets):
+        return self.training_loss(states, targets), len(targets)  # the parts do without gradients
+
+    def training_loss(self, states, targets):
         ranks = self.rank[targets]
         loss = self.head(states, self.in_head(ranks))[0]
         for tail, projection, rows, places in self.clusters(ranks):
             loss = loss + tail(projection(states[rows]), places)[0]
-        return loss, len(targets)
+        return loss
 
-    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) in nats, float32 (N,)."""
+    def log_prob(self, states, targets):
         ranks = self.rank[targets]
         result = self.head.log_prob(states, self.in_head(ranks))
         for tail, projection, rows, places in self.clusters(ranks):
@@ -93,16 +85,14 @@ class Adaptive(nn.Module):
             )
         return result
 
-    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
-        """`log_prob`: the head and the clusters are normalised and there is no cheaper score."""
+    def unnormalised(self, states, targets):
+        # the head and the clusters are normalised, and there is no cheaper score
         return self.log_prob(states, targets)
 
-    def log_normaliser(self, states: Tensor) -> Tensor:
-        """Zeros (N,)."""
+    def log_normaliser(self, states):
         return torch.zeros(len(states), device=states.device)
 
-    def distribution(self, states: Tensor) -> Tensor:
-        """log p of all ids, float32 (N, V)."""
+    def distribution(self, states):
         head, first = self.head.distribution(states), self.edges[0]
         parts = [head[:, :first]]
         for i, (tail, projection) in enumerate(zip(self.tails, self.projections, strict=True)):

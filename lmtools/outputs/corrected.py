@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
 from lmtools.outputs import softmax
+from lmtools.outputs.base import OutputLayer
 from lmtools.outputs.softmax import tile
 
 # log p of an id that is never predicted; finite, so that a block of nothing else has a maximum
@@ -15,7 +15,7 @@ NEVER = -1e9
 ALL = slice(None)
 
 
-class Corrected(nn.Module):
+class Corrected(OutputLayer):
     """log p(c|x) = link(z + before(c)) + after(c) up to normalisation, with z = h W^T + b; `weight`
     (V, D) may be the embedding.
 
@@ -49,10 +49,7 @@ class Corrected(nn.Module):
         return (self.bias[ids] + self.before(ids)).float().clamp(min=NEVER)
 
     @torch.no_grad()
-    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the
-        vocabulary; states (N, D).
-        """
+    def unnormalised(self, states, targets):
         result = torch.empty(len(targets), device=states.device)
         for some in torch.arange(len(targets), device=states.device).split(1 << 14):
             ids = targets[some]
@@ -63,10 +60,7 @@ class Corrected(nn.Module):
         return result
 
     @torch.no_grad()
-    def log_normaliser(self, states: Tensor) -> Tensor:
-        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,), one block of the
-        vocabulary at a time.
-        """
+    def log_normaliser(self, states):
         weight, bias = self.weight.to(states.dtype), self.posterior_bias
         rows, columns = tile(len(weight), states.device)
         parts = [self.block_normaliser(some, weight, bias, columns) for some in states.split(rows)]
@@ -88,22 +82,10 @@ class Corrected(nn.Module):
         return torch.stack(parts).logsumexp(0)
 
     @torch.no_grad()
-    def distribution(self, states: Tensor) -> Tensor:
-        """log p of all ids, float32 (N, V)."""
+    def distribution(self, states):
         z = F.linear(states, self.weight.to(states.dtype)).float()
         return (self.linked(z + self.posterior_bias) + self.after()).log_softmax(-1)
 
     def linked(self, shifted: Tensor) -> Tensor:
         """The link of z + before."""
         return shifted if self.link is None else self.link(shifted)
-
-    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
-        return self.unnormalised(states, targets) - self.log_normaliser(states)
-
-    def validation(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed negative log-posterior in nats and the number of targets: comparable among
-        criteria, exp of the mean is perplexity.
-        """
-        kind = product_dtype(states)
-        return -self.log_prob(states.to(kind), targets).sum(dtype=torch.float64), len(targets)

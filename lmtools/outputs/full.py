@@ -19,7 +19,7 @@ from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
 from lmtools.outputs.softmax import training_rows
-from lmtools.outputs.targets import Targets, matrix
+from lmtools.outputs.targets import matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
 
@@ -44,15 +44,7 @@ class Pointwise(Corrected):
     start = staticmethod(lambda log_p: log_p)  # the bias of a small probability
 
     @classmethod
-    def create(
-        cls,
-        config: FullConfig,
-        shared: nn.Parameter | None,
-        width: int,
-        targets: Targets,
-        sparse: bool,
-    ) -> "Pointwise":
-        """See lmtools.outputs; all rows have gradients."""
+    def create(cls, config, shared, width, targets, sparse):
         output = cls(matrix(targets.size, width) if shared is None else shared, config.rival)
         output.bias.data.copy_(cls.start(targets.log_unigram))
         return output
@@ -62,15 +54,10 @@ class Pointwise(Corrected):
         self.rival = rival
         nn.init.constant_(self.bias, self.start(torch.tensor(-math.log(len(weight)))))
 
-    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed training loss and the number of targets; states (N, D), targets (N,); without
-        gradients, the exact -log p.
-        """
-        if not torch.is_grad_enabled():
-            return self.validation(states, targets)
+    def training_loss(self, states, targets):
         return LinearPointwise.apply(
             states, self.weight, self.bias, targets, self.pointwise, self.rival
-        ), len(targets)
+        )
 
     def link(self, shifted: Tensor) -> Tensor:
         """log p of o = s(z): s(z + log(rival))."""

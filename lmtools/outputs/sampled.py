@@ -43,7 +43,7 @@ from lmtools.config import check_numbers
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
-from lmtools.outputs.targets import Targets, matrix
+from lmtools.outputs.targets import matrix
 
 # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a
 # gradient
@@ -81,17 +81,10 @@ class Sampled(Corrected):
     """
 
     Config = SampledConfig
+    sampled = True
 
     @classmethod
-    def create(
-        cls,
-        config: SampledConfig,
-        shared: nn.Parameter | None,
-        width: int,
-        targets: Targets,
-        sparse: bool,
-    ) -> "Sampled":
-        """See lmtools.outputs."""
+    def create(cls, config, shared, width, targets, sparse):
         noise = NOISES[config.noise](targets.frequencies, targets.never, config.power)
         weight = matrix(targets.size, width) if shared is None else shared
         return cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
@@ -116,18 +109,9 @@ class Sampled(Corrected):
         """The bias that makes the noise distribution the posterior, (V,)."""
         return self.noise.log() - self.before()
 
-    def forward(
-        self, states: Tensor, targets: Tensor, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, int]:
-        """The summed training loss and the number of targets; states (N, D), targets (N,).
-
-        `generator` (a CPU one; None: torch's own) draws the noise set. Without gradients it is the
-        exact negative log-posterior instead.
-        """
-        if not torch.is_grad_enabled():
-            return self.validation(states, targets)
-        drawn = self.sampler.draw(generator).to(targets.device, non_blocking=True)
-        return self.loss(states, targets, drawn), len(targets)
+    def training_loss(self, states, targets):
+        drawn = self.sampler.draw(self.generator).to(targets.device, non_blocking=True)
+        return self.loss(states, targets, drawn)
 
     def loss(self, states: Tensor, targets: Tensor, drawn: Tensor) -> Tensor:
         """The summed loss for the noise set `drawn` (S,)."""

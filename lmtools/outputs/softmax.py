@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from lmtools.device import product_dtype
 from lmtools.errors import UserError
-from lmtools.outputs.targets import Targets, matrix
+from lmtools.outputs.base import OutputLayer
+from lmtools.outputs.targets import matrix
 
 # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
 CHUNK = 1 << 20
@@ -32,21 +33,13 @@ class SoftmaxConfig:
             raise UserError(f"output.start: {self.start!r} is unknown; known: uniform, unigram")
 
 
-class Softmax(nn.Module):
+class Softmax(OutputLayer):
     """p(w|h) = softmax(h W^T + b); `weight` (V, D) may be shared with the input embedding."""
 
     Config = SoftmaxConfig
 
     @classmethod
-    def create(
-        cls,
-        config: SoftmaxConfig,
-        shared: nn.Parameter | None,
-        width: int,
-        targets: Targets,
-        sparse: bool,
-    ) -> "Softmax":
-        """See lmtools.outputs; all rows have gradients."""
+    def create(cls, config, shared, width, targets, sparse):
         output = cls(matrix(targets.size, width) if shared is None else shared)
         if config.start == "unigram":
             output.bias.data.copy_(targets.log_unigram)
@@ -57,18 +50,10 @@ class Softmax(nn.Module):
         self.weight = weight
         self.bias = nn.Parameter(torch.zeros(weight.shape[0]))
 
-    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets
-        (N,).
-        """
-        if not torch.is_grad_enabled():
-            return -self.log_prob(states.to(product_dtype(states)), targets).sum(
-                dtype=torch.float64
-            ), len(targets)
-        return LinearCrossEntropy.apply(states, self.weight, self.bias, targets), len(targets)
+    def training_loss(self, states, targets):
+        return LinearCrossEntropy.apply(states, self.weight, self.bias, targets)
 
-    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) in nats, float32 (N,)."""
+    def log_prob(self, states, targets):
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         result = torch.empty(len(targets), device=states.device)
         rows, columns = tile(len(weight), states.device)
@@ -78,20 +63,17 @@ class Softmax(nn.Module):
             )
         return result
 
-    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
-        """The logits of the targets, log p up to normalisation, float32 (N,)."""
+    def unnormalised(self, states, targets):
         return target_logit(states, self.weight.to(states.dtype), self.bias.float(), targets)
 
-    def log_normaliser(self, states: Tensor) -> Tensor:
-        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
+    def log_normaliser(self, states):
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         rows, columns = tile(len(weight), states.device)
         return torch.cat(
             [log_normaliser(some, weight, bias, columns) for some in states.split(rows)]
         )
 
-    def distribution(self, states: Tensor) -> Tensor:
-        """log p of all ids, float32 (N, V)."""
+    def distribution(self, states):
         return (F.linear(states, self.weight.to(states.dtype)).float() + self.bias).log_softmax(-1)
 
 

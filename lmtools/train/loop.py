@@ -38,7 +38,6 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.lock import hold_lock
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
-from lmtools.outputs import SAMPLED
 from lmtools.seal import Damaged
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
@@ -221,7 +220,8 @@ class Training:
         )
         self.lm = LanguageModel(settings, self.subword.size, counts, words).to(device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
-        self.noise = own_noise(self.lm) if world.size > 1 else None
+        # all processes draw the same noise, but not the same dropout
+        self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train, self.valid = self.feed(train, settings.seed), self.feed(valid, None)
         self.sentences = len(train)
         self.per_epoch = self.train.per_epoch
@@ -445,19 +445,6 @@ class Training:
                 loss, n = self.valid.loss(self.lm, self.valid.at(step), generator, self.device)
             total, count = total + float(loss), count + n
         return self.world.sum(total) / self.world.sum(count)
-
-
-def own_noise(lm: LanguageModel) -> torch.Generator:
-    """What a sampled criterion draws from in place of torch's own generator, so that all processes
-    draw the same noise.
-    """
-    generator = torch.Generator()
-    if lm.settings.criterion in SAMPLED:
-        lm.output.register_forward_pre_hook(
-            lambda output, given, named: (given, {"generator": generator, **named}),
-            with_kwargs=True,
-        )
-    return generator
 
 
 def hash_seed(*numbers: int) -> int:

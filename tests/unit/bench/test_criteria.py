@@ -8,8 +8,8 @@ import torch
 from lmtools.bench.criteria import KNOWN, REFERENCE, Bench, Job, TorchAdaptive, growth, memory
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.outputs import SAMPLED
 from lmtools.outputs.adaptive import Adaptive
+from lmtools.outputs.sampled import SAMPLED
 from lmtools.subword import EOS, SPECIALS
 
 SMALL = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "dropout": 0.0}

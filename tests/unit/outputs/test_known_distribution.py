@@ -31,12 +31,12 @@ def trained(output, steps=400, lr=0.1):
     """The criterion after training on the table; parameters are averaged over the last half, in
     which noise is all that moves them.
     """
-    generator = torch.Generator().manual_seed(0)
+    output.generator = torch.Generator().manual_seed(0)
     optimiser = torch.optim.Adam(output.parameters(), lr=lr, betas=(0.9, 0.99), foreach=True)
     mean = [torch.zeros_like(p) for p in output.parameters()]
     for step in range(steps):
         optimiser.param_groups[0]["lr"] = lr * min(1, 2 - 1.9 * step / steps)
-        loss, count = output(STATES, TARGETS, *([generator] if hasattr(output, "sampler") else []))
+        loss, count = output(STATES, TARGETS)
         optimiser.zero_grad()
         (loss / count).backward()
         optimiser.step()

@@ -15,7 +15,8 @@ from lmtools.config import from_yaml
 from lmtools.corpus import Corpus
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, never, target_counts
-from lmtools.outputs import CRITERIA, SAMPLED
+from lmtools.outputs import CRITERIA
+from lmtools.outputs.sampled import SAMPLED
 from lmtools.settings import Optim, Settings
 from lmtools.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train

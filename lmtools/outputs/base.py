@@ -1,0 +1,69 @@
+"""What every output layer declares: states in; losses, log-probabilities and distributions out.
+
+A new criterion is a class in one of the files of lmtools.outputs and a name in CRITERIA.
+"""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from lmtools.device import product_dtype
+from lmtools.outputs.targets import Targets
+
+
+class OutputLayer(nn.Module, ABC):
+    """Predicts ids from states (N, D); a training criterion is a subclass of its own.
+
+    `weight` (V, D) is the output matrix, which may be the input embedding; None: there are several.
+    With `sparse` its gradient is sparse.
+    """
+
+    Config: ClassVar[type]
+    sampled: ClassVar[bool] = False  # training touches a sample of the matrix's rows
+    weight: nn.Parameter | None
+    sparse: bool = False
+    # draws the noise of sampled criteria, on the CPU; None: torch's own
+    generator: torch.Generator | None = None
+
+    @classmethod
+    @abstractmethod
+    def create(
+        cls, config, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool
+    ) -> "OutputLayer":
+        """A layer by the criterion's own Config, for states of `width` columns. `shared` is the
+        input embedding that is the output matrix too, or None; `sparse`: where the criterion does
+        not touch all of the matrix, its gradient is to be sparse.
+        """
+
+    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
+        """The summed training loss of targets (N,) and their number; without gradients the exact
+        negative log-probability in nats, comparable among criteria.
+        """
+        if torch.is_grad_enabled():
+            return self.training_loss(states, targets), len(targets)
+        log_p = self.log_prob(states.to(product_dtype(states)), targets)
+        return -log_p.sum(dtype=torch.float64), len(targets)
+
+    @abstractmethod
+    def training_loss(self, states: Tensor, targets: Tensor) -> Tensor:
+        """The summed loss, with gradients."""
+
+    @abstractmethod
+    def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
+        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the
+        vocabulary where that is possible.
+        """
+
+    @abstractmethod
+    def log_normaliser(self, states: Tensor) -> Tensor:
+        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
+
+    def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
+        """log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
+        return self.unnormalised(states, targets) - self.log_normaliser(states)
+
+    @abstractmethod
+    def distribution(self, states: Tensor) -> Tensor:
+        """log p of all ids, float32 (N, V)."""
