@@ -3,8 +3,8 @@ model and batches, in one run.
 
 A step is forward, backward, clipping and the optimiser's update, as in lmtools.train; making the
 batch is not counted, drawing the noise is. The criteria take turns in one process and share trunk
-and output matrix; only the output layer is changed from one to the next. Adaptive softmax, ours and
-torch's, has matrices of its own and leaves a tied input embedding without its second use.
+and output matrix; only the output layer is changed from one to the next. Adaptive softmax
+has matrices of its own and leaves a tied input embedding without its second use.
 
 The target: over 200,000 ids with 8192 samples, every sampled criterion takes at most 0.30 of full
 cross entropy's time on a CPU, for an LSTM and for a Transformer of 3 layers of 512, and at most
@@ -22,17 +22,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lmtools import __version__
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.config import build
-from lmtools.device import autocast, choose_device, product_dtype, resolve_precision
+from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, Examples, never
-from lmtools.outputs import CRITERIA, Targets
-from lmtools.outputs.adaptive import Adaptive
+from lmtools.outputs import CRITERIA, OutputLayer, Targets
 from lmtools.outputs.noise import LogUniform
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
@@ -44,29 +43,6 @@ CUTOFFS = (4_000, 40_000, 200_000)  # those below the vocabulary's size
 BATCHES = 4  # different ones, in turns
 COUNTED = 1e9  # targets in the training corpus that counts are made up for
 MEGA = 1e6
-
-
-class TorchAdaptive(nn.Module):
-    """torch's adaptive softmax over the same ranks and cutoffs as ours, as an output layer that
-    trains.
-    """
-
-    def __init__(self, ours: Adaptive, width: int, divide: float):
-        super().__init__()
-        self.register_buffer("rank", ours.rank)
-        self.layer = nn.AdaptiveLogSoftmaxWithLoss(width, ours.edges[-1], ours.edges[:-1], divide)
-
-    def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed cross entropy in nats and the number of targets; states (N, D), targets
-        (N,).
-        """
-        # The layer asks for states of the type that log_softmax has under autocast.
-        states = states.float() if states.is_cuda else states.to(product_dtype(states))
-        return -self.layer(states, self.rank[targets]).output.sum(dtype=torch.float32), len(targets)
-
-
-PEERS = {"torch-adaptive": "adaptive"}  # name -> the criterion of ours that it is settled like
-KNOWN = (*CRITERIA, *PEERS)
 
 
 @dataclass(frozen=True)
@@ -88,15 +64,14 @@ class Job:
         """The settings of a training by that criterion; of `output` it takes the options that it
         has.
         """
-        kind = PEERS.get(criterion, criterion)
-        own = {name: value for name, value in self.output.items() if name in options(kind)}
-        if kind == "adaptive":
+        own = {name: value for name, value in self.output.items() if name in options(criterion)}
+        if criterion == "adaptive":
             own["cutoffs"] = [c for c in own.get("cutoffs", CUTOFFS) if c < self.size] or [
                 max(1, self.size // 8)
             ]
         return build(
             Settings,
-            {**self.settings, "criterion": kind, "output": own, "precision": self.precision},
+            {**self.settings, "criterion": criterion, "output": own, "precision": self.precision},
         )
 
     @cached_property
@@ -144,7 +119,7 @@ class Bench:
         small = job if self.device.type == "cuda" else replace(job, sentences=1)
         self.small = small.batch(0)
 
-    def layer(self, criterion: str) -> nn.Module:
+    def layer(self, criterion: str) -> OutputLayer:
         """The output layer of a criterion, with the matrix that all share unless it is adaptive."""
         if criterion not in self.layers:
             lm, settings = self.lm, self.job.of(criterion)
@@ -153,8 +128,6 @@ class Bench:
             layer = CRITERIA[settings.criterion].create(
                 settings.output_layer, shared, lm.trunk.width, targets, settings.sparse
             )
-            if criterion in PEERS:
-                layer = TorchAdaptive(layer, lm.trunk.width, settings.output_layer.divide)
             self.layers[criterion] = layer.to(self.device)
         return self.layers[criterion]
 
@@ -296,9 +269,9 @@ def check(output: Mapping, criteria: Sequence[str]) -> None:
     """UserError for a criterion that is not known and for an option that none of the criteria
     has.
     """
-    if unknown := [name for name in criteria if name not in KNOWN]:
-        raise UserError(f"--criteria: {unknown[0]!r} is unknown; known: {', '.join(KNOWN)}")
-    known = set().union(*(options(PEERS.get(name, name)) for name in criteria))
+    if unknown := [name for name in criteria if name not in CRITERIA]:
+        raise UserError(f"--criteria: {unknown[0]!r} is unknown; known: {', '.join(CRITERIA)}")
+    known = set().union(*(options(name) for name in criteria))
     if unknown := [name for name in output if name not in known]:
         raise UserError(
             f"output.{unknown[0]}: no option of these criteria; known:"

@@ -16,7 +16,6 @@ import statistics
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -30,6 +29,7 @@ from lmtools.config import from_yaml
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
+from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.scorers import NeuralScorer, Scorer, load_scorer
 from lmtools.settings import Settings
@@ -38,8 +38,27 @@ from lmtools.subword.lists import Word
 from lmtools.subword.spelled import Spelled
 from lmtools.text.blocks import read_text
 
-CONF = Path(__file__).parents[2] / "conf"
-PUBLISHED = ("lstm-2048", "gcnn-9", "gcnn-8b")  # Table 4's models, by their files in conf/
+# Table 4's models; what they are made of, as in the repository's conf/NAME.yaml
+ADAPTIVE = {"cutoffs": [4_000, 40_000, 200_000], "divide": 4}
+PUBLISHED = {
+    "lstm-2048": {"model": "lstm", "arch": {"layers": 1, "dim": 256, "units": 2048}},
+    "gcnn-9": {
+        "model": "gcnn",
+        "arch": {"dim": 128, "blocks": ["[4, 807]", "[4, 807; 4, 807] x 4"]},
+    },
+    "gcnn-8b": {
+        "model": "gcnn",
+        "arch": {
+            "dim": 128,
+            "blocks": [
+                "[1, 512]",
+                "[1, 128; 5, 128; 1, 512] x 3",
+                "[1, 256; 5, 256; 1, 512] x 3",
+                "[1, 1024; 1, 1024; 1, 2048]",
+            ],
+        },
+    },
+}
 # the One Billion Word benchmark's 793,471 words, of which three are specials of ours, and two more
 # specials
 IDS = 793_473
@@ -73,29 +92,34 @@ class Sizes:
         )
 
 
-def published() -> dict[str, Path]:
-    """The settings of the published models, name -> file; UserError where the package was installed
-    without them.
-    """
-    paths = {name: CONF / f"{name}.yaml" for name in PUBLISHED}
-    if missing := [path for path in paths.values() if not path.exists()]:
-        raise UserError(
-            f"{missing[0]}: no such file; give settings by --conf NAME=F.yaml, or trained models by"
-            " --lm NAME=DIR"
-        )
-    return paths
+def published() -> dict[str, Settings]:
+    """The settings of the published models by name."""
+    common = {"objective": "causal", "criterion": "adaptive", "output": ADAPTIVE}
+    return {name: Settings(**common, **made) for name, made in PUBLISHED.items()}
 
 
-def random_scorer(path, size: int, device: str, precision: str) -> NeuralScorer:
-    """A scorer of the model of a settings file over `size` ids, with random weights; UserError for
-    a model that spells its words.
+def read_settings(pairs: Iterable[str]) -> dict[str, Settings]:
+    """The settings of models by name, of arguments `NAME=F.yaml`; UserError for one that is not,
+    and for a model that spells its words.
     """
-    settings = from_yaml(Settings, path)
-    if settings.objective == "two-way":
-        raise UserError(
-            f"{path}: a two-way model is measured with its vocabulary; give a trained one by --lm"
-            " NAME=DIR"
-        )
+    found = {}
+    for pair in pairs:
+        name, _, path = pair.partition("=")
+        if not path:
+            raise UserError(
+                f"--conf {pair}: not NAME=F.yaml; give a name, as in --conf gcnn-9=conf/gcnn-9.yaml"
+            )
+        found[name] = from_yaml(Settings, path)
+        if MODELS[found[name].model].two_way or found[name].objective == "two-way":
+            raise UserError(
+                f"{path}: a two-way model is measured with its vocabulary; give a trained one by"
+                " --lm NAME=DIR"
+            )
+    return found
+
+
+def random_scorer(settings: Settings, size: int, device: str, precision: str) -> NeuralScorer:
+    """A scorer of a model over `size` ids with random weights."""
     torch.manual_seed(settings.seed)
     return NeuralScorer(
         LanguageModel(settings, size), RandomVocabulary(size), "random", device, precision
@@ -232,15 +256,15 @@ def words_of(path, least: int) -> list[str]:
 
 
 def load_scorers(
-    confs: Mapping[str, Path], lms: Mapping[str, str], size: int, device: str, precision: str
+    settings: Mapping[str, Settings], lms: Mapping[str, str], size: int, device: str, precision: str
 ) -> dict[str, Scorer]:
-    """Random models by settings files and trained ones by directories; a trained one takes the
+    """Random models by settings and trained ones by directories; a trained one takes the
     place of a random one of its name.
     """
-    kept = {name: path for name, path in confs.items() if name not in lms}
-    random = {name: random_scorer(path, size, device, precision) for name, path in kept.items()}
+    kept = {name: one for name, one in settings.items() if name not in lms}
+    random = {name: random_scorer(one, size, device, precision) for name, one in kept.items()}
     trained = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
-    return {name: (random | trained)[name] for name in dict.fromkeys([*confs, *lms])}
+    return {name: (random | trained)[name] for name in dict.fromkeys([*settings, *lms])}
 
 
 def bench_lm(
@@ -318,14 +342,3 @@ def cells(speed: Mapping, base: Mapping | None) -> str:
     """A speed and its ratio."""
     ratio = f"{speed['median'] / base['median']:.3g}" if base else ""
     return f"{speed['median']:>16,.1f}{ratio:>8}"
-
-
-def parsed(pairs: Iterable[str]) -> dict[str, Path]:
-    """`NAME=F.yaml` arguments as a dict; UserError for one that is not."""
-    confs = dict(pair.partition("=")[::2] for pair in pairs)
-    for name, path in confs.items():
-        if not path:
-            raise UserError(
-                f"--conf {name}: not NAME=F.yaml; give a name, as in --conf gcnn-9=conf/gcnn-9.yaml"
-            )
-    return {name: Path(path) for name, path in confs.items()}

@@ -9,6 +9,7 @@ import torch
 
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
+from lmtools.models import MODELS
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.score.planner import plan_batches, score_batch
@@ -17,7 +18,7 @@ from lmtools.settings import Settings
 from lmtools.subword import MASK, SPECIALS
 
 TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
-FAMILIES = {"tta": "autoencoding", "masked": "masked", "causal": "causal"}
+FAMILIES = ("tta", "masked", "causal")
 UNNORMALISED = "-unnormalised"  # of a name: scored without the softmax
 SELF_NORMALISED = "bce-nce"  # the criterion of the random model that is
 AGAINST = {
@@ -43,7 +44,7 @@ def random_scorer(
     """
     torch.manual_seed(0)
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
-    lm = LanguageModel(Settings(family, FAMILIES[family], criterion, arch=dict(arch)), size)
+    lm = LanguageModel(Settings(family, MODELS[family].objective, criterion, arch=dict(arch)), size)
     return NeuralScorer(
         lm, RandomVocabulary(size), "random", device, precision, normalise=normalise
     )

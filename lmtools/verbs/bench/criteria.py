@@ -6,17 +6,15 @@ from pathlib import Path
 
 import torch
 
-from lmtools.bench.criteria import KNOWN, Job, bench_criteria
+from lmtools.bench.criteria import Job, bench_criteria
 from lmtools.config import override, read_layers
 from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
+from lmtools.outputs import CRITERIA
 from lmtools.verbs.bench.common import save
 from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]
-ARCH = {"lstm": {"layers": 3, "dim": 512, "units": 512}}
-TRANSFORMER = {"layers": 3, "dim": 512}
-OBJECTIVE = {"masked": "masked", "tta": "autoencoding"}
 PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 
@@ -25,7 +23,8 @@ def arguments(parser):
     about = "settings as of `lmtools train` instead, as conf/causal.yaml"
     parser.add("--conf", help=about)
     about = "of 3 layers of 512, trained by SGD (default: %(default)s)"
-    parser.add_argument("--architecture", choices=MODELS, default="causal", help=about)
+    known = [name for name, kind in MODELS.items() if not kind.two_way]
+    parser.add_argument("--architecture", choices=known, default="causal", help=about)
     parser.add(
         "--vocab-size",
         type=several,
@@ -37,7 +36,7 @@ def arguments(parser):
     parser.add("--batch", type=several, default=[64], metavar="N,...", help=about)
     parser.add("--length", default=25)
     about = "beside softmax (default: %(default)s)"
-    parser.add_argument("--criteria", default=",".join(KNOWN), metavar="NAME,...", help=about)
+    parser.add_argument("--criteria", default=",".join(CRITERIA), metavar="NAME,...", help=about)
     parser.add("--repeats", help="of each criterion (default: %(default)s)")
     parser.add("--seconds")
     parser.add("--device", default="cpu")
@@ -66,7 +65,7 @@ def of_model(model: str) -> dict:
     """Settings of a model of 3 layers of 512 and the paper's optimiser."""
     return {
         "model": model,
-        "objective": OBJECTIVE.get(model, "causal"),
-        "arch": ARCH.get(model, TRANSFORMER),
+        "objective": MODELS[model].objective,
+        "arch": MODELS[model].arch_of_size(layers=3, dim=512),
         "optim": PAPER,
     }

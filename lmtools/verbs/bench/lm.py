@@ -4,7 +4,7 @@ convolutions
 
 import torch
 
-from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, parsed, published
+from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, published, read_settings
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.verbs.bench.common import named, save
@@ -19,9 +19,7 @@ def arguments(parser):
     about = "a model of these settings, random weights"
     parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=about)
     parser.add("--lm", **SEVERAL_LMS, help="a trained model, neural or n-gram")
-    about = (
-        "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck of conf/; without --lm and --conf they are taken"
-    )
+    about = "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
     parser.add_argument("--published", action="store_true", help=about)
     parser.add("--vocab-size", default=IDS, help="ids of random models (default: %(default)s)")
     parser.add("--batch", help="sequences at once (default: 750; 50 on a CPU)")
@@ -39,11 +37,11 @@ def run(args):
         raise UserError(
             "--length, --contiguous: a sequence is a word and its end at least; give 2 or more"
         )
-    lms, confs = named(args.lm), parsed(args.conf)
-    if args.published or not (lms or confs):
-        confs = published() | confs
+    lms, settings = named(args.lm), read_settings(args.conf)
+    if args.published or not (lms or settings):
+        settings = published() | settings
     torch.set_num_threads(args.threads)
-    scorers = load_scorers(confs, lms, args.vocab_size, args.device, args.precision)
+    scorers = load_scorers(settings, lms, args.vocab_size, args.device, args.precision)
     sizes = Sizes.usual(choose_device(args.device), args.batch, args.length, args.contiguous)
     figures = bench_lm(scorers, sizes, args.repeats, args.seconds, args.device, args.text) | {
         "size": args.vocab_size

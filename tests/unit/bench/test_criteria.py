@@ -5,10 +5,10 @@ import json
 import pytest
 import torch
 
-from lmtools.bench.criteria import KNOWN, REFERENCE, Bench, Job, TorchAdaptive, growth, memory
+from lmtools.bench.criteria import REFERENCE, Bench, Job, growth, memory
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.outputs.adaptive import Adaptive
+from lmtools.outputs import CRITERIA
 from lmtools.outputs.sampled import SAMPLED
 from lmtools.subword import EOS, SPECIALS
 
@@ -72,7 +72,7 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     figures = json.loads(out.read_text())
     keys = [(row["size"], row["sentences"], row["criterion"]) for row in figures["rows"]]
     assert keys == [
-        (size, batch, criterion) for size in (60, 300) for batch in (2, 4) for criterion in KNOWN
+        (size, batch, criterion) for size in (60, 300) for batch in (2, 4) for criterion in CRITERIA
     ]
     for row in figures["rows"]:
         assert row["targets"] == row["sentences"] * 4  # three tokens and the end of sentence
@@ -168,26 +168,6 @@ def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
         torch.equal(a.targets, b.targets)
         for a, b in zip(first.batches, second.batches, strict=True)
     )
-
-
-def test_torch_adaptive_computes_what_ours_does():
-    ours = Adaptive(16, 300, [30, 90], 4.0)
-    ours.rank.copy_(torch.randperm(300))
-    peer = TorchAdaptive(ours, 16, 4.0)
-    with torch.no_grad():
-        ours.head.weight.copy_(peer.layer.head.weight)
-        for projection, tail, (narrow, rows) in zip(
-            ours.projections, ours.tails, peer.layer.tail, strict=True
-        ):
-            projection.weight.copy_(narrow.weight)
-            tail.weight.copy_(rows.weight)
-    states, targets = torch.randn(50, 16), torch.randint(300, (50,))
-    torch.testing.assert_close(peer(states, targets)[0], ours(states, targets)[0])
-    with torch.autocast("cpu", torch.bfloat16):
-        for some in (states, states.bfloat16()):
-            torch.testing.assert_close(
-                peer(some, targets)[0], ours(some, targets)[0], rtol=1e-2, atol=0.0
-            )
 
 
 def test_growth_is_the_peak_and_not_what_is_left():

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import yaml
 
 from lmtools.bench.lm import (
     HIDDEN,
-    PUBLISHED,
     TASKS,
     Reader,
     Sizes,
@@ -22,8 +22,10 @@ from lmtools.bench.lm import (
     zipf,
 )
 from lmtools.cli import main
+from lmtools.config import from_yaml
 from lmtools.models.transformer import TransformerConfig, matrix_flops
 from lmtools.ngram import build
+from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.text import Normaliser
 
@@ -55,9 +57,9 @@ def lstm_layers(inputs: int, units: int, layers: int) -> int:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("tied", "output"), [(False, 10 * 300), (True, 10 * 6 + 6 * 300)])
-def test_multiply_adds_and_parameters_of_an_lstm(conf, tied, output, precision):
+def test_multiply_adds_and_parameters_of_an_lstm(tied, output, precision):
     settings = {**LSTM, "arch": {**LSTM["arch"], "tied": tied}}
-    reader = Reader("m", random_scorer(conf(settings), 300, "cpu", precision), SIZES, None)
+    reader = Reader("m", random_scorer(Settings(**settings), 300, "cpu", precision), SIZES, None)
     figures, hidden = reader.size(), lstm_layers(6, 10, 2)
     biases = 2 * 2 * 4 * 10 + 300
     assert figures["parameters"] == 300 * 6 + hidden + biases + (6 * 11 if tied else 3000)
@@ -66,9 +68,9 @@ def test_multiply_adds_and_parameters_of_an_lstm(conf, tied, output, precision):
     assert figures["flops_hidden"] == hidden + (10 * 6 if tied else 0)
 
 
-def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in(conf):
+def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in():
     settings = {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [20, 100], "divide": 2.0}}
-    scorer = random_scorer(conf(settings), 300, "cpu", "float32")
+    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
     reader = Reader("m", scorer, SIZES, None)
     ids = np.array([[*sentence, 1] for sentence in reader.calls["throughput"][0]]).ravel()
     assert len(ids) == reader.tokens["throughput"] == 30
@@ -80,13 +82,13 @@ def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in(conf):
     assert reader.size()["flops"] == pytest.approx(lstm_layers(6, 10, 2) + statistics.mean(work))
 
 
-def test_multiply_adds_of_a_transformer(conf):
-    reader = Reader("m", random_scorer(conf(CAUSAL), 300, "cpu", "float32"), SIZES, None)
+def test_multiply_adds_of_a_transformer():
+    reader = Reader("m", random_scorer(Settings(**CAUSAL), 300, "cpu", "float32"), SIZES, None)
     config = TransformerConfig(**CAUSAL["arch"])
     assert reader.size()["flops"] == pytest.approx(matrix_flops(config, 5, 5, 300, 5) / 2 / 5)
 
 
-def test_multiply_adds_of_gated_convolutions(conf):
+def test_multiply_adds_of_gated_convolutions():
     """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of
     a convolution's outputs are gates.
 
@@ -97,7 +99,7 @@ def test_multiply_adds_of_gated_convolutions(conf):
         "objective": "causal",
         "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]},
     }
-    scorer = random_scorer(conf(settings), 300, "cpu", "float32")
+    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
     reader = Reader("m", scorer, Sizes(batch=80, length=10, contiguous=11), None)
     figures, hidden = reader.size(), (4 * 64 * 160 + 64 * 80) + (80 * 6 + 5 * 3 * 6 + 3 * 160)
     assert (figures["flops_hidden"], figures["flops"]) == (hidden, hidden + 80 * 300)
@@ -120,7 +122,7 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
         "--conf",
         f"random={conf(LSTM)}",
         "--conf",
-        f"lstm={tmp_path / 'none.yaml'}",
+        f"lstm={conf(CAUSAL, 'lstm.yaml')}",  # the trained one is taken
         "--vocab-size",
         "60",
     ]
@@ -225,14 +227,14 @@ def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
     assert reader.calls["responsiveness"] == [[sentence] for sentence in batch]
 
 
-def test_drawn_words_are_zipfian_and_known(conf, trained):
+def test_drawn_words_are_zipfian_and_known(trained):
     from lmtools.score.scorers import load_scorer
 
     ranks = zipf(1_000, 20_000)
     # half of the mass is below the root of the number
     assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000
     for scorer in (
-        random_scorer(conf(LSTM), 60, "cpu", "float32"),
+        random_scorer(Settings(**LSTM), 60, "cpu", "float32"),
         load_scorer(str(trained["causal"]), "cpu"),
     ):
         reader = Reader("m", scorer, SIZES, None)
@@ -248,15 +250,13 @@ def test_sizes_are_the_papers_on_a_gpu_and_less_on_a_cpu():
     assert Sizes.usual(torch.device("cuda"), 3, 4, 5) == Sizes(3, 4, 5)
 
 
-def test_published_models_are_files_of_conf(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("lmtools.bench.lm.CONF", tmp_path)
-    assert main(["bench", "lm"]) == 1
-    assert "lstm-2048.yaml: no such file; give settings by --conf" in capsys.readouterr().err
-    for name in PUBLISHED:
-        (tmp_path / f"{name}.yaml").touch()
-    assert published() == {
-        name: tmp_path / f"{name}.yaml" for name in ("lstm-2048", "gcnn-9", "gcnn-8b")
-    }
+def test_published_models_are_those_of_conf():
+    """An installed package has no conf/."""
+    assert list(published()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
+    for name, settings in published().items():
+        of_file = from_yaml(Settings, Path(__file__).parents[3] / "conf" / f"{name}.yaml")
+        for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
+            assert getattr(settings, part) == getattr(of_file, part)
 
 
 def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):

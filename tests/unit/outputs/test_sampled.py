@@ -33,6 +33,12 @@ def build(
     return output
 
 
+def seeded(output, seed: int):
+    """The output layer, whose noise is drawn from a fresh generator."""
+    output.generator = torch.Generator().manual_seed(seed)
+    return output
+
+
 def batch(dtype=torch.float64, size=V, count=N):
     generator = torch.Generator().manual_seed(5)
     return torch.randn(count, D, dtype=dtype, generator=generator).requires_grad_(), torch.randint(
@@ -80,7 +86,7 @@ def test_loss_and_gradients_equal_autograd_of_the_plain_formula(name, drawing):
     output, (states, targets) = build(name, drawing), batch()
     drawn = output.sampler.draw(torch.Generator().manual_seed(2))
     assert torch.isin(drawn, targets).any()  # accidental hits
-    loss, count = output(states, targets, torch.Generator().manual_seed(2))
+    loss, count = seeded(output, 2)(states, targets)
     expected = log_expected(output.noise, output.tries, drawing).exp().where(output.noise > 0, 1.0)
     theirs = plain(name, output, states, targets, drawn, expected)
     assert count == N and loss.item() == pytest.approx(theirs.item(), rel=1e-9)
@@ -97,7 +103,7 @@ def test_ce_cps_has_the_gradients_of_ce_mcs(drawing):
     losses, gradients = [], []
     for name in ("ce-mcs", "ce-cps"):
         output = build(name, drawing)
-        losses.append(output(states, targets, torch.Generator().manual_seed(2))[0])
+        losses.append(seeded(output, 2)(states, targets)[0])
         gradients.append(torch.autograd.grad(losses[-1], [states, output.weight, output.bias]))
     for a, b in zip(*gradients, strict=True):
         assert torch.equal(a, b)
@@ -171,7 +177,7 @@ def test_sparse_gradients_are_the_dense_ones_of_the_rows_in_use(name):
     gradients = []
     for sparse in (False, True):
         output = build(name, sparse=sparse)
-        output(states, targets, torch.Generator().manual_seed(2))[0].backward()
+        seeded(output, 2)(states, targets)[0].backward()
         gradients.append(output.weight.grad)
     assert gradients[1].is_sparse and gradients[1]._nnz() <= N + K
     torch.testing.assert_close(gradients[1].to_dense(), gradients[0])
@@ -210,13 +216,8 @@ def test_nothing_is_as_large_as_the_weight(name, size=400_000):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_a_step_is_a_function_of_the_generator(name):
     output, (states, targets) = build(name, dtype=torch.float32), batch(torch.float32)
-
-    def loss(seed: int) -> torch.Tensor:
-        output.generator = torch.Generator().manual_seed(seed)
-        return output(states, targets)[0]
-
-    first = loss(1)
-    assert first == loss(1) != loss(2)
+    first, same, other = (seeded(output, seed)(states, targets)[0] for seed in (1, 1, 2))
+    assert first == same != other
     output.generator = None
     torch.manual_seed(1)
     assert output(states, targets)[0] == first  # the loop seeds torch's own generator in each step
@@ -232,11 +233,7 @@ def test_large_outputs_and_sets_of_hits_do_not_overflow(name):
     )
     for scale in (1, 1e4):
         output.zero_grad()
-        loss, _ = output(
-            states * scale,
-            targets,
-            *([torch.Generator().manual_seed(1)] if name in SAMPLED else []),
-        )
+        loss, _ = seeded(output, 1)(states, targets)
         loss.backward()
         assert loss.isfinite() and output.weight.grad.isfinite().all()
         assert output.log_prob(states.detach() * scale, targets).isfinite().all()
@@ -255,9 +252,9 @@ def test_what_the_correction_needs_is_saved_with_the_weights(name):
 @pytest.mark.parametrize("name", SAMPLED)
 def test_bfloat16_products_train(name):
     output, (states, targets) = build(name, dtype=torch.float32), batch(torch.float32)
-    exact, _ = output(states, targets, torch.Generator().manual_seed(1))
+    exact, _ = seeded(output, 1)(states, targets)
     with torch.autocast("cpu", torch.bfloat16):
-        loss, _ = output(states, targets, torch.Generator().manual_seed(1))
+        loss, _ = seeded(output, 1)(states, targets)
         with torch.no_grad():
             assert output(states, targets)[0].isfinite()
     loss.backward()
