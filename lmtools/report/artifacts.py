@@ -2,11 +2,13 @@
 names it.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from lmtools import seal
 from lmtools.config import load_yaml
+from lmtools.corpus import Header, read_header
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
@@ -14,25 +16,23 @@ from lmtools.report.shapes import fitting
 from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
 
+SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
+
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
     """What `lmtools ppl` wrote, by (language model, set)."""
-    paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("ppl/*/*.json"))}
-    names = ordered({name for name, _ in paths})
-    return {
-        key: read_json(paths[key], "ppl")
-        for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))
-    }
+    return read_by_set(home, "ppl")
 
 
 def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
     """What `lmtools lattice rescore --report` wrote, by (system, set)."""
-    paths = {(path.parent.name, path.stem): path for path in sorted(home.glob("lattice/*/*.json"))}
-    names = ordered({name for name, _ in paths})
-    return {
-        key: read_json(paths[key], "lattice")
-        for key in sorted(paths, key=lambda key: (names.index(key[0]), key[1]))
-    }
+    return read_by_set(home, "lattice")
+
+
+def read_by_set(home: Path, kind: str) -> dict[tuple[str, str], Mapping]:
+    """The JSON objects in KIND/NAME/SET.json by (name, set), names in printing order."""
+    paths = by_name(home.glob(f"{kind}/*/*.json"))
+    return {(path.parent.name, path.stem): read_json(path, kind) for path in paths}
 
 
 def read_models(home: Path) -> dict[str, str]:
@@ -60,8 +60,42 @@ def unchecked(home: Path) -> list[str]:
 
 def read_configs(home: Path) -> dict[str, dict]:
     """The config.yaml of each language model."""
-    paths = by_name(home.glob("lm/*/config.yaml"))
-    return {path.parent.name: read_yaml(path, "config") for path in paths}
+    return {path.parent.name: read_yaml(path, "config") for path in of_models(home, "config.yaml")}
+
+
+def read_learning(home: Path) -> dict[str, list[dict]]:
+    """The lines of metrics.jsonl of each language model."""
+    return {path.parent.name: read_metrics(path) for path in of_models(home, "metrics.jsonl")}
+
+
+def of_models(home: Path, file: str) -> list[Path]:
+    """That file of each language model in printing order, without those that `lmtools train` set
+    aside.
+    """
+    paths = by_name(home.glob(f"lm/*/{file}"))
+    names = {path.parent.name for path in paths}
+    aside = {name for name in names if (found := SET_ASIDE.fullmatch(name)) and found[1] in names}
+    return [path for path in paths if path.parent.name not in aside]
+
+
+def read_training(home: Path) -> Header | None:
+    """What the training corpus says of itself, of several that of words."""
+    paths = sorted(
+        [*home.glob("train.bin"), *home.glob("corpus/*/train.bin")],
+        key=lambda path: (path.parent.name != "words", path.parent.name),
+    )
+    return read_header(paths[0])[0] if paths else None
+
+
+def read_speed(home: Path) -> dict | None:
+    """What `lmtools bench score` wrote."""
+    path = home / "bench/speed.json"
+    return read_json(path, "speed") if path.exists() else None
+
+
+def read_stages(home: Path) -> list[dict]:
+    """The manifests of the recipe's stages."""
+    return [read_manifest(path) for path in numbered(home / "stages")]
 
 
 def read_yaml(path: Path, shape: str) -> dict:

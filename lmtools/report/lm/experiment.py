@@ -2,29 +2,27 @@
 throughput, stages.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lmtools.config import load_yaml
-from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import (
-    numbered,
-    read_configs,
-    read_json,
-    read_manifest,
-    read_metrics,
-    read_ppl,
-)
+from lmtools.report import experiment
+from lmtools.report.artifacts import read_configs, read_json
+from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
 from lmtools.report.lm.models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
-from lmtools.report.rescoring.experiment import default_title
 from lmtools.report.shapes import fitting
 
-SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
 CURVES, LINE = "curves", "line"
 BENCH, WEIGHTS = "bench/lm.json", "model.safetensors"
+# Test perplexities that papers report, by corpus and by the name of the YAML in conf/: Tables 2 and
+# 3 of the GCNN paper (Dauphin et al. 2017); that of the n-gram model is Chelba et al.'s (2013), as
+# there.
+PAPERS = {
+    "gbw": {"kn5": 67.6, "lstm-2048": 43.9, "lstm-2048-2": 39.8, "gcnn-13": 38.1, "gcnn-14b": 31.9},
+    "wikitext103": {"lstm-1024": 48.7, "gcnn-8": 44.9, "gcnn-14": 37.2},
+}
 
 
 @dataclass(frozen=True)
@@ -53,21 +51,13 @@ class Grid:
         return next((name for name in sets(self.runs.values()) if name != VALID), VALID)
 
 
-@dataclass(frozen=True)
-class LmExperiment:
-    """All that the report of a language-modelling experiment speaks of; what is absent is named in
-    `absent`.
-    """
+@dataclass(frozen=True, kw_only=True)
+class LmExperiment(Experiment):
+    """All that the report of a language-modelling experiment speaks of."""
 
-    home: Path
-    title: str
-    corpus: str | None  # the recipe's option
     models: Mapping[str, Model]
     grids: Sequence[Grid]
     bench: Mapping | None
-    stages: Sequence[Mapping]
-    training: Header | None
-    absent: tuple[str, ...]
 
     @property
     def main(self) -> list[Model]:
@@ -82,32 +72,20 @@ class LmExperiment:
         }
         return [model for name, model in self.models.items() if name not in varied]
 
+    @property
+    def papers(self) -> dict[str, float]:
+        """Test perplexities that papers report for this corpus, by the model's name."""
+        return PAPERS.get(self.corpus, {})
 
-ABSENT = {
-    "models": (
-        "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and"
-        " `lmtools ngram` write them)"
-    ),
-    "ppl": (
-        "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
-        " them)"
-    ),
-    "learning": (
-        "lm/LM/metrics.jsonl: absent, so there are no learning curves (`lmtools train` writes them)"
-    ),
-    "grids": (
-        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
-        " run.sh writes them)"
-    ),
-    "bench": (
-        f"{BENCH}: absent, so there is no table of throughput and responsiveness (`lmtools bench lm"
-        " --out` writes it)"
-    ),
-    "stages": (
-        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
-        " them)"
-    ),
-}
+    @property
+    def sizes(self) -> list[str]:
+        models = self.models.values()
+        return [f"{name}: {size(name, models)}" for name in sets(models)]
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        models = self.models.values()
+        return {model.name: value for model in models if (value := signature(model))}
 
 
 def is_language_modelling(home: Path) -> bool:
@@ -115,56 +93,75 @@ def is_language_modelling(home: Path) -> bool:
     return any(home.glob("lm/*/config.yaml")) or any(home.glob("ppl/*/*.json"))
 
 
-def collect_lms(home: Path, title: str | None = None) -> LmExperiment:
+def read_bench(home: Path) -> dict | None:
+    """What `lmtools bench lm` wrote."""
+    return read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
+
+
+def read_grids(home: Path) -> dict[Path, dict]:
+    """The descriptions of grids, by their paths."""
+    remedy = "let the recipe write it again"
+    paths = sorted(home.glob("grids/*.yaml"))
+    return {path: fitting(load_yaml(path), "grid", path, remedy) for path in paths}
+
+
+PARTS = {
+    "configs": Part(
+        read_configs,
+        "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and"
+        " `lmtools ngram` write them)",
+    ),
+    "ppl": experiment.PPL,
+    "learning": experiment.LEARNING,
+    "grids": Part(
+        read_grids,
+        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
+        " run.sh writes them)",
+    ),
+    "bench": Part(
+        read_bench,
+        f"{BENCH}: absent, so there is no table of throughput and responsiveness (`lmtools bench lm"
+        " --out` writes it)",
+    ),
+    "stages": experiment.STAGES,
+    "training": experiment.TRAINING,
+}
+
+
+def collect_lms(
+    home: Path,
+    nbests: Sequence[str] = (),
+    title: str | None = None,
+    command: str = "lmtools report",
+) -> LmExperiment:
     """The language-modelling experiment in directory `home`."""
-    if not home.is_dir():
-        raise UserError(
-            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
-        )
-    stages = [read_manifest(path) for path in numbered(home / "stages")]
-    bench = read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
-    models = read_lms(home, {row["name"]: row for row in bench["rows"]} if bench else {})
-    grids, missing = read_grids(home, models)
-    parts = {
-        "models": [model for model in models.values() if model.config],
-        "ppl": [model for model in models.values() if model.figures],
-        "learning": [model for model in models.values() if model.lines],
-        "grids": grids, "bench": bench, "stages": stages,
-    }  # fmt: skip
-    absent = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
-    corpus = next(
-        (stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")),
-        None,
-    )
-    absent += [*missing, *unmeasured(home, models)]
+    refuse_lists(nbests, "language models", "lm")
+    parts, absent = read_parts(home, PARTS)
+    rows = (parts["bench"] or {"rows": ()})["rows"]
+    models = models_of(home, parts, {row["name"]: row for row in rows})
+    parts["grids"], missing = grids_of(parts["grids"], models)
+    absent = (*absent, *missing, *unmeasured(home, models))
     return LmExperiment(
-        home,
-        title or default_title(home, stages),
-        corpus,
-        models,
-        grids,
-        bench,
-        stages,
-        read_training(home),
-        tuple(absent),
+        home=home, command=command, given_title=title, models=models, absent=absent, **parts
     )
 
 
-def read_lms(home: Path, rows: Mapping[str, Mapping]) -> dict[str, Model]:
-    """Every model with a directory or a perplexity, in printing order; `rows`: what was measured of
-    its speed, by name.
+def models_of(
+    home: Path, parts: Mapping[str, Mapping], rows: Mapping[str, Mapping] | None = None
+) -> dict[str, Model]:
+    """Every model with a directory or a perplexity, in printing order, by what configs, learning
+    and ppl of `parts` say; `rows`: what was measured of its speed, by name.
     """
-    configs, figures = read_configs(home), {}
-    for (name, text), tree in read_ppl(home).items():
+    configs, figures = parts["configs"], {}
+    for (name, text), tree in parts["ppl"].items():
         figures.setdefault(name, {})[text] = tree
     found = []
     for name in sorted(configs.keys() | figures.keys()):
-        if SET_ASIDE.fullmatch(name) and SET_ASIDE.fullmatch(name)[1] in configs:
-            continue
-        folder = home / "lm" / name
-        metrics, config = folder / "metrics.jsonl", configs.get(name, {})
-        lines = read_metrics(metrics) if metrics.exists() else ()
-        size = parameters(folder, config, rows.get(name, {}))
+        folder, config = home / "lm" / name, configs.get(name, {})
+        lines, size = (
+            parts["learning"].get(name, ()),
+            parameters(folder, config, (rows or {}).get(name, {})),
+        )
         found.append(Model(name, config, lines, figures.get(name, {}), vocabulary_of(folder), size))
     return {model.name: model for model in ordered(found)}
 
@@ -177,13 +174,14 @@ def parameters(folder: Path, config: Mapping, row: Mapping) -> int | None:
     return count_parameters(weights) if weights.exists() else row.get("parameters")
 
 
-def read_grids(home: Path, models: Mapping[str, Model]) -> tuple[list[Grid], list[str]]:
-    """The grids of `home` with those of their runs that are there, and a line for each grid with
+def grids_of(
+    trees: Mapping[Path, Mapping], models: Mapping[str, Model]
+) -> tuple[list[Grid], list[str]]:
+    """The grids with those of their runs that are among `models`, and a line for each grid with
     runs that are not.
     """
     grids, missing = [], []
-    for path in sorted(home.glob("grids/*.yaml")):
-        tree = fitting(load_yaml(path), "grid", path, "let the recipe write it again")
+    for path, tree in trees.items():
         runs = tree.get("runs")
         if not isinstance(runs, dict) or not runs:
             raise UserError(
@@ -195,8 +193,8 @@ def read_grids(home: Path, models: Mapping[str, Model]) -> tuple[list[Grid], lis
         there = {label: models[name] for label, name in names.items() if name in models}
         if lost := [name for name in names.values() if name not in models]:
             missing.append(
-                f"{home}/lm/{', '.join(lost)}: absent, so {path.name} is compared without (run the"
-                " recipe's training stage)"
+                f"{path.parents[1]}/lm/{', '.join(lost)}: absent, so {path.name} is compared"
+                " without (run the recipe's training stage)"
             )
         if there:
             figure = tree.get("figure", CURVES)
@@ -243,16 +241,52 @@ def unmeasured(home: Path, models: Mapping[str, Model]) -> list[str]:
     ]
 
 
-def read_training(home: Path) -> Header | None:
-    """What the training corpus says of itself: that of words, or the first there is."""
-    paths = sorted(
-        home.glob("corpus/*/train.bin"),
-        key=lambda path: (path.parent.name != "words", path.parent.name),
-    )
-    return read_header(paths[0])[0] if paths else None
-
-
 def sets(models: Iterable[Model]) -> list[str]:
     """The sets that perplexities are known of: valid, test, then others."""
     names = {name for model in models for name in model.figures}
     return [name for name in (VALID, TEST) if name in names] + sorted(names - {VALID, TEST})
+
+
+def size(name: str, models: Iterable[Model]) -> str:
+    """The sentences and words of a set, as the models' perplexities count them; those that differ
+    stand side by side.
+    """
+    counts = dict.fromkeys(
+        (tree.get("sentences"), tree.get("words"))
+        for model in models
+        if (tree := model.figures.get(name))
+    )
+    return (
+        " or ".join(
+            f"{sentences:,} sentences, {words:,} words"
+            for sentences, words in counts
+            if sentences and words
+        )
+        or "size unknown"
+    )
+
+
+def signature(model: Model) -> str:
+    """The model's hash, as its perplexities say; nothing where they do not."""
+    return next(
+        (
+            str(value)
+            for tree in model.figures.values()
+            if (value := (tree.get("signature") or {}).get("model"))
+        ),
+        "",
+    )
+
+
+def rules(models: Iterable[Model]) -> Iterator[str]:
+    """By what rules the perplexities were taken, with the models of each where there are
+    several.
+    """
+    found: dict[str, list[str]] = {}
+    for model in models:
+        for rule in dict.fromkeys(
+            tree["rules"] for tree in model.figures.values() if tree.get("rules")
+        ):
+            found.setdefault(rule, []).append(model.name)
+    for rule, names in found.items():
+        yield f"{', '.join(names)}: {rule}." if len(found) > 1 else f"{rule[:1].upper()}{rule[1:]}."

@@ -9,8 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from lmtools.report.lm.context import LmReport
-from lmtools.report.lm.experiment import CURVES, Grid
+from lmtools.report.lm.experiment import CURVES, Grid, LmExperiment
 from lmtools.report.lm.models import (
     FAMILY_LOOKS,
     GCNN,
@@ -25,6 +24,7 @@ from lmtools.report.lm.models import (
 )
 from lmtools.report.lm.tables import LEFT_TO_RIGHT, SHORT, median, titles_of
 from lmtools.report.names import Look
+from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme
 from lmtools.report.page.labels import (
     EDGE,
@@ -36,21 +36,14 @@ from lmtools.report.page.labels import (
     plain_ticks,
     printed,
 )
-from lmtools.report.rescoring.context import decimal
 
 ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
 FEW = 12  # labels beside axes of the usual height
 SPEEDS = ("throughput", "responsiveness")
 
 
-def lm_pictures(report: LmReport) -> list[Picture]:
-    """All figures that the experiment has data for, in printing order."""
-    return [picture for make in LM_PICTURES.values() for picture in make(report)]
-
-
-def work_pictures(report: LmReport) -> Iterator[Picture]:
+def work_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """Perplexity against multiply-adds a token, one point a left-to-right model (GCNN Figure 2)."""
-    experiment = report.experiment
     models = [model for model in experiment.models.values() if model.kind == LEFT_TO_RIGHT]
     text = TEST if any(model.ppl(TEST) for model in models) else VALID
     work = {row["name"]: row.get("flops") for row in (experiment.bench or {"rows": ()})["rows"]}
@@ -60,7 +53,9 @@ def work_pictures(report: LmReport) -> Iterator[Picture]:
         if work.get(model.name) and (ppl := model.ppl(text))
     }
     if len(points) > 1:
-        names = {model: titles_of(report).get(model.name, called(model.name)) for model in points}
+        names = {
+            model: titles_of(experiment).get(model.name, called(model.name)) for model in points
+        }
         said = ", ".join(
             f"{names[model]} {at:,.4g} M and {printed(ppl)}" for model, (at, ppl) in points.items()
         )
@@ -138,11 +133,11 @@ def height(labels: int) -> float:
     return 4.4 if labels <= FEW else 4.4 * labels / FEW
 
 
-def grid_pictures(report: LmReport) -> Iterator[Picture]:
+def grid_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """For each grid its learning curves (Figures 3, 5, 6) or its line (Figure 4, and the sizes of
     piece vocabularies).
     """
-    for grid in report.experiment.grids:
+    for grid in experiment.grids:
         yield from (
             curve_pictures(grid, f"grid-{grid.name}", "grids")
             if grid.figure == CURVES
@@ -150,14 +145,14 @@ def grid_pictures(report: LmReport) -> Iterator[Picture]:
         )
 
 
-def learning_pictures(report: LmReport) -> Iterator[Picture]:
+def learning_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """Learning curves of the models outside grids, those together that have the same kind of
     perplexity.
     """
     for kind in SHORT:
         models = {
             called(model.name): model
-            for model in report.experiment.main
+            for model in experiment.main
             if model.kind == kind and model.lines
         }
         title = "Learning curves" if kind == LEFT_TO_RIGHT else f"Learning curves, {kind}"
@@ -302,15 +297,15 @@ def draw_line(
     return figure
 
 
-def speed_pictures(report: LmReport) -> Iterator[Picture]:
+def speed_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """Throughput and responsiveness of each model, as bars (GCNN Table 4)."""
     rows = [
         row
-        for row in (report.experiment.bench or {"rows": ()})["rows"]
+        for row in (experiment.bench or {"rows": ()})["rows"]
         if any(median(row, key) for key in SPEEDS)
     ]
     if rows:
-        bench, titles = report.experiment.bench, titles_of(report)
+        bench, titles = experiment.bench, titles_of(experiment)
         names = [titles.get(row["name"], called(row["name"])) for row in rows]
         said = [
             ", ".join(
@@ -326,17 +321,17 @@ def speed_pictures(report: LmReport) -> Iterator[Picture]:
             " (compare Table 4 of the GCNN paper). Equal lengths are equal factors; lines span the"
             " turns.",
             f"Throughput in tokens a second: {said[0]}. Responsiveness: {said[1]}.",
-            lambda theme: draw_speed(theme, names, rows, [family(report, row) for row in rows]),
+            lambda theme: draw_speed(theme, names, rows, [family(experiment, row) for row in rows]),
             wide=True,
         )
 
 
-def family(report: LmReport, row: Mapping) -> Look:
+def family(experiment: LmExperiment, row: Mapping) -> Look:
     """The look of a row's model: of its family, known by its own directory or by what the bench
     calls it.
     """
-    if row["name"] in report.experiment.models:
-        return report.experiment.models[row["name"]].look
+    if row["name"] in experiment.models:
+        return experiment.models[row["name"]].look
     return FAMILY_LOOKS[{"lstm": LSTM, "gcnn": GCNN, "ngram": NGRAM}.get(row.get("model"), OTHER)]
 
 
@@ -390,7 +385,7 @@ def rate(value: float | None) -> str:
     return decimal(value, 0 if value and value >= 100 else 1)
 
 
-LM_PICTURES: dict[str, Callable[[LmReport], Iterator[Picture]]] = {
+LM_PICTURES: dict[str, Callable[[LmExperiment], Iterator[Picture]]] = {
     "work": work_pictures,
     "grid": grid_pictures,
     "learning": learning_pictures,

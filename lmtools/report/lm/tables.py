@@ -4,13 +4,11 @@ paper, grids, training, stages.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from lmtools.report.lm.context import LmReport, provenance, rules
-from lmtools.report.lm.experiment import LINE, Grid, sets
+from lmtools.report.costs import stage_tables
+from lmtools.report.lm.experiment import LINE, Grid, LmExperiment, rules, sets
 from lmtools.report.lm.models import FAMILIES, NGRAM, VALID, Model, called
-from lmtools.report.page.columns import Column, figures, places
+from lmtools.report.page.columns import NONE, Column, figures, places
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.context import NONE
-from lmtools.report.rescoring.costs import divided
 
 LEFT_TO_RIGHT, TWO_WAY, PSEUDO = "perplexity", "two-way perplexity", "pseudo-perplexity"
 SHORT = {LEFT_TO_RIGHT: "ppl", TWO_WAY: "two-way ppl", PSEUDO: "pseudo-ppl"}
@@ -35,11 +33,6 @@ TABLE_4 = (
     "The GCNN paper's responsiveness is that of one long sequence (contiguous): on its GPU 2,282"
     " tokens/s of LSTM-2048 and 45,878 of GCNN-8 bottleneck, 20 times as many (Table 4)."
 )
-
-
-def lm_tables(report: LmReport) -> list[Table]:
-    """All tables that the experiment has data for, in printing order."""
-    return [table for make in LM_TABLES for table in make(report)]
 
 
 def table(
@@ -70,32 +63,25 @@ def table(
     )
 
 
-def ppl_tables(report: LmReport) -> Iterator[Table]:
+def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
     """The models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3, Subword
     ELMo Table 1).
     """
     for kind, note in KINDS.items():
         models = [
             model
-            for model in report.experiment.main
+            for model in experiment.main
             if model.kind == kind and (model.figures or model.config)
         ]
         if any(model.figures for model in models):
             names = [called(model.name) for model in models]
-            notes = (
-                note,
-                *unequal(models),
-                SIZES,
-                *paper_note(report, models),
-                *rules(models),
-                *provenance(report, models),
-            )
-            title = f"{kind[0].upper()}{kind[1:]}: {report.experiment.title}"
+            notes = (note, *unequal(models), SIZES, *paper_note(experiment, models), *rules(models))
+            title = f"{kind[0].upper()}{kind[1:]}: {experiment.title}"
             yield table(
                 title,
                 "LM",
                 names,
-                [*made_of(models), *reached(report, models, kind)],
+                [*made_of(models), *reached(experiment, models, kind)],
                 notes,
                 "results",
                 text=2,
@@ -113,9 +99,10 @@ def made_of(models: Sequence[Model]) -> list[Column]:
     ]
 
 
-def reached(report: LmReport, models: Sequence[Model], kind: str) -> Iterator[Column]:
+def reached(experiment: LmExperiment, models: Sequence[Model], kind: str) -> Iterator[Column]:
     """Perplexities on each set, what papers report for test, and unknown words."""
-    papers = [report.papers.get(model.name) if kind == LEFT_TO_RIGHT else None for model in models]
+    known = experiment.papers if kind == LEFT_TO_RIGHT else {}
+    papers = [known.get(model.name) for model in models]
     for name in sets(models):
         yield perplexities(f"{name} {SHORT[kind]}", [model.ppl(name) for model in models])
         if name == "test":
@@ -154,21 +141,21 @@ def perplexities(header: str, values: Sequence[float | None], sign: int = 1) -> 
     )
 
 
-def paper_note(report: LmReport, models: Sequence[Model]) -> Iterator[str]:
+def paper_note(experiment: LmExperiment, models: Sequence[Model]) -> Iterator[str]:
     """Whose the papers' figures are."""
-    if any(model.name in report.papers for model in models):
+    if any(model.name in experiment.papers for model in models):
         yield (
             "The paper's test ppl is that of Dauphin et al. 2017 (Tables 2 and 3), of KN-5 that of"
             " Chelba et al. 2013, as published."
         )
 
 
-def bench_tables(report: LmReport) -> Iterator[Table]:
+def bench_tables(experiment: LmExperiment) -> Iterator[Table]:
     """Throughput and responsiveness, with the output layer, of what was trained here and of
     published sizes (GCNN Table 4).
     """
-    models = report.experiment.models
-    every = (report.experiment.bench or {"rows": ()})["rows"]
+    models = experiment.models
+    every = (experiment.bench or {"rows": ()})["rows"]
     groups = {
         "Throughput and responsiveness": [row for row in every if row["name"] in models],
         "Throughput and responsiveness of random models": [
@@ -178,20 +165,19 @@ def bench_tables(report: LmReport) -> Iterator[Table]:
     for title, rows in groups.items():
         if rows:
             base = next((row for row in rows if row.get("model") == "lstm"), None)
-            known = [models[row["name"]] for row in rows if row["name"] in models]
-            notes = (*bench_notes(report.experiment.bench, rows, base), *provenance(report, known))
-            titles = titles_of(report)
+            notes = bench_notes(experiment.bench, rows, base)
+            titles = titles_of(experiment)
             names = [titles.get(row["name"], called(row["name"])) for row in rows]
             yield table(
-                title, "LM", names, bench_columns(report, rows, base), notes, "results", text=1
+                title, "LM", names, bench_columns(experiment, rows, base), notes, "results", text=1
             )
 
 
-def bench_columns(report: LmReport, rows: Sequence, base) -> Iterator[Column]:
+def bench_columns(experiment: LmExperiment, rows: Sequence, base) -> Iterator[Column]:
     """Sizes, then for each of SPEEDS the tokens a second and how many times those of the row `base`
     they are.
     """
-    models = report.experiment.models
+    models = experiment.models
     counts = [
         row.get("parameters") or (models[row["name"]].parameters if row["name"] in models else None)
         for row in rows
@@ -218,15 +204,11 @@ def bench_columns(report: LmReport, rows: Sequence, base) -> Iterator[Column]:
             yield Column("x LSTM", [NONE if one is None else f"{one / rate:.3g}" for one in rates])
 
 
-def titles_of(report: LmReport) -> dict[str, str]:
+def titles_of(experiment: LmExperiment) -> dict[str, str]:
     """Printed names of the runs of grids, by the model's name: their labels, which are called after
     the grid where they are values.
     """
-    runs = [
-        (grid, label, model)
-        for grid in report.experiment.grids
-        for label, model in grid.runs.items()
-    ]
+    runs = [(grid, label, model) for grid in experiment.grids for label, model in grid.runs.items()]
     return {
         model.name: f"{grid.name} {label}" if label in grid.at else label
         for grid, label, model in runs
@@ -263,15 +245,14 @@ def bench_notes(bench, rows: Sequence, base) -> Iterator[str]:
     yield TABLE_4
 
 
-def grid_tables(report: LmReport) -> Iterator[Table]:
+def grid_tables(experiment: LmExperiment) -> Iterator[Table]:
     """One table a grid: what each run reached and took."""
-    for grid in report.experiment.grids:
+    for grid in experiment.grids:
         models = list(grid.runs.values())
         notes = (
             *(KINDS[kind] for kind in grid.kinds if kind in KINDS),
             *unequal(models),
             *rules(models),
-            *provenance(report, models),
         )
         yield table(
             grid.title,
@@ -313,20 +294,16 @@ def decimals(values: Iterable[float]) -> int:
     return max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
 
 
-def training_tables(report: LmReport) -> Iterator[Table]:
+def training_tables(experiment: LmExperiment) -> Iterator[Table]:
     """How long each model outside grids trained and where it ended; n-gram models are counted, not
     trained.
     """
-    models = [model for model in report.experiment.main if model.lines and model.family != NGRAM]
-    yield from trainings(
-        {called(model.name): model for model in models}, provenance(report, models)
-    )
+    models = [model for model in experiment.main if model.lines and model.family != NGRAM]
+    yield from trainings({called(model.name): model for model in models})
 
 
-def trainings(named: Mapping[str, Model], sources: Iterable[str]) -> Iterator[Table]:
-    """The table of the trainings of models, by their printed names, if there are any; its last
-    notes are `sources`.
-    """
+def trainings(named: Mapping[str, Model]) -> Iterator[Table]:
+    """The table of the trainings of models, by their printed names, if there are any."""
     models = list(named.values())
     if not models:
         return
@@ -345,7 +322,7 @@ def trainings(named: Mapping[str, Model], sources: Iterable[str]) -> Iterator[Ta
         "Seconds are those of training steps; losses are nats a prediction and compare only between"
         " models that predict the same things."
     )
-    yield table("Training", "LM", list(named), columns, (note, *sources), text=2)
+    yield table("Training", "LM", list(named), columns, (note,), text=2)
 
 
 UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": "seconds"}
@@ -357,12 +334,7 @@ def optimiser(model: Model) -> str:
     return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else NONE
 
 
-def stage_tables(report: LmReport) -> Iterator[Table]:
-    """How the time divides over the recipe's stages."""
-    yield from divided(report.experiment.stages, provenance(report, ()))
-
-
-LM_TABLES: tuple[Callable[[LmReport], Iterator[Table]], ...] = (
+LM_TABLES: tuple[Callable[[LmExperiment], Iterator[Table]], ...] = (
     ppl_tables,
     bench_tables,
     grid_tables,

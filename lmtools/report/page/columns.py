@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmtools.report.rescoring.context import NONE, decimal
+import numpy as np
+
+NONE = "-"  # in cells without a value
 
 
 @dataclass(frozen=True)
@@ -28,3 +30,13 @@ def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: 
 def places(value: float) -> int:
     """How many decimals a perplexity is printed with."""
     return 2 if value < 100 else 1 if value < 1000 else 0
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """A number with thousands separators, or a dash."""
+    return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def probability(p: float) -> str:
+    """A probability with three decimals."""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"

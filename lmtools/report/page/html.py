@@ -10,13 +10,9 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from lmtools import __version__
-from lmtools.report.lm.context import LmReport
+from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
-from lmtools.report.rescoring.browse import browser_data
-from lmtools.report.rescoring.context import Report
-from lmtools.report.sts.context import StsReport
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
@@ -30,7 +26,7 @@ ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them
 
 
 def page(
-    report: Report | LmReport | StsReport,
+    experiment: Experiment,
     tables: Sequence[Table],
     pictures: Sequence[Picture],
     light: Sequence[bytes],
@@ -47,21 +43,20 @@ def page(
         drawn[picture.part] += figure(picture, png)
     shown = [place for place in SECTIONS if place in ALWAYS or printed[place] or drawn[place]]
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
-    browsed = bool(report.sets)
+    browsed = experiment.browsed()
     return Template(part("page.html")).substitute(
-        title=escape(report.experiment.title),
+        title=escape(experiment.title),
         policy=f"{POLICY}; style-src {digest(style)}"
         + (f"; script-src {digest(script)}" if browsed else ""),
         style=style,
-        notes="".join(f"<li>{code(line)}</li>" for line in report.experiment.absent),
+        notes="".join(f"<li>{code(line)}</li>" for line in experiment.absent),
         first=printed["results"],
         links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown)
         + (BROWSER if browsed else ""),
         sections="".join(section(place, drawn[place], printed[place]) for place in shown),
         browser=part("browser.html") if browsed else "",
-        scripts=scripts(browser_data(report.sets), script) if browsed else "",
-        version=escape(__version__),
-        command=escape(report.command),
+        scripts=scripts(browsed, script) if browsed else "",
+        made="".join(f"<p>{code(line)}</p>" for line in experiment.provenance()),
     )
 
 

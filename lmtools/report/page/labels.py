@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from lmtools.report.page.columns import places
+from lmtools.report.page.columns import decimal, places
 from lmtools.report.page.drawing import Theme
-from lmtools.report.rescoring.context import decimal
 
 HUGE = 700.0  # a loss whose perplexity is no number any more
 FAR = 1.5  # times the median perplexity: what is higher does not count for the scale

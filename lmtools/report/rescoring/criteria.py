@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmtools.report.names import CE, CRITERIA, SAMPLES, Criterion, short
-from lmtools.report.rescoring.context import NONE, Report
+from lmtools.report.page.columns import NONE
+from lmtools.report.rescoring.experiment import RescoringExperiment
 
 SAMPLING = ("mcs", "is", "cps", "nce")  # criteria so called draw noise
 
@@ -67,13 +68,13 @@ class Trunk:
         ]
 
 
-def trunks(report: Report) -> list[Trunk]:
+def trunks(experiment: RescoringExperiment) -> list[Trunk]:
     """The trunks that were trained with other criteria than the softmax."""
     groups: dict[tuple, list[Entry]] = {}
-    for name, tree in report.experiment.configs.items():
+    for name, tree in experiment.configs.items():
         if tree.get("model") and tree.get("criterion", CE) in CRITERIA:
             groups.setdefault(identity(tree), []).append(
-                entry(name, tree, report.experiment.learning.get(name, ()))
+                entry(name, tree, experiment.learning.get(name, ()))
             )
     groups = {
         key: entries
@@ -164,14 +165,14 @@ def pace(lines: Sequence[Mapping]) -> float | None:
     return 1000 * (seen[-1]["seconds"] - seen[0]["seconds"]) / (seen[-1]["step"] - seen[0]["step"])
 
 
-def perplexity(report: Report, one: Entry | None, name: str) -> float | None:
+def perplexity(experiment: RescoringExperiment, one: Entry | None, name: str) -> float | None:
     """Word perplexity of a model on a set."""
-    return report.experiment.ppl.get((one.name, name), {}).get("word_ppl") if one else None
+    return experiment.ppl.get((one.name, name), {}).get("word_ppl") if one else None
 
 
-def kind(report: Report, trunk: Trunk, name: str) -> str:
+def kind(experiment: RescoringExperiment, trunk: Trunk, name: str) -> str:
     """Whether a trunk's models have perplexities or pseudo-perplexities."""
-    kinds = {report.experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}
+    kinds = {experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}
     return "pseudo-perplexity" if "pseudo-perplexity" in kinds else "perplexity"
 
 

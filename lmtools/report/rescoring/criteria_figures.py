@@ -19,22 +19,22 @@ from lmtools.report.page.labels import (
     plain_ticks,
     printed,
 )
-from lmtools.report.rescoring.context import Report
 from lmtools.report.rescoring.criteria import Entry, Trunk, kind, perplexity, trunks
+from lmtools.report.rescoring.experiment import RescoringExperiment
 
 PANEL = 6  # lines that one panel can hold
 
 
-def criteria_pictures(report: Report) -> Iterator[Picture]:
+def criteria_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """For each trunk: perplexity over the time of training, and against the time of a step."""
-    for trunk in trunks(report):
-        yield from time_pictures(report, trunk)
-        yield from price_pictures(report, trunk)
+    for trunk in trunks(experiment):
+        yield from time_pictures(experiment, trunk)
+        yield from price_pictures(experiment, trunk)
 
 
-def time_pictures(report: Report, trunk: Trunk) -> Iterator[Picture]:
+def time_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Picture]:
     """Validation perplexity over training time, one line a criterion."""
-    curves = {one: curve(report.experiment.learning.get(one.name, ())) for one in trunk.entries}
+    curves = {one: curve(experiment.learning.get(one.name, ())) for one in trunk.entries}
     curves = {one: points for one, points in curves.items() if len(points)}
     if len(curves) > 1:
         ends = ", ".join(
@@ -54,19 +54,19 @@ def time_pictures(report: Report, trunk: Trunk) -> Iterator[Picture]:
         )
 
 
-def price_pictures(report: Report, trunk: Trunk) -> Iterator[Picture]:
+def price_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Picture]:
     """Perplexity against the time of a training step, one point a criterion."""
-    texts = [*(measured.sample.name for measured in report.judged), "valid"]
+    texts = [*(measured.sample.name for measured in experiment.judged), "valid"]
     text = next(
-        (text for text in texts if any(perplexity(report, one, text) for one in trunk.entries)),
+        (text for text in texts if any(perplexity(experiment, one, text) for one in trunk.entries)),
         "valid",
     )
-    points = {one: (one.milliseconds, perplexity(report, one, text)) for one in trunk.entries}
+    points = {one: (one.milliseconds, perplexity(experiment, one, text)) for one in trunk.entries}
     points = {
         one: point for one, point in points.items() if all(point) and np.isfinite(point).all()
     }
     if len(points) > 1:
-        titles, what = named(trunk), f"word {kind(report, trunk, text)} on {text}"
+        titles, what = named(trunk), f"word {kind(experiment, trunk, text)} on {text}"
         said = ", ".join(
             f"{titles[one]} {time:.4g} ms and {ppl:.4g}" for one, (time, ppl) in points.items()
         )

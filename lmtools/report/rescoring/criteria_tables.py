@@ -8,18 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap, sacre_paired
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
-from lmtools.report.page.columns import Column, figures, places
+from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.context import (
-    NONE,
-    Report,
-    decimal,
-    interval,
-    probability,
-    provenance,
-)
 from lmtools.report.rescoring.criteria import Entry, Trunk, kind, perplexity, ratio, trunks
-from lmtools.report.rescoring.measure import SEED, Measured, Result
+from lmtools.report.rescoring.experiment import RescoringExperiment
+from lmtools.report.rescoring.measure import SEED, Measured, Result, interval
 
 SAMPLING = (
     "What stands for the sum over the vocabulary: MCS Monte Carlo sampling, IS importance sampling,"
@@ -38,18 +31,20 @@ LOG_Z = (
 )
 
 
-def criteria_tables(report: Report) -> Iterator[Table]:
+def criteria_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """For each trunk and each set that weights were not tuned on: cost and outcome; then the same
     without normalisation.
     """
-    found = trunks(report)
+    found = trunks(experiment)
     for make in (cost_tables, unnormalised_tables):
         for trunk in found:
-            for measured in report.judged:
-                yield from make(report, trunk, measured)
+            for measured in experiment.judged:
+                yield from make(experiment, trunk, measured)
 
 
-def cost_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Table]:
+def cost_tables(
+    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+) -> Iterator[Table]:
     """Time a step, perplexity and score of each criterion (Tables 1-3 of the paper)."""
     name, entries = measured.sample.name, trunk.entries
     times = [one.milliseconds for one in entries]
@@ -58,32 +53,27 @@ def cost_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Ta
         Column("K", [decimal(one.samples, 0) for one in entries]),
         figures("ms a step", times, 1, sign=1),
         figures("x CE", [ratio(time, trunk.full and trunk.full.milliseconds) for time in times]),
-        *perplexities(report, trunk, name),
-        *scores(trunk, measured, report.metric),
+        *perplexities(experiment, trunk, name),
+        *scores(trunk, measured, experiment.metric_label),
     ]
     title = f"Output layers and training criteria: {trunk.title}, {name}"
-    yield table(
-        title,
-        trunk,
-        columns,
-        (*cost_notes(report, trunk, measured), *provenance(report, measured.sample)),
-        left=2,
-    )
+    yield table(title, trunk, columns, tuple(cost_notes(experiment, trunk, measured)), left=2)
 
 
-def perplexities(report: Report, trunk: Trunk, name: str) -> Iterator[Column]:
+def perplexities(experiment: RescoringExperiment, trunk: Trunk, name: str) -> Iterator[Column]:
     """Perplexities on the validation text and on set `name`, and how much the last that are known
     are above CE's.
     """
-    word = kind(report, trunk, name).replace("perplexity", "ppl")
+    word = kind(experiment, trunk, name).replace("perplexity", "ppl")
     values = {
-        text: [perplexity(report, one, text) for one in trunk.entries] for text in ("valid", name)
+        text: [perplexity(experiment, one, text) for one in trunk.entries]
+        for text in ("valid", name)
     }
     for text, column in values.items():
         digits = max((places(value) for value in column if value is not None), default=0)
         yield figures(f"{text} {word}", column, digits, sign=1)
     text = name if any(values[name]) else "valid"
-    above = [ratio(value, perplexity(report, trunk.full, text)) for value in values[text]]
+    above = [ratio(value, perplexity(experiment, trunk.full, text)) for value in values[text]]
     yield Column(
         "to CE",
         [
@@ -119,7 +109,9 @@ def title(lattice: str, rest: str) -> str:
     return " ".join(["lattice"] * bool(lattice) + others)
 
 
-def unnormalised_tables(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Table]:
+def unnormalised_tables(
+    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+) -> Iterator[Table]:
     """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper):
     of lists, then of lattices.
     """
@@ -127,27 +119,21 @@ def unnormalised_tables(report: Report, trunk: Trunk, measured: Measured) -> Ite
     for lattice in (False, True):
         forms = {form: text for form, text in every.items() if form.startswith(LATTICE) == lattice}
         if forms or (
-            not lattice and any(normaliser(report, one, measured) for one in trunk.entries)
+            not lattice and any(normaliser(experiment, one, measured) for one in trunk.entries)
         ):
             columns = [
                 Column("noise", [one.noise or NONE for one in trunk.entries]),
-                *normalisers(report, trunk, measured),
+                *normalisers(experiment, trunk, measured),
             ]
             for form, text in forms.items():
-                columns += comparison(report, trunk, measured, form, text)
+                columns += comparison(experiment, trunk, measured, form, text)
             name = f"{trunk.title}, {measured.sample.name}" + (", lattices" if lattice else "")
             change = (
                 "The change is that from normalised to unnormalised scores;"
                 f" {TESTS[measured.metric == 'wer']}."
             )
             notes = (LOG_Z, *[change] * bool(forms))
-            yield table(
-                f"Without normalisation: {name}",
-                trunk,
-                columns,
-                (*notes, *provenance(report, measured.sample)),
-                left=2,
-            )
+            yield table(f"Without normalisation: {name}", trunk, columns, notes, left=2)
 
 
 TESTS = {
@@ -156,22 +142,22 @@ TESTS = {
 }
 
 
-def normaliser(report: Report, one: Entry, measured: Measured) -> Mapping:
+def normaliser(experiment: RescoringExperiment, one: Entry, measured: Measured) -> Mapping:
     """log Z of a model on a set, empty where it was not measured."""
-    return (
-        report.experiment.ppl.get((one.name, measured.sample.name), {}).get("log_normaliser") or {}
-    )
+    return experiment.ppl.get((one.name, measured.sample.name), {}).get("log_normaliser") or {}
 
 
-def normalisers(report: Report, trunk: Trunk, measured: Measured) -> Iterator[Column]:
+def normalisers(
+    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+) -> Iterator[Column]:
     """Mean and standard deviation of log Z."""
-    trees = [normaliser(report, one, measured) for one in trunk.entries]
+    trees = [normaliser(experiment, one, measured) for one in trunk.entries]
     for key in ("mean", "sd"):
         yield figures(f"log Z {key}", [tree.get(key) for tree in trees], 3)
 
 
 def comparison(
-    report: Report, trunk: Trunk, measured: Measured, form: str, text: str
+    experiment: RescoringExperiment, trunk: Trunk, measured: Measured, form: str, text: str
 ) -> Iterator[Column]:
     """One combination with and without normalisation, the difference, its probability, and on
     lattices what each took.
@@ -183,7 +169,7 @@ def comparison(
     plain = [measured.results.get(name) for name in names[0]]
     rough = [measured.unnormalised.get(name) for name in names[1]]
     pairs = [pair if all(pair) else None for pair in zip(plain, rough, strict=True)]
-    yield figures(text or report.metric, [one and one.score for one in plain])
+    yield figures(text or experiment.metric_label, [one and one.score for one in plain])
     yield figures("without", [one and one.score for one in rough])
     yield Column(
         "change", [f"{pair[1].score - pair[0].score:+.2f}" if pair else NONE for pair in pairs]
@@ -191,7 +177,7 @@ def comparison(
     yield Column("p", [probability(chance(measured, *pair)) if pair else NONE for pair in pairs])
     for header, some in zip(("real-time factor", "without"), names, strict=True):
         if form.startswith(LATTICE):
-            yield figures(header, [real_time(report, name, measured) for name in some], 3)
+            yield figures(header, [real_time(experiment, name, measured) for name in some], 3)
 
 
 def chance(measured: Measured, plain: Result, rough: Result) -> float:
@@ -206,17 +192,15 @@ def chance(measured: Measured, plain: Result, rough: Result) -> float:
     ).p
 
 
-def real_time(report: Report, name: str, measured: Measured) -> float | None:
+def real_time(experiment: RescoringExperiment, name: str, measured: Measured) -> float | None:
     """Seconds of rescoring a second of speech."""
-    tree = report.experiment.lattices.get((name.removeprefix(LATTICE), measured.sample.name), {})
+    tree = experiment.lattices.get((name.removeprefix(LATTICE), measured.sample.name), {})
     return ratio(tree.get("seconds"), tree.get("speech"))
 
 
-def cost_notes(report: Report, trunk: Trunk, measured: Measured) -> Iterator[str]:
+def cost_notes(experiment: RescoringExperiment, trunk: Trunk, measured: Measured) -> Iterator[str]:
     """What the figures of `cost_tables` are."""
-    trees = [
-        report.experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries
-    ]
+    trees = [experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries]
     rules = dict.fromkeys(tree["rules"] for tree in trees if tree.get("rules"))
     oov = dict.fromkeys(str(tree["oov"]) for tree in trees if "oov" in tree)
     unknown = (
@@ -236,8 +220,8 @@ def cost_notes(report: Report, trunk: Trunk, measured: Measured) -> Iterator[str
     others = [name for name in (FIRST, "ngram", f"{LATTICE}ngram") if name in measured.results]
     known = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in others)
     yield (
-        f"{report.metric} on {measured.sample.name} to compare with: {known}. Intervals are"
-        " bootstrapped; bold is the best of a column."
+        f"{experiment.metric_label} on {measured.sample.name} to compare with: {known}. Intervals"
+        " are bootstrapped; bold is the best of a column."
     )
 
 

@@ -3,50 +3,68 @@ and line in all of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from lmtools.evaluate import METRICS
-from lmtools.report.names import FIRST, ORACLE, feature, label, looks, ordered, summed, unnormalised
+from lmtools.report.costs import speed_pictures
+from lmtools.report.names import (
+    CE,
+    FIRST,
+    LATTICE,
+    ORACLE,
+    feature,
+    label,
+    looks,
+    summed,
+    unnormalised,
+)
 from lmtools.report.page.drawing import Picture, Theme, beside, line, marked
-from lmtools.report.page.labels import plain_ticks
-from lmtools.report.rescoring.context import LINES, ROWS, Report
-from lmtools.report.rescoring.costs import TASKS
 from lmtools.report.rescoring.criteria_figures import criteria_pictures
+from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import LENGTHS, Measured, length_classes
 from lmtools.report.rescoring.tables import span
 from lmtools.rescore.tuning import FLAT
 
-
-def pictures(report: Report) -> list[Picture]:
-    """All figures that the experiment has data for, in printing order."""
-    return [signed(report, picture) for make in PICTURES.values() for picture in make(report)]
+LINES, ROWS = 12, 30  # that one figure can hold
 
 
-def signed(report: Report, picture: Picture) -> Picture:
-    """The figure; where it is of scores, its caption ends in the metric's signature."""
-    if report.metric not in picture.caption:
-        return picture
-    return replace(
-        picture, caption=f"{picture.caption} Metric: {METRICS[report.experiment.metric].signature}."
+def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = LINES) -> list[str]:
+    """Those of the systems or language models `names` that a figure shows: all, unless they are
+    more than `most`.
+
+    Then it lacks those of language models trained by other criteria than the softmax, which have
+    figures of their own, and means.
+    """
+    names = list(names)
+    if len(names) <= most:
+        return names
+    return [
+        name for name in names if not other_criterion(experiment, name) and summed(name) == name
+    ]
+
+
+def other_criterion(experiment: RescoringExperiment, name: str) -> bool:
+    """Whether a language model of a system was trained by another criterion than the softmax."""
+    return any(
+        experiment.configs.get(part, {}).get("criterion", CE) != CE
+        for part in summed(name.removeprefix(LATTICE)).split("+")
     )
 
 
-def system_pictures(report: Report) -> Iterator[Picture]:
+def system_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score of every system with its 95% interval."""
-    for measured in report.judged:
-        names = report.legible(measured.results, ROWS)
+    for measured in experiment.judged:
+        names = legible(experiment, measured.results, ROWS)
         scores = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in names)
         yield Picture(
             f"systems-{measured.sample.name}",
-            f"{report.metric} on {measured.sample.name} with 95% bootstrap intervals; the dashed"
-            f" line is the first pass.{left_out(report, measured.results, ROWS)}",
-            f"{report.metric} on {measured.sample.name}: {scores}.",
+            f"{experiment.metric_label} on {measured.sample.name} with 95% bootstrap intervals; the"
+            f" dashed line is the first pass.{left_out(experiment, measured.results, ROWS)}",
+            f"{experiment.metric_label} on {measured.sample.name}: {scores}.",
             lambda theme, measured=measured, names=names: draw_systems(
-                theme, measured, names, report.metric
+                theme, measured, names, experiment.metric_label
             ),
         )
 
@@ -80,32 +98,33 @@ def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric:
     return figure
 
 
-def depth_pictures(report: Report) -> Iterator[Picture]:
+def depth_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score by list depth, oracle included."""
-    for measured in report.judged:
+    for measured in experiment.judged:
         if len(measured.oracle) > 1:
             reached = ", ".join(
                 f"{depth}: {measured.oracle[depth - 1]:.2f}" for depth in measured.depths
             )
             yield Picture(
                 f"depth-{measured.sample.name}",
-                f"{report.metric} on {measured.sample.name} when only the first hypotheses of each"
-                " list are there to choose from, with the weights tuned on whole lists; the dashed"
-                f" line is the first pass.{left_out(report, measured.by_depth)}",
-                f"Oracle {report.metric} by list depth: {reached}.",
+                f"{experiment.metric_label} on {measured.sample.name} when only the first"
+                " hypotheses of each list are there to choose from, with the weights tuned on whole"
+                " lists; the dashed line is the first"
+                f" pass.{left_out(experiment, measured.by_depth)}",
+                f"Oracle {experiment.metric_label} by list depth: {reached}.",
                 lambda theme, measured=measured: draw_depth(
-                    theme, measured, report.legible(measured.by_depth), report.metric
+                    theme, measured, legible(experiment, measured.by_depth), experiment.metric_label
                 ),
             )
 
 
-def left_out(report: Report, names: Iterable[str], most: int = LINES) -> str:
+def left_out(experiment: RescoringExperiment, names: Iterable[str], most: int = LINES) -> str:
     """A caption's last sentence where a figure does not show all of `names`."""
     names = list(names)
-    missing = set(names) - set(report.legible(names, most))
+    missing = set(names) - set(legible(experiment, names, most))
     reasons = {
         "language models trained by other criteria than the softmax have tables and figures of"
-        " their own": report.other_criterion,
+        " their own": lambda name: other_criterion(experiment, name),
         "means over tokens are in the tables": lambda name: summed(name) != name,
     }
     said = "; ".join(reason for reason, holds in reasons.items() if any(map(holds, missing)))
@@ -140,16 +159,17 @@ def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: s
     return figure
 
 
-def length_pictures(report: Report) -> Iterator[Picture]:
+def length_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score by utterance length."""
-    for measured in report.judged:
+    for measured in experiment.judged:
         yield Picture(
             f"length-{measured.sample.name}",
-            f"{report.metric} on {measured.sample.name} by number of reference words; in"
-            f" parentheses the number of utterances.{left_out(report, measured.results)}",
-            f"{report.metric} by utterance length; the table of the same name has the figures.",
+            f"{experiment.metric_label} on {measured.sample.name} by number of reference words; in"
+            f" parentheses the number of utterances.{left_out(experiment, measured.results)}",
+            f"{experiment.metric_label} by utterance length; the table of the same name has the"
+            " figures.",
             lambda theme, measured=measured: draw_length(
-                theme, measured, report.legible(measured.results), report.metric
+                theme, measured, legible(experiment, measured.results), experiment.metric_label
             ),
         )
 
@@ -171,14 +191,14 @@ def draw_length(theme: Theme, measured: Measured, names: Sequence[str], metric: 
     return figure
 
 
-def scale_pictures(report: Report) -> Iterator[Picture]:
+def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score on the tuning set over the scale of the language model: a system's own LM, or the
     only scale that it has.
     """
     curves, tuned = {}, {}
-    names = [name for name in report.experiment.systems if not unnormalised(name)]
-    for name in report.legible(names):
-        system = report.experiment.systems[name]
+    names = [name for name in experiment.systems if not unnormalised(name)]
+    for name in legible(experiment, names):
+        system = experiment.systems[name]
         found = (system.weights.search.get("curves") or {}) if system.weights else {}
         if curve := found.get(feature(name)) or (
             next(iter(found.values())) if len(found) == 1 else None
@@ -191,12 +211,12 @@ def scale_pictures(report: Report) -> Iterator[Picture]:
         )
         yield Picture(
             "scale",
-            f"{report.metric} on the tuning set over the scale of the language model, the other"
-            " weights as tuned. The mark is the chosen scale; the bar of the same colour at the"
-            f" bottom is the flat region around it, scales within {FLAT} of the best score. The"
-            f" dashed line is the first pass.{left_out(report, names)}",
+            f"{experiment.metric_label} on the tuning set over the scale of the language model, the"
+            " other weights as tuned. The mark is the chosen scale; the bar of the same colour at"
+            f" the bottom is the flat region around it, scales within {FLAT} of the best score. The"
+            f" dashed line is the first pass.{left_out(experiment, names)}",
             f"Flat regions of the scale: {flat}.",
-            lambda theme: draw_scale(theme, curves, tuned, report.metric),
+            lambda theme: draw_scale(theme, curves, tuned, experiment.metric_label),
         )
 
 
@@ -274,10 +294,10 @@ def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
     return scores[np.maximum(np.searchsorted(scales, at, side="right") - 1, 0)]
 
 
-def learning_pictures(report: Report) -> Iterator[Picture]:
+def learning_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """Training and validation loss over tokens."""
-    every = report.experiment.learning
-    if curves := {name: every[name] for name in report.legible(every)}:
+    every = experiment.learning
+    if curves := {name: every[name] for name in legible(experiment, every)}:
         ends = ", ".join(
             f"{label(lm)} {losses[-1][1]:.2f}"
             for lm, lines in curves.items()
@@ -287,7 +307,7 @@ def learning_pictures(report: Report) -> Iterator[Picture]:
             "learning",
             "Learning curves: thin lines are training loss, thick ones with marks validation loss."
             " The models predict different things, so their losses do not compare with each"
-            f" other.{left_out(report, every)}",
+            f" other.{left_out(experiment, every)}",
             f"Validation loss at the end, in nats a token: {ends}.",
             lambda theme: draw_learning(theme, curves),
         )
@@ -331,58 +351,7 @@ def draw_learning(theme: Theme, curves) -> Figure:
     return figure
 
 
-def speed_pictures(report: Report) -> Iterator[Picture]:
-    """Run time by sentence length, as in Figure 4 of the T-TA paper."""
-    if speed := report.experiment.speed:
-        yield Picture(
-            "speed",
-            f"Run time of one sentence by its length, {speed.get('threads', '?')} thread(s),"
-            f" {speed.get('machine', 'machine unknown')}: lines are medians, bands the middle half"
-            " of the measurements (compare Figure 4 of the T-TA paper).",
-            "Run time by sentence length; the table of the same name has the medians.",
-            lambda theme: draw_speed(theme, speed["rows"]),
-            wide=True,
-        )
-
-
-def draw_speed(theme: Theme, rows) -> Figure:
-    tasks = sorted({row["task"] for row in rows})
-    lms = ordered({row["lm"] for row in rows})
-    styles = looks(lms)
-    figure = Figure((10, 4))
-    panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
-    for axes, task in zip(panels, tasks, strict=True):
-        for lm in lms:
-            mine = sorted(
-                (row for row in rows if row["task"] == task and row["lm"] == lm),
-                key=lambda row: row["words"],
-            )
-            words = [row["words"] for row in mine]
-            low, high = np.array(
-                [
-                    np.percentile(row.get("seconds") or [row["seconds_median"]], (25, 75))
-                    for row in mine
-                ]
-            ).T.reshape(2, -1)
-            axes.fill_between(
-                words,
-                1000 * low,
-                1000 * high,
-                color=theme.color(styles[lm]),
-                alpha=0.2,
-                linewidth=0,
-            )
-            line(axes, theme, styles[lm], lm, words, [1000 * row["seconds_median"] for row in mine])
-        axes.set_title(TASKS.get(task, task))
-        axes.set_yscale("log")
-        plain_ticks(axes.yaxis)
-        axes.set_xlabel("sentence length (words)")
-    panels[0].set_ylabel("milliseconds a sentence (log scale)")
-    beside(panels[-1])
-    return figure
-
-
-PICTURES: dict[str, Callable[[Report], Iterator[Picture]]] = {
+PICTURES: dict[str, Callable[[RescoringExperiment], Iterator[Picture]]] = {
     "criteria": criteria_pictures,
     "systems": system_pictures,
     "depth": depth_pictures,

@@ -1,12 +1,17 @@
-"""What `lmtools bench lattice` measured, in words and as a figure."""
+"""What rescoring lattices took: a table of an experiment; what `lmtools bench lattice` measured, in
+words and as a figure.
+"""
 
 from collections.abc import Iterator, Mapping
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from lmtools.report.names import looks, ordered
+from lmtools.report.names import label, looks, ordered, unnormalised
+from lmtools.report.page.columns import NONE, decimal
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
+from lmtools.report.page.table import Table
+from lmtools.report.rescoring.experiment import RescoringExperiment
 
 AXES = {
     "density": ("density", "arcs a second of speech"),
@@ -68,3 +73,41 @@ def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
     figure.axes[0].set_ylabel("x real time")
     beside(figure.axes[-1])
     return figure
+
+
+def lattice_tables(experiment: RescoringExperiment) -> Iterator[Table]:
+    """What rescoring lattices took, and how near the arcs' scores of a bidirectional LM are to
+    those of whole sentences.
+    """
+    lattices = {key: one for key, one in experiment.lattices.items() if not unnormalised(key[0])}
+    if not lattices:
+        return
+    rows = []
+    for (system, name), one in lattices.items():
+        seconds, speech = one["seconds"], one["speech"]
+        sizes = [decimal(one[key], 0) for key in ("lattices", "arcs", "rescored_arcs")]
+        rate = [
+            decimal(one["arcs"] / speech, 1) if speech else NONE,
+            decimal(seconds / speech, 3) if speech else NONE,
+        ]
+        off = one.get("approximation") or {}
+        near = [decimal(off.get(key), 3) for key in ("word_mean", "sentence_mean")]
+        rows.append(
+            (
+                label(system),
+                name,
+                *sizes,
+                *rate,
+                decimal(one["arcs"] / seconds, 0) if seconds else NONE,
+                *near,
+            )
+        )
+    header = ("system", "set", "lattices", "arcs", "rescored arcs", "arcs a second of speech",
+    "real-time factor", "arcs/s",
+              "difference a word", "a sentence")  # fmt: skip
+    note = (
+        "Time is that of rescoring, added up over processes, without reading, writing and loading."
+        " The differences are mean absolute ones between the sum of the arcs' scores along a path"
+        " and the LM's score of its words, in nats, over the best paths of each lattice."
+    )
+    yield Table("Rescoring lattices", header, tuple(rows), (note), left=2)

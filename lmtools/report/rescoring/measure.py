@@ -4,6 +4,7 @@ depth, against the first pass.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from lmtools.evaluate import (
 )
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
-from lmtools.report.rescoring.experiment import Experiment, Sample
+from lmtools.report.page.columns import NONE
+from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
 from lmtools.rescore import LENGTHS as LENGTH_FEATURES
 from lmtools.rescore import check_signatures, gather
 from lmtools.rescore.features import best, combine
@@ -102,34 +104,37 @@ def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
     ]
 
 
-def measure(experiment: Experiment) -> list[Measured]:
-    """Every set of `experiment`, in its order."""
-    return [measure_set(experiment, sample) for sample in experiment.samples]
+def measure(
+    home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
+) -> list[Measured]:
+    """All `systems` of the experiment in `home` on each of `samples`."""
+    return [
+        measure_set(home, sample, systems, metric, sample in judged(samples)) for sample in samples
+    ]
 
 
-def measure_set(experiment: Experiment, sample: Sample) -> Measured:
-    """All systems that chose texts for `sample`; significance and depths only where the weights
-    were not tuned.
-    """
-    metric = experiment.metric
+def measure_set(
+    home: Path, sample: Sample, systems: Mapping[str, System], metric: str, compare: bool
+) -> Measured:
+    """All systems that chose texts for `sample`; significance and depths only to `compare` them."""
     rows = nbest_statistics([fill_empty(nbest) for nbest in sample.nbests], metric)
     texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
     texts |= {
         name: system.texts[sample.name]
-        for name, system in experiment.systems.items()
+        for name, system in systems.items()
         if sample.name in system.texts
     }
-    source = f"{experiment.home}/rescore/{{}}/{sample.name}.txt"
+    source = f"{home}/rescore/{{}}/{sample.name}.txt"
     every = {
         name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()
     }
     results = {name: one for name, one in every.items() if not unnormalised(name)}
     curve, by_depth = oracle_curve(rows, metric), {}
-    if sample in experiment.judged:
+    if compare:
         results = {
             name: compared(sample, one, results[FIRST], metric) for name, one in results.items()
         }
-        by_depth = depth_curves(experiment, sample, rows, shown_depths(len(curve)))
+        by_depth = depth_curves(home, sample, systems, metric, rows, shown_depths(len(curve)))
     return Measured(
         sample,
         metric,
@@ -146,7 +151,12 @@ def first_texts(sample: Sample) -> dict[str, str]:
 
 
 def depth_curves(
-    experiment: Experiment, sample: Sample, rows: Sequence[np.ndarray], depths: Sequence[int]
+    home: Path,
+    sample: Sample,
+    systems: Mapping[str, System],
+    metric: str,
+    rows: Sequence[np.ndarray],
+    depths: Sequence[int],
 ) -> dict[str, list[float]]:
     """The score of each system at each of `depths`, had its lists been so short.
 
@@ -154,22 +164,23 @@ def depth_curves(
     choose from lists of their own. UserError where scores are there that are not of what the
     weights were tuned on.
     """
-    columns = experiment.columns(sample)
-    made = [name for name in (*LENGTH_FEATURES, "rank") if name in experiment.features]
+    named = features_of(systems.values())
+    columns = read_score_columns(home, sample, named)
+    made = [name for name in (*LENGTH_FEATURES, "rank") if name in named]
     features = gather(sample.nbests, columns.values, sample.path, made)
     longest = features.valid.shape[1]
     # (U, K, width)
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])
-    score, everyone = METRICS[experiment.metric].score, np.arange(len(rows))
+    score, everyone = METRICS[metric].score, np.arange(len(rows))
     curves = {}
-    for name, system in experiment.systems.items():
+    for name, system in systems.items():
         known = (
             sample.name in system.texts
             and system.weights
             and set(system.weights.features) <= set(features.names)
         )
         if known and not name.startswith(LATTICE) and not unnormalised(name):
-            check_signatures(system.weights, columns, f"{experiment.home}/tune/{name}/weights.json")
+            check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
             weights = system.weights.features
             totals = combine(
                 [weights.get(feature, 0.0) for feature in features.names], features.values
@@ -203,3 +214,8 @@ def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
         else None
     )
     return replace(one, bootstrap=bootstrap, pairs=pairs, sacre=sacre)
+
+
+def interval(result: Result) -> str:
+    """The 95% interval in one cell."""
+    return "{:.2f}-{:.2f}".format(*result.bootstrap.score_interval) if result.bootstrap else NONE

@@ -7,24 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
+from lmtools.report.artifacts import unchecked
+from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.names import FIRST, ORACLE, label, ordered, unnormalised
+from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.context import (
-    NONE,
-    Report,
-    decimal,
-    interval,
-    probability,
-    provenance,
-)
-from lmtools.report.rescoring.costs import (
-    lattice_tables,
-    speed_tables,
-    stage_tables,
-    training_tables,
-)
 from lmtools.report.rescoring.criteria_tables import criteria_tables
-from lmtools.report.rescoring.measure import LENGTHS, Measured, Result, length_classes
+from lmtools.report.rescoring.experiment import RescoringExperiment
+from lmtools.report.rescoring.lattices import lattice_tables
+from lmtools.report.rescoring.measure import LENGTHS, Measured, Result, interval, length_classes
 from lmtools.rescore import set_hash
 from lmtools.rescore.features import summed
 
@@ -37,27 +28,22 @@ MEANINGS = {  # of lengths, and of what the names of means end in
 }
 
 
-def tables(report: Report) -> list[Table]:
-    """All tables that the experiment has data for, in printing order."""
-    return [table for make in TABLES for table in make(report)]
-
-
-def main_tables(report: Report) -> list[Table]:
+def main_tables(experiment: RescoringExperiment) -> list[Table]:
     """For each set that weights were not tuned on: every system, its score, interval, change and
     significance.
     """
-    return [main_table(report, measured) for measured in report.judged]
+    return [main_table(experiment, measured) for measured in experiment.judged]
 
 
-def main_table(report: Report, measured: Measured) -> Table:
+def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
     """The systems on one set, beside their scores on the sets that weights were tuned on."""
-    tuned = [one for one in report.sets if one.sample.tuned and one is not measured]
+    tuned = [one for one in experiment.sets if one.sample.tuned and one is not measured]
     rate = isinstance(METRICS[measured.metric], ErrorRate)
     name = measured.sample.name
     header = [
         "system",
-        *(f"{one.sample.name} {report.metric}" for one in tuned),
-        f"{name} {report.metric}",
+        *(f"{one.sample.name} {experiment.metric_label}" for one in tuned),
+        f"{name} {experiment.metric_label}",
         "95% CI",
     ]
     header += ["sub", "del", "ins"] if rate else []
@@ -80,9 +66,10 @@ def main_table(report: Report, measured: Measured) -> Table:
             )
         )
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
-    notes = [*missing(measured), *provenance(report, measured.sample)]
     title = f"{METRICS[measured.metric].title} after rescoring: {name}"
-    return Table(title, tuple(header), tuple(rows), tuple(notes), best=best, part="results")
+    return Table(
+        title, tuple(header), tuple(rows), tuple(missing(measured)), best=best, part="results"
+    )
 
 
 def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
@@ -130,16 +117,16 @@ def missing(measured: Measured) -> Iterator[str]:
             )
 
 
-def weight_tables(report: Report) -> Iterator[Table]:
+def weight_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """The tuned weight of every feature in every system."""
     systems = {
-        name: system for name, system in report.experiment.systems.items() if not unnormalised(name)
+        name: system for name, system in experiment.systems.items() if not unnormalised(name)
     }
     weights = {name: system.weights.features for name, system in systems.items() if system.weights}
     if not weights:
         return
     features = dict.fromkeys(feature for one in weights.values() for feature in one)
-    lms = set(report.experiment.models)
+    lms = set(experiment.models)
     places = ordered({summed(name) for name in features} & lms)
     mine = sorted(
         (name for name in features if summed(name) in lms),
@@ -156,9 +143,7 @@ def weight_tables(report: Report) -> Iterator[Table]:
         "A hypothesis scores the sum of weight times value over the features (natural"
         f" logs){said and '; '}{said}."
     )
-    yield Table(
-        "Weights", ("system", *order), tuple(rows), (note, *deviations(report), *provenance(report))
-    )
+    yield Table("Weights", ("system", *order), tuple(rows), (note, *deviations(experiment)))
 
 
 def weight(value: float | None) -> str:
@@ -166,16 +151,16 @@ def weight(value: float | None) -> str:
     return NONE if value is None else f"{value:.4g}"
 
 
-def deviations(report: Report) -> Iterator[str]:
+def deviations(experiment: RescoringExperiment) -> Iterator[str]:
     """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted,
     elsewhere by choosing again.
     """
-    for measured in report.sets:
+    for measured in experiment.sets:
         content, results = (
             set_hash(measured.sample.nbests),
             {**measured.results, **measured.unnormalised},
         )
-        for name, system in report.experiment.systems.items():
+        for name, system in experiment.systems.items():
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
             if system.weights and system.weights.dev.sha256 == content:
                 expected = system.weights.dev.score
@@ -194,51 +179,46 @@ def deviations(report: Report) -> Iterator[str]:
                 )
 
 
-def oracle_tables(report: Report) -> Iterator[Table]:
+def misfits(experiment: RescoringExperiment) -> list[str]:
+    """A line for rescored texts that the weights do not choose, and for scores without checks."""
+    return [*deviations(experiment), *unchecked(experiment.home)]
+
+
+def oracle_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """The oracle by list depth, all sets (Table 5 of the paper)."""
-    depths = sorted({depth for measured in report.sets for depth in measured.depths})
+    depths = sorted({depth for measured in experiment.sets for depth in measured.depths})
     rows = []
-    for measured in report.sets:
+    for measured in experiment.sets:
         reached = [
             decimal(float(measured.oracle[depth - 1])) if depth <= len(measured.oracle) else NONE
             for depth in depths
         ]
         rows.append((measured.sample.name, *reached))
-    title = f"Oracle {report.metric} by list depth"
-    yield Table(
-        title,
-        ("set", *map(str, depths)),
-        tuple(rows),
-        tuple(provenance(report, *(one.sample for one in report.sets))),
-    )
+    title = f"Oracle {experiment.metric_label} by list depth"
+    yield Table(title, ("set", *map(str, depths)), tuple(rows))
 
 
-def depth_tables(report: Report) -> Iterator[Table]:
+def depth_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """Every system by list depth, with the same weights."""
-    for measured in report.judged:
+    for measured in experiment.judged:
         curves = {
             ORACLE: [measured.oracle[depth - 1] for depth in measured.depths],
             **measured.by_depth,
         }
         if measured.by_depth and len(measured.oracle) > 1:
             rows = [(label(name), *map(decimal, curve)) for name, curve in curves.items()]
-            title = f"{report.metric} by list depth: {measured.sample.name}"
-            yield Table(
-                title,
-                ("system", *map(str, measured.depths)),
-                tuple(rows),
-                tuple(provenance(report, measured.sample)),
-            )
+            title = f"{experiment.metric_label} by list depth: {measured.sample.name}"
+            yield Table(title, ("system", *map(str, measured.depths)), tuple(rows))
 
 
-def ppl_tables(report: Report) -> Iterator[Table]:
+def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """(Pseudo-)perplexities beside the score that rescoring with the model reaches (Table 7 of the
     paper).
     """
-    ppl = report.experiment.ppl
+    ppl = experiment.ppl
     if not ppl:
         return
-    sets = {measured.sample.name: measured.results for measured in report.sets}
+    sets = {measured.sample.name: measured.results for measured in experiment.sets}
     names = [*sets, *sorted({name for _, name in ppl} - sets.keys())]
     columns = (
         "subword_ppl",
@@ -271,7 +251,7 @@ def ppl_tables(report: Report) -> Iterator[Table]:
         "sentence mean",
         "sentence median",
         "OOV",
-        report.metric,
+        experiment.metric_label,
     )
     rules: dict[str, list[str]] = {}
     for (lm, _), tree in ppl.items():
@@ -286,17 +266,13 @@ def ppl_tables(report: Report) -> Iterator[Table]:
         " and compares only with its like."
     )
     yield Table(
-        f"Perplexity beside {report.metric}",
-        header,
-        tuple(rows),
-        (*notes, *provenance(report)),
-        left=3,
+        f"Perplexity beside {experiment.metric_label}", header, tuple(rows), tuple(notes), left=3
     )
 
 
-def length_tables(report: Report) -> Iterator[Table]:
+def length_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """Scores by utterance length."""
-    for measured in report.judged:
+    for measured in experiment.judged:
         classes = length_classes(measured.lengths)
         scores = {name: measured.by_length(name) for name in measured.results}
         rows = []
@@ -305,8 +281,8 @@ def length_tables(report: Report) -> Iterator[Table]:
                 counts = f"{members.sum():,}", f"{measured.lengths[members].sum():,}"
                 rows.append((span(bounds), *counts, *(decimal(scores[name][i]) for name in scores)))
         header = ("words", "utterances", "ref. words", *(label(name) for name in scores))
-        title = f"{report.metric} by utterance length: {measured.sample.name}"
-        yield Table(title, header, tuple(rows), tuple(provenance(report, measured.sample)))
+        title = f"{experiment.metric_label} by utterance length: {measured.sample.name}"
+        yield Table(title, header, tuple(rows))
 
 
 def span(bounds: tuple[int, int | None]) -> str:
@@ -315,7 +291,34 @@ def span(bounds: tuple[int, int | None]) -> str:
     return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
 
 
-TABLES: tuple[Callable[[Report], Sequence[Table] | Iterator[Table]], ...] = (
+def training_tables(experiment: RescoringExperiment) -> Iterator[Table]:
+    """How long each neural model trained and where it ended."""
+    if not experiment.learning:
+        return
+    rows = []
+    for lm, lines in experiment.learning.items():
+        seen, losses = (
+            [line for line in lines if "seconds" in line],
+            [line["valid_loss"] for line in lines if "valid_loss" in line],
+        )
+        last = seen[-1] if seen else {}
+        figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
+        rows.append(
+            (
+                label(lm),
+                *(decimal(value, 0) for value in figures),
+                decimal(min(losses, default=None), 3),
+            )
+        )
+    note = (
+        "Losses are nats a predicted token; they compare only between models of the same objective"
+        " and subwords."
+    )
+    header = ("LM", "steps", "tokens", "seconds", "best valid loss")
+    yield Table("Training", header, tuple(rows), (note))
+
+
+TABLES: tuple[Callable[[RescoringExperiment], Sequence[Table] | Iterator[Table]], ...] = (
     main_tables,
     criteria_tables,
     weight_tables,

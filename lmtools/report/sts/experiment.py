@@ -10,15 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.corpus import Header, read_header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import numbered, read_json, read_manifest
-from lmtools.report.lm.experiment import read_lms
+from lmtools.report import experiment
+from lmtools.report.artifacts import read_json, read_ppl
+from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
+from lmtools.report.lm.experiment import models_of
 from lmtools.report.lm.models import Model
-from lmtools.report.names import STATIC, VIEWS, viewed
-from lmtools.report.rescoring.experiment import default_title
+from lmtools.report.names import STATIC, VIEWS, view_label, viewed
 
-SPEED, TRAINING = "bench/speed.json", "train.bin"
+MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
+REFERENCE = "tta"  # the system that the others are compared with
+# Pearson x100 of contexts by corpus, system and set, as published: what the documentation of the
+# T-TA paper's public code (github.com/joongbo/tta, README.md, run_unsupervisedstsb.py) prints for
+# its pretrained model: mean over the last layer's tokens.
+PUBLISHED = {"stsb": {"tta": {"dev": 71.88, "test": 62.27}}}
 GRADES = 8  # so many distinct similarities are grades; people's means are more
 # models of the paper's tables in their order; the user's stand between
 FIRST, LAST = ("causal", "lstm", "masked"), ("tta", *STATIC)
@@ -68,21 +73,12 @@ class Judged:
         return self.layers[-1]
 
 
-@dataclass(frozen=True)
-class StsExperiment:
-    """All that the report of semantic textual similarity speaks of; what is absent is named in
-    `absent`.
-    """
+@dataclass(frozen=True, kw_only=True)
+class StsExperiment(Experiment):
+    """All that the report of semantic textual similarity speaks of."""
 
-    home: Path
-    title: str
-    corpus: str | None  # the recipe's option
     judged: Mapping[tuple[str, str], Judged]  # by (system, set), in printing order
     models: Mapping[str, Model]
-    speed: Mapping | None
-    stages: Sequence[Mapping]
-    training: Header | None
-    absent: tuple[str, ...]
 
     @cached_property
     def systems(self) -> list[str]:
@@ -116,25 +112,42 @@ class StsExperiment:
         """Whether the similarity of a set takes so few values that they are grades."""
         return len(np.unique(self.gold(name))) <= GRADES
 
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The printed name of each system."""
+        return {system: view_label(system, self.systems) for system in self.systems}
 
-ABSENT = {
-    "judged": (
-        "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
-        " writes them)"
-    ),
-    "learning": (
-        "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train`"
-        " writes them)"
-    ),
-    "speed": (
-        f"{SPEED}: absent, so there is no figure of run time (`lmtools bench score --out`"
-        " writes it)"
-    ),
-    "stages": (
-        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
-        " them)"
-    ),
-}
+    @property
+    def published(self) -> dict[str, dict[str, float]]:
+        """Published figures of this corpus, by system and set."""
+        return PUBLISHED.get(self.corpus, {})
+
+    @property
+    def judges(self) -> str:
+        """Whose the similarity is that cosines are correlated with."""
+        return "constructed similarity" if self.corpus == MINI else "similarity as people judged it"
+
+    @property
+    def of_what(self) -> str:
+        """What a title ends in: the corpus, and that its similarity is constructed."""
+        constructed = ", constructed similarity" if self.corpus == MINI else ""
+        return self.title + constructed
+
+    @property
+    def sizes(self) -> list[str]:
+        return [f"{name}: {len(self.gold(name)):,} pairs" for name in self.sets]
+
+    @property
+    def remarks(self) -> list[str]:
+        return ["No similarity was trained on."]
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for (system, _), one in self.judged.items():
+            if one.signature.get("model"):
+                found.setdefault(viewed(system)[0], str(one.signature["model"]))
+        return found
 
 
 def is_sts(home: Path) -> bool:
@@ -142,41 +155,21 @@ def is_sts(home: Path) -> bool:
     return any(home.glob("sts/*/*.json"))
 
 
-def collect_sts(home: Path, title: str | None = None) -> StsExperiment:
-    """The experiment of semantic textual similarity in directory `home`."""
-    if not home.is_dir():
-        raise UserError(
-            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
-        )
-    stages = [read_manifest(path) for path in numbered(home / "stages")]
-    judged, dropped = read_judged(home)
-    models = read_lms(home, {})
-    speed = read_json(home / SPEED, "speed") if (home / SPEED).exists() else None
-    learning = [model for model in models.values() if model.lines]
-    parts = {"judged": judged, "learning": learning, "speed": speed, "stages": stages}
-    absent = [f"{home}/{ABSENT[name]}" for name, part in parts.items() if not part]
-    corpus = next(
-        (stage["options"]["corpus"] for stage in stages if stage.get("options", {}).get("corpus")),
-        None,
-    )
-    training = read_header(home / TRAINING)[0] if (home / TRAINING).exists() else None
-    name = title or default_title(home, stages)
-    return StsExperiment(
-        home, name, corpus, judged, models, speed, stages, training, (*absent, *dropped)
-    )
+def read_sts(home: Path) -> dict[Path, dict]:
+    """What `lmtools sts` wrote by its paths, in printing order."""
+    paths = sorted(home.glob("sts/*/*.json"))
+    order = in_order(path.parent.name for path in paths)
+    paths.sort(key=lambda path: (order.index(path.parent.name), path.stem))
+    return {path: read_json(path) for path in paths}
 
 
-def read_judged(home: Path) -> tuple[dict[tuple[str, str], Judged], list[str]]:
-    """What was measured, by (system, set) in printing order, and a line for each file whose pairs
-    nobody judged.
+def judged_of(trees: Mapping[Path, Mapping]) -> tuple[dict[tuple[str, str], Judged], list[str]]:
+    """What was measured by (system, set), and a line for each file whose pairs nobody judged.
 
     UserError where systems were measured on different pairs of one set.
     """
-    paths = sorted(home.glob("sts/*/*.json"))
-    order = in_order(path.parent.name for path in paths)
     found, dropped, first = {}, [], {}
-    for path in sorted(paths, key=lambda path: (order.index(path.parent.name), path.stem)):
-        tree = read_json(path)
+    for path, tree in trees.items():
         if tree.get("similarity") is None:
             dropped.append(f"{path}: nobody judged the similarity of its pairs, so it is left out")
             continue
@@ -243,3 +236,38 @@ def in_order(systems: Iterable[str]) -> list[str]:
         return rank, lm, views.index(view)
 
     return sorted(set(systems), key=place)
+
+
+PARTS = {
+    "judged": Part(
+        read_sts,
+        "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
+        " writes them)",
+    ),
+    "learning": experiment.LEARNING,
+    "speed": experiment.SPEED,
+    "stages": experiment.STAGES,
+    "configs": experiment.CONFIGS,
+    "ppl": Part(read_ppl),
+    "training": experiment.TRAINING,
+}
+
+
+def collect_sts(
+    home: Path,
+    nbests: Sequence[str] = (),
+    title: str | None = None,
+    command: str = "lmtools report",
+) -> StsExperiment:
+    """The experiment of semantic textual similarity in directory `home`."""
+    refuse_lists(nbests, "semantic textual similarity", "sts")
+    parts, absent = read_parts(home, PARTS)
+    parts["judged"], dropped = judged_of(parts["judged"])
+    return StsExperiment(
+        home=home,
+        command=command,
+        given_title=title,
+        models=models_of(home, parts),
+        absent=(*absent, *dropped),
+        **parts,
+    )

@@ -9,56 +9,49 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lmtools.report.costs import speed_pictures
 from lmtools.report.names import Look, view_looks, viewed
+from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, marked
-from lmtools.report.rescoring.context import decimal
-from lmtools.report.rescoring.figures import speed_pictures
-from lmtools.report.sts.context import StsReport
-from lmtools.report.sts.experiment import Judged
+from lmtools.report.sts.experiment import Judged, StsExperiment
 from lmtools.report.sts.tables import deep, hundredfold, pearsons
 
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
 
 
-def sts_pictures(report: StsReport) -> list[Picture]:
-    """All figures that the experiment has data for, in printing order."""
-    return [picture for make in STS_PICTURES.values() for picture in make(report)]
-
-
-def bar_pictures(report: StsReport) -> Iterator[Picture]:
+def bar_pictures(experiment: StsExperiment) -> Iterator[Picture]:
     """Pearson of context and embed of each system with 95% intervals, one panel a set."""
-    experiment = report.experiment
     if not experiment.systems:
         return
-    said = "; ".join(f"{name}: {said_of(report, name)}" for name in experiment.sets)
+    said = "; ".join(f"{name}: {said_of(experiment, name)}" for name in experiment.sets)
     yield Picture(
         "bars",
-        f"Pearson's correlation (x100) of cosine and {report.judges}, a panel a set: full bars are"
-        " contexts (last layer), pale ones embedding layers; lines are 95% intervals.",
+        f"Pearson's correlation (x100) of cosine and {experiment.judges}, a panel a set: full bars"
+        " are contexts (last layer), pale ones embedding layers; lines are 95% intervals.",
         f"Pearson x100 of contexts, of static vectors of embeddings. {said}.",
-        lambda theme: draw_bars(theme, report),
+        lambda theme: draw_bars(theme, experiment),
         wide=True,
     )
 
 
-def said_of(report: StsReport, name: str) -> str:
+def said_of(experiment: StsExperiment, name: str) -> str:
     """What each system stands for on a set, in words."""
-    judged = report.experiment.on(name)
+    judged = experiment.on(name)
     return ", ".join(
-        f"{report.labels[system]} {decimal(hundredfold(one, 'best', 'pearson'), 1)}"
+        f"{experiment.labels[system]} {decimal(hundredfold(one, 'best', 'pearson'), 1)}"
         for system, one in judged.items()
     )
 
 
-def draw_bars(theme: Theme, report: StsReport) -> Figure:
-    systems, sets = report.experiment.systems, report.experiment.sets
+def draw_bars(theme: Theme, experiment: StsExperiment) -> Figure:
+    systems, sets = experiment.systems, experiment.sets
     figure = Figure((2.2 + 4.2 * max(len(sets), 2), 1.1 + 0.48 * len(systems)))
     looks = view_looks(systems)
     for axes, name in zip(
         figure.subplots(1, len(sets), sharex=True, sharey=True, squeeze=False)[0], sets, strict=True
     ):
-        judged = report.experiment.on(name)
+        judged = experiment.on(name)
         for y, system in enumerate(systems):
             if system in judged:
                 bars_of(axes, theme, judged[system], looks[system], y)
@@ -67,7 +60,7 @@ def draw_bars(theme: Theme, report: StsReport) -> Figure:
         axes.grid(axis="y", visible=False)
         axes.axvline(0, color=theme.ink, linewidth=0.8)
         axes.margins(x=0.12)
-    axes.set_yticks(range(len(systems)), [report.labels[system] for system in systems])
+    axes.set_yticks(range(len(systems)), [experiment.labels[system] for system in systems])
     axes.set_ylim(len(systems) - 0.4, -0.6)
     return figure
 
@@ -95,9 +88,8 @@ def bars_of(axes, theme: Theme, one: Judged, look: Look, y: int) -> None:
         )
 
 
-def scatter_pictures(report: StsReport) -> Iterator[Picture]:
+def scatter_pictures(experiment: StsExperiment) -> Iterator[Picture]:
     """Cosine against similarity on the last set, one panel a system."""
-    experiment = report.experiment
     shown = chosen(experiment.on(experiment.test))
     if not shown:
         return
@@ -108,17 +100,19 @@ def scatter_pictures(report: StsReport) -> Iterator[Picture]:
         else "a point is a pair, the line the regression"
     )
     missing = [
-        report.labels[system] for system in experiment.on(experiment.test) if system not in shown
+        experiment.labels[system]
+        for system in experiment.on(experiment.test)
+        if system not in shown
     ]
     left = f" Without a panel, but in the tables: {', '.join(missing)}." if missing else ""
     yield Picture(
         f"scatter-{experiment.test}",
-        f"Cosine of two sentences' vectors against {report.judges} on {experiment.test} (context of"
-        f" each system, of static vectors the embedding); {how}; r is Pearson's correlation. Each"
-        f" panel has its own scale of cosines, on which r does not depend.{left}",
+        f"Cosine of two sentences' vectors against {experiment.judges} on {experiment.test}"
+        f" (context of each system, of static vectors the embedding); {how}; r is Pearson's"
+        f" correlation. Each panel has its own scale of cosines, on which r does not depend.{left}",
         f"Cosine against similarity; Pearson x100 on {experiment.test}:"
-        f" {said_of(report, experiment.test)}.",
-        lambda theme: draw_scatter(theme, report, shown, few),
+        f" {said_of(experiment, experiment.test)}.",
+        lambda theme: draw_scatter(theme, experiment, shown, few),
         wide=True,
     )
 
@@ -135,20 +129,19 @@ def chosen(judged: Mapping[str, Judged]) -> list[str]:
     return [system for system in systems if system in kept]
 
 
-def draw_scatter(theme: Theme, report: StsReport, systems: Sequence[str], few: bool) -> Figure:
+def draw_scatter(
+    theme: Theme, experiment: StsExperiment, systems: Sequence[str], few: bool
+) -> Figure:
     columns = min(WIDE, len(systems))
     rows = math.ceil(len(systems) / columns)
     figure = Figure((1 + 3.3 * columns, 0.3 + 2.7 * rows))
     panels = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    looks, judged = (
-        view_looks(report.experiment.systems),
-        report.experiment.on(report.experiment.test),
-    )
+    looks, judged = (view_looks(experiment.systems), experiment.on(experiment.test))
     for axes, system in zip(panels.flat, systems, strict=False):
         one = judged[system]
         (boxes if few else points)(axes, theme, looks[system], one.gold, one.best.cosines)
         axes.set_title(
-            f"{report.labels[system]}  r = {decimal(one.best.correlations['pearson'][0])}"
+            f"{experiment.labels[system]}  r = {decimal(one.best.correlations['pearson'][0])}"
         )
         axes.yaxis.set_major_locator(MaxNLocator(5))
     for axes in panels.flat[len(systems) :]:
@@ -205,28 +198,28 @@ def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray)
     axes.set_xlim(grades[0] - width, grades[-1] + width)
 
 
-def layer_pictures(report: StsReport) -> Iterator[Picture]:
+def layer_pictures(experiment: StsExperiment) -> Iterator[Picture]:
     """Pearson by layer on the last set, one line a system."""
-    if layered := deep(report):
-        name = report.experiment.test
+    if layered := deep(experiment):
+        name = experiment.test
         ends = "; ".join(
-            f"{report.labels[system]}"
+            f"{experiment.labels[system]}"
             f" {', '.join(decimal(value, 1) for value in pearsons(one).values())}"
             for system, one in layered.items()
         )
         yield Picture(
             "layers",
-            f"Pearson's correlation (x100) of cosine and {report.judges} on {name} by layer: 0 is"
-            " the embedding layer, the last the context; bands are 95% intervals.",
+            f"Pearson's correlation (x100) of cosine and {experiment.judges} on {name} by layer: 0"
+            " is the embedding layer, the last the context; bands are 95% intervals.",
             f"Pearson x100 by layer on {name}: {ends}.",
-            lambda theme: draw_layers(theme, report, layered),
+            lambda theme: draw_layers(theme, experiment, layered),
         )
 
 
-def draw_layers(theme: Theme, report: StsReport, layered: Mapping[str, Judged]) -> Figure:
+def draw_layers(theme: Theme, experiment: StsExperiment, layered: Mapping[str, Judged]) -> Figure:
     figure = Figure((7.2, 4))
     axes = figure.subplots()
-    looks = view_looks(report.experiment.systems)
+    looks = view_looks(experiment.systems)
     for system, one in layered.items():
         numbers = [layer.number for layer in one.layers]
         value, low, high = 100 * np.array([layer.correlations["pearson"] for layer in one.layers]).T
@@ -237,17 +230,17 @@ def draw_layers(theme: Theme, report: StsReport, layered: Mapping[str, Judged]) 
             numbers,
             value,
             linestyle=looks[system].line,
-            label=report.labels[system],
+            label=experiment.labels[system],
             **marked(theme, looks[system], 6, 9),
         )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("layer (0: embedding layer)")
-    axes.set_ylabel(f"Pearson x100 on {report.experiment.test}")
+    axes.set_ylabel(f"Pearson x100 on {experiment.test}")
     beside(axes)
     return figure
 
 
-STS_PICTURES: dict[str, Callable[[StsReport], Iterator[Picture]]] = {
+STS_PICTURES: dict[str, Callable[[StsExperiment], Iterator[Picture]]] = {
     "bars": bar_pictures,
     "scatter": scatter_pictures,
     "layers": layer_pictures,

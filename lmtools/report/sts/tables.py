@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.lm.tables import table, trainings
 from lmtools.report.names import short, view_label
-from lmtools.report.page.columns import Column, figures
+from lmtools.report.page.columns import NONE, Column, figures, probability
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.context import NONE, probability
-from lmtools.report.rescoring.costs import divided, run_times
-from lmtools.report.sts.context import MINI, REFERENCE, StsReport, provenance
-from lmtools.report.sts.experiment import Judged, Layer
+from lmtools.report.sts.experiment import MINI, REFERENCE, Judged, Layer, StsExperiment
 
 WHAT = (
     "context: the last layer's vectors; embed: the embedding layer's. A sentence's vector is the"
@@ -33,67 +31,52 @@ CODE = (
 )
 
 
-def sts_tables(report: StsReport) -> list[Table]:
-    """All tables that the experiment has data for, in printing order."""
-    return [table for make in STS_TABLES for table in make(report)]
-
-
-def pearson_tables(report: StsReport) -> Iterator[Table]:
+def pearson_tables(experiment: StsExperiment) -> Iterator[Table]:
     """Pearson x100 of each system on each set (Tables 3 and 4 of the T-TA paper), with what the
     published code gives beside it.
     """
-    columns = [*correlated(report, "pearson"), *compared(report), *published(report)]
-    tests = (
-        (difference_note(report),)
-        if REFERENCE in report.experiment.on(report.experiment.test)
-        else ()
-    )
+    columns = [*correlated(experiment, "pearson"), *compared(experiment), *published(experiment)]
+    tests = (difference_note(experiment),) if REFERENCE in experiment.on(experiment.test) else ()
     notes = (
         WHAT,
         *tests,
-        *([CODE] if report.published.keys() & set(report.experiment.systems) else []),
+        *([CODE] if experiment.published.keys() & set(experiment.systems) else []),
     )
-    yield from main_table(report, "Pearson", columns, notes)
+    yield from main_table(experiment, "Pearson", columns, notes)
 
 
-def spearman_tables(report: StsReport) -> Iterator[Table]:
+def spearman_tables(experiment: StsExperiment) -> Iterator[Table]:
     """Spearman x100 of each system on each set."""
-    yield from main_table(report, "Spearman", list(correlated(report, "spearman")), (WHAT,))
+    yield from main_table(experiment, "Spearman", list(correlated(experiment, "spearman")), (WHAT,))
 
 
 def main_table(
-    report: StsReport, kind: str, columns: Sequence[Column], notes: Sequence[str]
+    experiment: StsExperiment, kind: str, columns: Sequence[Column], notes: Sequence[str]
 ) -> Iterator[Table]:
-    if report.experiment.systems:
-        title = f"Semantic textual similarity, {kind} x100: {report.of_what}"
+    if experiment.systems:
+        title = f"Semantic textual similarity, {kind} x100: {experiment.of_what}"
         stated = (
-            f"{kind}'s correlation, times 100, of cosine and {report.judges}; bold is the best.",
-            *constructed(report),
+            f"{kind}'s correlation, times 100, of cosine and {experiment.judges}; bold is the"
+            " best.",
+            *constructed(experiment),
             *notes,
         )
-        yield table(
-            title,
-            "system",
-            list(report.labels.values()),
-            columns,
-            (*stated, *provenance(report)),
-            "results",
-        )
+        yield table(title, "system", list(experiment.labels.values()), columns, stated, "results")
 
 
-def constructed(report: StsReport) -> Iterator[str]:
+def constructed(experiment: StsExperiment) -> Iterator[str]:
     """The warning that no one judged the similarity, where no one did."""
-    if report.experiment.corpus == MINI:
+    if experiment.corpus == MINI:
         yield CONSTRUCTED
 
 
-def correlated(report: StsReport, kind: str) -> Iterator[Column]:
+def correlated(experiment: StsExperiment, kind: str) -> Iterator[Column]:
     """Context and embed on each set; behind the last set's the 95% interval of what a system stands
     for.
     """
-    systems, test = report.experiment.systems, report.experiment.test
-    for name in report.experiment.sets:
-        judged = report.experiment.on(name)
+    systems, test = experiment.systems, experiment.test
+    for name in experiment.sets:
+        judged = experiment.on(name)
         for part in ("context", "embed"):
             yield figures(
                 f"{name} {part}",
@@ -122,13 +105,13 @@ def interval(layer: Layer, kind: str) -> str:
     return f"{100 * low:.2f} to {100 * high:.2f}" if math.isfinite(low + high) else NONE
 
 
-def compared(report: StsReport) -> Iterator[Column]:
+def compared(experiment: StsExperiment) -> Iterator[Column]:
     """The probability of each system's difference to T-TA's context on the last set."""
-    judged = report.experiment.on(report.experiment.test)
+    judged = experiment.on(experiment.test)
     if reference := judged.get(REFERENCE):
         cells = [
             difference(reference, judged[system]) if system in judged else NONE
-            for system in report.experiment.systems
+            for system in experiment.systems
         ]
         yield Column("p", cells)
 
@@ -147,27 +130,25 @@ def difference(reference: Judged, one: Judged) -> str:
         return NONE
 
 
-def difference_note(report: StsReport) -> str:
+def difference_note(experiment: StsExperiment) -> str:
     """What the intervals and probabilities are of."""
     return (
-        f"The interval and p are of the context on {report.experiment.test}, of static vectors the"
+        f"The interval and p are of the context on {experiment.test}, of static vectors the"
         f" embed. p: two-sided, that a system is as good as {view_label(REFERENCE)}'s context, by"
         " Williams' test of dependent correlations (Williams 1959, Steiger 1980)."
     )
 
 
-def published(report: StsReport) -> Iterator[Column]:
+def published(experiment: StsExperiment) -> Iterator[Column]:
     """What is published of a system's context, beside ours and never mixed with it."""
-    for name in report.experiment.sets:
-        values = [
-            report.published.get(system, {}).get(name) for system in report.experiment.systems
-        ]
+    for name in experiment.sets:
+        values = [experiment.published.get(system, {}).get(name) for system in experiment.systems]
         yield figures(f"published code, {name}", values)
 
 
-def layer_tables(report: StsReport) -> Iterator[Table]:
+def layer_tables(experiment: StsExperiment) -> Iterator[Table]:
     """Pearson x100 of each layer on the last set, for systems that have several."""
-    layered = deep(report)
+    layered = deep(experiment)
     if not layered:
         return
     numbers = sorted({layer.number for one in layered.values() for layer in one.layers})
@@ -184,28 +165,19 @@ def layer_tables(report: StsReport) -> Iterator[Table]:
                 frozenset(i for i, by in enumerate(values.values()) if number == top(by)),
             )
         )
-    title = f"Pearson x100 by layer on {report.experiment.test}: {report.of_what}"
+    title = f"Pearson x100 by layer on {experiment.test}: {experiment.of_what}"
     note = (
         "embed is the embedding layer, the highest number of a system its context; bold is the best"
         " layer of each system."
     )
-    names = [report.labels[system] for system in layered]
-    yield table(
-        title,
-        "system",
-        names,
-        columns,
-        (note, *constructed(report), *provenance(report)),
-        "results",
-    )
+    names = [experiment.labels[system] for system in layered]
+    yield table(title, "system", names, columns, (note, *constructed(experiment)), "results")
 
 
-def deep(report: StsReport) -> dict[str, Judged]:
+def deep(experiment: StsExperiment) -> dict[str, Judged]:
     """The systems of which several layers were taken on the last set."""
     return {
-        system: one
-        for system, one in report.experiment.on(report.experiment.test).items()
-        if len(one.layers) > 1
+        system: one for system, one in experiment.on(experiment.test).items() if len(one.layers) > 1
     }
 
 
@@ -223,54 +195,34 @@ def top(values: Mapping[int, float]) -> int | None:
     )
 
 
-def grade_tables(report: StsReport) -> Iterator[Table]:
+def grade_tables(experiment: StsExperiment) -> Iterator[Table]:
     """The mean cosine of each system by grade of similarity, for sets whose similarity takes few
     values.
     """
-    for name in report.experiment.sets:
-        if not report.experiment.graded(name):
+    for name in experiment.sets:
+        if not experiment.graded(name):
             continue
-        gold, judged = report.experiment.gold(name), report.experiment.on(name)
+        gold, judged = experiment.gold(name), experiment.on(name)
         columns = []
         for grade in np.unique(gold):
             means = [float(one.best.cosines[gold == grade].mean()) for one in judged.values()]
             columns.append(figures(f"{grade:g} ({int((gold == grade).sum()):,})", means, 3))
-        title = f"Mean cosine by similarity on {name}: {report.of_what}"
+        title = f"Mean cosine by similarity on {name}: {experiment.of_what}"
         note = (
             "Columns are grades of similarity, in parentheses the number of pairs; cosines are of"
             " contexts, of static vectors of embeds."
         )
-        names = [report.labels[system] for system in judged]
-        yield table(
-            title,
-            "system",
-            names,
-            columns,
-            (note, *constructed(report), *provenance(report)),
-            "results",
-        )
+        names = [experiment.labels[system] for system in judged]
+        yield table(title, "system", names, columns, (note, *constructed(experiment)), "results")
 
 
-def training_tables(report: StsReport) -> Iterator[Table]:
+def training_tables(experiment: StsExperiment) -> Iterator[Table]:
     """How long each language model trained and where it ended."""
-    trained = {
-        short(name): model for name, model in report.experiment.models.items() if model.lines
-    }
-    yield from trainings(trained, provenance(report))
+    trained = {short(name): model for name, model in experiment.models.items() if model.lines}
+    yield from trainings(trained)
 
 
-def speed_tables(report: StsReport) -> Iterator[Table]:
-    """Run time by sentence length."""
-    if report.experiment.speed:
-        yield from run_times(report.experiment.speed, tuple(provenance(report)))
-
-
-def stage_tables(report: StsReport) -> Iterator[Table]:
-    """How the time divides over the recipe's stages."""
-    yield from divided(report.experiment.stages, provenance(report))
-
-
-STS_TABLES: tuple[Callable[[StsReport], Iterator[Table]], ...] = (
+STS_TABLES: tuple[Callable[[StsExperiment], Iterator[Table]], ...] = (
     pearson_tables, spearman_tables, layer_tables, grade_tables, training_tables, speed_tables,
     stage_tables,
 )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.report.page.drawing import LIGHT
-from lmtools.report.rescoring.experiment import collect
+from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import draw_learning, validation
 from lmtools.seal import write_json
 
@@ -70,7 +70,7 @@ def test_what_an_artifact_cannot_say_is_refused(fresh, path, place, value, messa
         node[last] = value
     write_json(tree, fresh / path)
     with pytest.raises(UserError, match=message) as refused:
-        collect(fresh)
+        collect_rescoring(fresh)
     assert str(fresh / path) in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -83,7 +83,7 @@ def test_a_line_of_metrics_that_says_nothing_is_refused(fresh, line):
         f'{{"step": 3, "tokens": 9, "train_loss": 2.5}}\n{line}\n{{"step": 6, "valid_loss": 3.0}}\n'
     )
     with pytest.raises(UserError, match=r"metrics\.jsonl:2: .*; take the line out"):
-        collect(fresh)
+        collect_rescoring(fresh)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, lm_experiment
 
-from lmtools.report.lm.context import LmReport
 from lmtools.report.lm.experiment import Grid, collect_lms
-from lmtools.report.lm.figures import lm_pictures, looks, progress, split
+from lmtools.report.lm.figures import LM_PICTURES, looks, progress, split
 from lmtools.report.page.drawing import DARK, LIGHT
+from lmtools.report.write import make_all
 
 NAMES = (
     "work", "grid-gates", "grid-output", "grid-context", "grid-pieces", "learning-ppl",
@@ -34,12 +34,12 @@ def lms(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(lms):
-    return LmReport(collect_lms(lms), "lmtools report exp")
+    return collect_lms(lms)
 
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in lm_pictures(report)}
+    return {picture.name: picture for picture in make_all(LM_PICTURES.values(), report)}
 
 
 def figure(picture, theme=LIGHT):
@@ -177,14 +177,16 @@ def test_a_diverged_run_is_left_out_and_said(tmp_path):
         ' "valid_loss": 900.0}\n'
     )
     picture = next(
-        one for one in lm_pictures(LmReport(collect_lms(exp), "")) if one.name == "grid-training"
+        one
+        for one in make_all(LM_PICTURES.values(), collect_lms(exp))
+        if one.name == "grid-training"
     )
     assert "not shown: neither." in picture.caption
     assert len(lines(picture.draw(LIGHT).axes[0])) == 3
 
 
 def test_progress_takes_time_from_the_training(report):
-    model = report.experiment.models["gcnn"]
+    model = report.models["gcnn"]
     points = progress(model)
     assert points.shape == (10, 3)
     seconds = {line["step"]: line["seconds"] for line in model.lines if "seconds" in line}
@@ -205,9 +207,9 @@ def test_series_are_labels_without_their_value(sizes, form):
 
 
 def test_looks_tell_runs_apart_and_keep_families(report):
-    grids = {grid.name: looks(grid) for grid in report.experiment.grids}
+    grids = {grid.name: looks(grid) for grid in report.grids}
     for styles in grids.values():
         assert len({look.light for look in styles.values()}) == len(styles)
-    models = report.experiment.models
+    models = report.models
     apart = looks(Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}))
     assert apart["gcnn"] == models["gates-glu"].look != apart["lstm"]

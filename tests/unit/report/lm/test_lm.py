@@ -17,13 +17,13 @@ from lmtools import subword
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.report import write_report
-from lmtools.report.lm.context import PAPERS, LmReport
-from lmtools.report.lm.experiment import collect_lms
+from lmtools.report.lm.experiment import PAPERS, collect_lms
+from lmtools.report.lm.figures import LM_PICTURES
 from lmtools.report.lm.models import Vocabulary, called, count_parameters, ordered, vocabulary_of
-from lmtools.report.lm.tables import lm_tables
+from lmtools.report.lm.tables import LM_TABLES
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.html import page
-from lmtools.report.write import language_models, recognised, results
+from lmtools.report.write import make_all, recognised, results
 from lmtools.seal import write_json
 from lmtools.text import Normaliser
 
@@ -52,10 +52,10 @@ def fresh(lms, tmp_path) -> Path:
 
 def tables(exp: Path) -> dict[str, list[dict[str, str]]]:
     """The rows of each table, by title: cell by header."""
-    report = LmReport(collect_lms(exp), "lmtools report exp")
+    report = collect_lms(exp)
     return {
         one.title: [dict(zip(one.header, row, strict=True)) for row in one.rows]
-        for one in lm_tables(report)
+        for one in make_all(LM_TABLES, report)
     }
 
 
@@ -200,7 +200,7 @@ def test_perplexities_over_different_words_are_warned_of(fresh, lms):
     path = fresh / "ppl/kn5/test.json"
     write_json(json.loads(path.read_text()) | {"oov": 17}, path)
     for exp, warned in ((fresh, ["test"]), (lms, [])):
-        notes = lm_tables(LmReport(collect_lms(exp), ""))[0].notes
+        notes = make_all(LM_TABLES, collect_lms(exp))[0].notes
         assert [
             note.partition("words of ")[2].split()[0]
             for note in notes
@@ -236,7 +236,7 @@ def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
     )
     assert [row["LM"] for row in random] == ["LSTM-2048", "GCNN-9", "GCNN-8B"]
     assert "GCNN full" in [row["LM"] for row in trained]
-    report = LmReport(collect_lms(lms), "")
+    report = collect_lms(lms)
     names = {called(name): name for name in SPEEDS}
     names |= {
         f"{model} {kind}": f"output-{model.lower()}-{kind}"
@@ -247,7 +247,7 @@ def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
         ("Throughput and responsiveness", "lstm"),
         ("Throughput and responsiveness of random models", "lstm-2048"),
     ):
-        (table,) = [one for one in lm_tables(report) if one.title == title]
+        (table,) = [one for one in make_all(LM_TABLES, report) if one.title == title]
         places = [i for i, header in enumerate(table.header) if header == "x LSTM"]
         for row in table.rows:
             for place, mine, theirs in zip(
@@ -278,8 +278,8 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
     (fresh / "grids/mixed.yaml").write_text(
         yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
     )
-    report = LmReport(collect_lms(fresh), "")
-    (table,) = [one for one in lm_tables(report) if one.title == "Mixed"]
+    report = collect_lms(fresh)
+    (table,) = [one for one in make_all(LM_TABLES, report) if one.title == "Mixed"]
     assert [row[1] for row in table.rows] == ["perplexity", "two-way perplexity"]
     assert not table.best
 
@@ -296,8 +296,9 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
 )  # fmt: skip
 def test_what_is_absent_is_named(fresh, path, said, tables):
     shutil.rmtree(fresh / path)
-    report, every, drawn, _ = language_models(fresh, (), None, "")
-    (line,) = [line for line in report.experiment.absent if said in line]
+    report = collect_lms(fresh)
+    every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
+    (line,) = [line for line in report.absent if said in line]
     assert len(every) == tables
     assert f"- {line}" in results(report, every, drawn)
     assert said in page(report, every, (), ())
@@ -370,7 +371,8 @@ def test_hostile_names_are_text(fresh):
     (fresh / "grids/bad.yaml").write_text(
         yaml.safe_dump({"title": "<b>$x$ & *y*", "runs": {"<i>|": "gcnn", "$\\frac{$": "lstm"}})
     )
-    report, every, drawn, _ = language_models(fresh, (), None, "")
+    report = collect_lms(fresh)
+    every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
     (picture,) = [one for one in drawn if one.name == "grid-bad"]
     source = page(report, every, (picture,), (picture.png(LIGHT),))
     assert "<b>$" not in source

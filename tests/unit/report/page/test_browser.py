@@ -15,8 +15,7 @@ import pytest
 
 from lmtools.report.page.html import embedded
 from lmtools.report.rescoring.browse import browser_data
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.measure import measure
+from lmtools.report.rescoring.experiment import collect_rescoring
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -43,7 +42,7 @@ def rows(exp):
     """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all
     that is searched.
     """
-    data = browser_data(measure(collect(exp)))
+    data = browser_data(collect_rescoring(exp).sets)
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
     found = []

@@ -16,8 +16,7 @@ from lmtools.formats import kaldi_text
 from lmtools.report import write_report
 from lmtools.report.page.html import embedded
 from lmtools.report.rescoring.browse import browser_data
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.measure import measure
+from lmtools.report.rescoring.experiment import collect_rescoring
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +111,7 @@ def test_data_holds_every_utterance_and_choice(exp, elements):
 
 
 def test_operations_spell_reference_and_hypothesis(exp):
-    sets = measure(collect(exp))
+    sets = collect_rescoring(exp).sets
     data = browser_data(sets)
     for one in data["sets"]:
         for _, ref, hyps, _ in one["utts"]:

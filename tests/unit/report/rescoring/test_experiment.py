@@ -11,7 +11,8 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.artifacts import trained_on
 from lmtools.report.names import label, looks, ordered
-from lmtools.report.rescoring.experiment import collect, set_name
+from lmtools.report.rescoring.experiment import collect_rescoring
+from lmtools.report.rescoring.samples import set_name
 from lmtools.rescore import set_hash
 from lmtools.seal import write_json
 from lmtools.text import Normaliser
@@ -19,14 +20,14 @@ from lmtools.types import NBest
 
 
 def test_complete_experiment(exp):
-    found = collect(exp)
+    found = collect_rescoring(exp)
     assert found.title == "made-up (mini)"
     assert found.metric == "wer"
     assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.samples] == [
         ("dev", True, 12),
         ("test", False, 24),
     ]
-    assert [sample.name for sample in found.judged] == ["test"]
+    assert [one.sample.name for one in found.judged] == ["test"]
     assert list(found.systems) == [
         "first-pass",
         "ngram",
@@ -40,7 +41,7 @@ def test_complete_experiment(exp):
     assert list(found.ppl) == [
         (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
     ]
-    assert list(found.learning) == list(found.seeds) == ["causal", "masked", "tta"]
+    assert list(found.learning) == list(found.configs) == ["causal", "masked", "tta"]
     assert list(found.models) == ["ngram", "causal", "masked", "tta"]
     assert [stage["stage"] for stage in found.stages] == [0, 1, 2, 3, 4, 5, 6]
     assert found.absent == ()
@@ -51,7 +52,7 @@ def test_complete_experiment(exp):
     [
         ("rescore", "no rescored systems"),
         ("ppl", "no table of perplexities"),
-        ("lm", "no learning curves"),
+        ("lm", "nothing to say of trainings"),
         ("bench", "no figure of run time"),
         ("stages", "not known how the time divides"),
         ("score", "no model hashes"),
@@ -59,7 +60,7 @@ def test_complete_experiment(exp):
 )
 def test_absent_part_is_named(fresh, part, said):
     shutil.rmtree(fresh / part)
-    (line,) = collect(fresh).absent
+    (line,) = collect_rescoring(fresh).absent
     assert said in line
     assert line.startswith(f"{fresh}/{part}/")
 
@@ -67,7 +68,7 @@ def test_absent_part_is_named(fresh, part, said):
 def test_lists_alone_are_enough(fresh):
     for part in fresh.iterdir():
         shutil.rmtree(part)
-    found = collect(fresh)
+    found = collect_rescoring(fresh)
     assert len(found.absent) == 6
     assert [(sample.name, sample.tuned) for sample in found.samples] == [
         ("dev", True),
@@ -78,7 +79,7 @@ def test_lists_alone_are_enough(fresh):
 
 def test_explicit_lists_and_title(exp):
     path = exp.parent / "data/test/nbest.jsonl.gz"
-    found = collect(exp, [path], "a title")
+    found = collect_rescoring(exp, [path], "a title")
     assert found.title == "a title"
     assert [(sample.name, sample.tuned) for sample in found.samples] == [("test", False)]
     assert all(set(system.texts) == {"test"} for system in found.systems.values())
@@ -88,9 +89,9 @@ def test_references_from_the_text_beside(fresh):
     path = fresh.parent / "data/test/nbest.jsonl.gz"
     complete = list(jsonl.read(path))
     jsonl.write([NBest(nbest.utt, nbest.hyps) for nbest in complete], path)
-    assert collect(fresh).samples[1].nbests == tuple(complete)
+    assert collect_rescoring(fresh).samples[1].nbests == tuple(complete)
     (path.parent / "text").unlink()
-    found = collect(fresh)
+    found = collect_rescoring(fresh)
     assert [sample.name for sample in found.samples] == ["dev"]
     assert found.absent == (
         f"{path}: no references in it or in {path.parent}/text, so set 'test' is left out",
@@ -103,7 +104,7 @@ def test_tuned_set_is_known_by_its_hash(fresh):
         tree = json.loads(path.read_text())
         tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
         write_json(tree, path)
-    assert [sample.name for sample in collect(fresh).samples if sample.tuned] == ["test"]
+    assert [sample.name for sample in collect_rescoring(fresh).samples if sample.tuned] == ["test"]
 
 
 def test_parts_of_the_tuned_set_are_tuned(fresh):
@@ -117,7 +118,7 @@ def test_parts_of_the_tuned_set_are_tuned(fresh):
     shutil.rmtree(fresh / "rescore")
     for name in ("dev", "test"):
         kaldi_text.write({}, fresh / f"rescore/tta/{name}.txt")
-    assert {sample.name: sample.tuned for sample in collect(fresh).samples} == {
+    assert {sample.name: sample.tuned for sample in collect_rescoring(fresh).samples} == {
         "dev": True,
         "dev-a": True,
         "test": False,
@@ -132,16 +133,19 @@ def test_set_names(tmp_path):
 
 def test_cut_last_line_of_metrics_is_dropped(fresh):
     path = fresh / "lm/tta/metrics.jsonl"
-    whole = collect(fresh).learning["tta"]
+    whole = collect_rescoring(fresh).learning["tta"]
     path.write_text(path.read_text() + '{"step": 9')
-    assert collect(fresh).learning["tta"] == whole
+    assert collect_rescoring(fresh).learning["tta"] == whole
 
 
 def test_refused(fresh):
     data = fresh.parent / "data"
     cases = {
-        "no such directory": lambda: collect(fresh / "other"),
-        "no N-best lists": lambda: (data.rename(fresh.parent / "elsewhere"), collect(fresh)),
+        "no such directory": lambda: collect_rescoring(fresh / "other"),
+        "no N-best lists": lambda: (
+            data.rename(fresh.parent / "elsewhere"),
+            collect_rescoring(fresh),
+        ),
         "a second N-best list of set 'dev'": lambda: twice(
             fresh.parent / "elsewhere" / "dev", fresh
         ),
@@ -167,7 +171,7 @@ def twice(folder, exp):
     plain = folder / "nbest.jsonl"
     plain.write_bytes(gzip.decompress((folder / "nbest.jsonl.gz").read_bytes()))
     try:
-        collect(exp)
+        collect_rescoring(exp)
     finally:
         plain.unlink()
 
@@ -177,7 +181,7 @@ def damaged(path, exp, content="{"):
     whole = path.read_text()
     path.write_text(content)
     try:
-        collect(exp)
+        collect_rescoring(exp)
     finally:
         path.write_text(whole)
 
@@ -186,7 +190,7 @@ def test_no_references_at_all(tmp_path):
     kaldi_text.write({"a": "x"}, tmp_path / "exp/rescore/s/test.txt")
     jsonl.write([NBest("a", ())], tmp_path / "data/test/nbest.jsonl")
     with pytest.raises(UserError, match="lmtools convert --ref"):
-        collect(tmp_path / "exp")
+        collect_rescoring(tmp_path / "exp")
 
 
 def test_names_and_order():
@@ -263,7 +267,7 @@ def test_means_look_like_their_sums_but_hollow_and_with_another_line():
 
 def test_a_link_to_shared_models(fresh):
     """Experiments that share their language models have links to them."""
-    whole = collect(fresh)
+    whole = collect_rescoring(fresh)
     (fresh.parent / "shared").mkdir()
     (fresh / "lm").rename(fresh.parent / "shared/lm")
     (fresh / "lm").symlink_to("../shared/lm")
@@ -273,7 +277,7 @@ def test_a_link_to_shared_models(fresh):
     (fresh.parent / "shared/text").write_text("a b\nc\n")
     corpus.binarise([fresh.parent / "shared/text"], vocabulary, fresh.parent / "shared/train.bin")
     (fresh / "train.bin").symlink_to("../shared/train.bin")
-    found = collect(fresh)
+    found = collect_rescoring(fresh)
     assert (found.learning, found.configs, found.absent) == (whole.learning, whole.configs, ())
     assert found.training.sentences == 2 and whole.training is None
 
@@ -312,21 +316,21 @@ def test_systems_on_lattices_come_after_those_on_lists(fresh):
 
 
 def test_reports_of_lattices_by_system_and_set(fresh):
-    assert collect(fresh).lattices == {}  # which nobody needs to have
+    assert collect_rescoring(fresh).lattices == {}  # which nobody needs to have
     took = dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), 2)
     for system in ("tta", "ngram"):
         for name in ("test", "dev"):
             path = fresh / "lattice" / system / f"{name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json({**took, "system": system}, path)
-    found = collect(fresh).lattices
+    found = collect_rescoring(fresh).lattices
     assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
     assert found["tta", "dev"]["system"] == "tta"
     path.write_text("{}")
     with pytest.raises(
         UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"
     ):
-        collect(fresh)
+        collect_rescoring(fresh)
 
 
 def test_where_models_were_trained_is_told_once():

@@ -7,21 +7,19 @@ from matplotlib.figure import Figure
 
 from lmtools.report.names import looks
 from lmtools.report.page.drawing import DARK, LIGHT
-from lmtools.report.rescoring.context import Report
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.figures import frame, held, pictures, validation
-from lmtools.report.rescoring.measure import measure
+from lmtools.report.rescoring.experiment import collect_rescoring
+from lmtools.report.rescoring.figures import PICTURES, frame, held, validation
+from lmtools.report.write import make_all
 
 
 @pytest.fixture(scope="module")
 def report(exp):
-    experiment = collect(exp)
-    return Report(experiment, measure(experiment), "lmtools report exp")
+    return collect_rescoring(exp)
 
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in pictures(report)}
+    return {picture.name: picture for picture in make_all(PICTURES.values(), report)}
 
 
 NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning", "speed")
@@ -78,7 +76,7 @@ def test_lines_are_the_data(drawn, report):
     assert speed.get_yscale() == "log"
     medians = [
         1000 * row["seconds_median"]
-        for row in report.experiment.speed["rows"]
+        for row in report.speed["rows"]
         if (row["lm"], row["task"]) == ("tta", "rerank")
     ]
     (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
@@ -91,7 +89,7 @@ def test_scale_marks_choice_and_flat_region(drawn, report):
         line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")
     }
     assert list(marks) == ["n-gram", "uniLM (causal)", "biLM (masked)", "T-TA"]
-    weights = report.experiment.systems["tta"].weights
+    weights = report.systems["tta"].weights
     assert marks["T-TA"].get_xdata() == [weights.features["tta"]]
     assert marks["T-TA"].get_ydata() == pytest.approx([weights.dev.score])
     low, high = weights.search["curves"]["tta"]["flat"]
@@ -139,6 +137,5 @@ def test_scales_of_other_orders_are_all_visible(other, scale):
 
 def test_a_dollar_in_a_name_is_no_formula(fresh):
     (fresh / "rescore/tta").rename(fresh / "rescore/$\\frac{$")
-    experiment = collect(fresh)
-    report = Report(experiment, measure(experiment), "")
-    assert all(picture.png(LIGHT) for picture in pictures(report))
+    report = collect_rescoring(fresh)
+    assert all(picture.png(LIGHT) for picture in make_all(PICTURES.values(), report))

@@ -9,11 +9,10 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.report.page.drawing import LIGHT
-from lmtools.report.rescoring.context import Report
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.figures import draw_systems, left_out, pictures
-from lmtools.report.rescoring.measure import measure
-from lmtools.report.rescoring.tables import deviations, tables
+from lmtools.report.rescoring.experiment import collect_rescoring
+from lmtools.report.rescoring.figures import PICTURES, draw_systems, left_out, legible
+from lmtools.report.rescoring.tables import TABLES, deviations
+from lmtools.report.write import make_all
 
 MEANS = ("tta-mean", "ngram-mean")
 
@@ -38,20 +37,19 @@ def report(exp, tmp_path_factory):
             )
             out = () if name == "dev" else ("--out", exp / f"rescore/{system}/test.txt")
             assert main([*map(str, ("tune" if name == "dev" else "rescore", *common, *out))]) == 0
-    found = collect(exp)
-    return Report(found, measure(found), "lmtools report exp")
+    return collect_rescoring(exp, command="lmtools report exp")
 
 
 def test_the_whole_depth_is_what_rescoring_chose(report):
     _, test = report.sets
-    assert test.by_depth.keys() == report.experiment.systems.keys() > set(MEANS)
+    assert test.by_depth.keys() == report.systems.keys() > set(MEANS)
     for name, curve in test.by_depth.items():
         assert curve[-1] == pytest.approx(test.results[name].score)
     assert list(deviations(report)) == []
 
 
 def test_weights_of_means_stand_beside_those_of_sums(report):
-    (table,) = [table for table in tables(report) if table.title == "Weights"]
+    (table,) = [table for table in make_all(TABLES, report) if table.title == "Weights"]
     head = (
         "system",
         "am",
@@ -71,7 +69,7 @@ def test_weights_of_means_stand_beside_those_of_sums(report):
             head, next(row for row in table.rows if row[0] == "T-TA, mean over tokens"), strict=True
         )
     )
-    weights = report.experiment.systems["tta-mean"].weights.features
+    weights = report.systems["tta-mean"].weights.features
     assert (
         float(row["tta/token"]) == pytest.approx(weights["tta/token"], rel=1e-3)
         and row["tta"] == "-"
@@ -89,12 +87,14 @@ def test_marks_of_means_are_hollow(report):
     tta, mean = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert tta.get_color() == mean.get_color() == tta.get_markerfacecolor()
     assert mean.get_markerfacecolor() == LIGHT.paper
-    (picture,) = [picture for picture in pictures(report) if picture.name == "scale"]
+    (picture,) = [
+        picture for picture in make_all(PICTURES.values(), report) if picture.name == "scale"
+    ]
     scales = {
         line.get_label(): line.get_xdata() for line in picture.draw(LIGHT).axes[0].get_lines()
     }
     assert scales["T-TA, mean over tokens"] == [
-        report.experiment.systems["tta-mean"].weights.features["tta/token"]
+        report.systems["tta-mean"].weights.features["tta/token"]
     ]
 
 
@@ -104,18 +104,21 @@ def test_marks_of_means_are_hollow(report):
 )
 def test_figures_leave_means_out_where_lines_are_many(report, more, shown, said):
     names = ["tta", *MEANS, *map(str, range(more))]
-    assert [name for name in names if name not in report.legible(names)] == (
+    assert [name for name in names if name not in legible(report, names)] == (
         [] if shown else [*MEANS]
     )
     assert left_out(report, names) == said
 
 
 def test_a_report_of_bleu_does_not_speak_of_words_that_are_wrong(report):
-    systems = {name: report.experiment.systems[name] for name in ("first-pass", "tta")}
-    found = replace(report.experiment, metric="bleu", systems=systems)
-    bleu = Report(found, measure(found), "lmtools report exp")
-    drawn = [picture for picture in pictures(bleu) if picture.name not in ("learning", "speed")]
-    said = [repr(tables(bleu)), *(picture.caption + picture.alt for picture in drawn)]
+    systems = {name: report.systems[name] for name in ("first-pass", "tta")}
+    bleu = replace(report, metric="bleu", systems=systems)
+    drawn = [
+        picture
+        for picture in make_all(PICTURES.values(), bleu)
+        if picture.name not in ("learning", "speed")
+    ]
+    said = [repr(make_all(TABLES, bleu)), *(picture.caption + picture.alt for picture in drawn)]
     said += [
         text
         for picture in drawn
@@ -124,7 +127,7 @@ def test_a_report_of_bleu_does_not_speak_of_words_that_are_wrong(report):
     ]
     assert not [text for text in said if "WER" in text or "MAPSSWE" in text or "BLEU %" in text]
     assert sum("BLEU" in text for text in said) > 5
-    table = tables(bleu)[0]
+    table = make_all(TABLES, bleu)[0]
     (best,) = [row for row, column in table.best if table.header[column] == "test BLEU"]
     place = table.header.index("test BLEU")
     assert float(table.rows[best][place]) == max(

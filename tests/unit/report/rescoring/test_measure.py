@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lmtools.formats import kaldi_text
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.measure import LENGTHS, measure
+from lmtools.report.rescoring.experiment import collect_rescoring
+from lmtools.report.rescoring.measure import LENGTHS
 
 
 def wer(pairs) -> float:
@@ -22,7 +22,7 @@ def wer(pairs) -> float:
 
 @pytest.fixture(scope="module")
 def measured(exp):
-    return measure(collect(exp))
+    return collect_rescoring(exp).sets
 
 
 def test_scores_are_jiwers(exp, measured):
@@ -81,9 +81,9 @@ def test_missing_hypotheses_are_deletions(fresh):
     path = fresh / "rescore/tta/test.txt"
     texts = kaldi_text.read(path)
     utt = next(utt for utt in texts if utt.endswith("5"))
-    before = measure(collect(fresh))[1].results["tta"]
+    before = collect_rescoring(fresh).sets[1].results["tta"]
     kaldi_text.write({key: text for key, text in texts.items() if key != utt}, path)
-    after = measure(collect(fresh))[1].results["tta"]
+    after = collect_rescoring(fresh).sets[1].results["tta"]
     assert after.missing == (utt,)
     place = list(texts).index(utt)
     assert after.statistics[place, 1] == after.statistics[place, 3] == before.statistics[place, 3]

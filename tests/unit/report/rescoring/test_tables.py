@@ -2,32 +2,29 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 
 from lmtools import __version__
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.report.rescoring.context import NONE, Report, decimal
-from lmtools.report.rescoring.experiment import collect
-from lmtools.report.rescoring.figures import pictures
-from lmtools.report.rescoring.measure import measure
-from lmtools.report.rescoring.tables import change, main_tables, probability, span, tables
+from lmtools.report.page.columns import NONE, decimal, probability
+from lmtools.report.page.html import page
+from lmtools.report.rescoring.experiment import collect_rescoring
+from lmtools.report.rescoring.figures import PICTURES
+from lmtools.report.rescoring.tables import TABLES, change, main_tables, span
+from lmtools.report.write import make_all, results
 from lmtools.seal import write_json
-
-
-def report_of(exp, **options) -> Report:
-    experiment = collect(exp, **options)
-    return Report(experiment, measure(experiment), "lmtools report exp")
 
 
 @pytest.fixture(scope="module")
 def report(exp):
-    return report_of(exp)
+    return collect_rescoring(exp, command="lmtools report exp")
 
 
 def titled(report, start):
     """The one table whose title starts so."""
-    (table,) = [table for table in tables(report) if table.title.startswith(start)]
+    (table,) = [table for table in make_all(TABLES, report) if table.title.startswith(start)]
     return table
 
 
@@ -38,7 +35,7 @@ def column(table, name):
 
 
 def test_all_tables_are_there(report):
-    assert [table.title for table in tables(report)] == [
+    assert [table.title for table in make_all(TABLES, report)] == [
         "WER after rescoring: test",
         "Weights",
         "Oracle WER % by list depth",
@@ -52,18 +49,22 @@ def test_all_tables_are_there(report):
     ]
 
 
-def test_every_table_says_what_made_it(report):
-    for table in tables(report):
-        notes = " ".join(table.notes)
-        assert "Corpus made-up (mini)" in notes
-        assert re.search(
-            r"(dev|test): \d+ utterances, \d+ reference words, lists of up to 8", notes
-        )
-        assert "`./run.sh --corpus mini`, then `lmtools report exp`" in notes
-        assert "tta 0af661d8" in notes
-        assert "training seeds causal 1" in notes
-        assert "seed 1" in notes
-        assert f"lmtools {__version__}" in notes
+def test_the_report_says_once_what_made_it(report):
+    """Neither a table nor a figure says it again."""
+    every = make_all(TABLES, report)
+    said = [
+        "Corpus made-up (mini); test: 24 utterances, ",
+        "; weights tuned on dev: 12 utterances, ",
+        "metric:wer|",
+        "`./run.sh --corpus mini`, then `lmtools report exp`",
+        "tta 0af661d8",
+        "training seed 1; tuning seed 0; bootstrap of 10,000 resamples, seed 1",
+        f"lmtools {__version__}.",
+    ]
+    written = results(report, every, make_all(PICTURES.values(), report))
+    shown = unescape(re.sub("<.*?>", "`", page(report, every, (), ())))
+    assert [written.count(one) for one in said] == [1] * len(said)
+    assert [shown.count(one) for one in said] == [1] * len(said)
 
 
 def test_main_table(report):
@@ -105,7 +106,7 @@ def test_the_best_system_is_stressed_and_never_the_oracle(report):
 
 
 def test_only_dev_is_judged_where_there_is_nothing_else(exp):
-    report = report_of(exp, nbests=[exp.parent / "data/dev/nbest.jsonl.gz"])
+    report = collect_rescoring(exp, nbests=[exp.parent / "data/dev/nbest.jsonl.gz"])
     (table,) = main_tables(report)
     assert table.title.endswith(": dev")
     assert table.header[:3] == ("system", "dev WER %", "95% CI")
@@ -116,7 +117,7 @@ def test_weights_stand_under_their_features(report):
     assert table.header == ("system", "am", "lm", "words", "ngram", "causal", "masked", "tta")
     assert column(table, "am")["T-TA"] == "1"
     assert float(column(table, "tta")["T-TA"]) == pytest.approx(
-        report.experiment.systems["tta"].weights.features["tta"], rel=1e-3
+        report.systems["tta"].weights.features["tta"], rel=1e-3
     )
     assert column(table, "tta")["n-gram"] == "-"
     assert not [note for note in table.notes if "Warning" in note]
@@ -130,7 +131,7 @@ def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
     write_json(tree, path)
     warnings = [
         note.split(":")[1]
-        for note in titled(report_of(fresh), "Weights").notes
+        for note in titled(collect_rescoring(fresh), "Weights").notes
         if note.startswith("Warning")
     ]
     assert warnings == [" T-TA on dev", " T-TA on test"]
@@ -171,7 +172,7 @@ def test_systems_by_depth_end_where_rescoring_did(report):
 
 def test_systems_without_scores_have_no_depths(fresh):
     (fresh / "score/ngram/test.scores").unlink()
-    assert list(column(titled(report_of(fresh), "WER % by list depth"), "1")) == [
+    assert list(column(titled(collect_rescoring(fresh), "WER % by list depth"), "1")) == [
         "oracle", "first pass, tuned", "uniLM (causal)", "biLM (masked)", "T-TA",
     ]  # fmt: skip
 
@@ -188,7 +189,7 @@ def test_speed_ratio_is_of_the_medians(report):
     table = titled(report, "Run time")
     medians = {
         (row["task"], row["words"], row["lm"]): row["seconds_median"]
-        for row in report.experiment.speed["rows"]
+        for row in report.speed["rows"]
     }
     (row,) = [row for row in table.rows if row[:2] == ("reranking", "20")]
     assert row[-1] == f"{medians['rerank', 20, 'masked'] / medians['rerank', 20, 'tta']:.2f}"
@@ -215,13 +216,13 @@ def test_several_sets(fresh):
                 {nbest.utt: texts[nbest.utt] for nbest in nbests}, system / f"{name}.txt"
             )
     (data / "test/nbest.jsonl.gz").unlink()
-    report = report_of(fresh)
+    report = collect_rescoring(fresh)
     headers = [table.header[:4] for table in main_tables(report)]
     assert headers == [
         ("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")
     ]
     assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
-    names = [picture.name for picture in pictures(report)]
+    names = [picture.name for picture in make_all(PICTURES.values(), report)]
     assert {"systems-test-a", "systems-test-b", "length-test-a", "length-test-b"} <= set(names)
     assert len(set(names)) == len(names)
 
@@ -231,7 +232,8 @@ def test_other_metrics_have_no_word_errors(fresh):
         tree = json.loads(path.read_text()) | {"metric": "bleu"}
         tree["dev"]["bleu"] = tree["dev"].pop("wer")
         write_json(tree, path)
-    (table,) = main_tables(report_of(fresh))
+    report = collect_rescoring(fresh)
+    (table,) = main_tables(report)
     assert table.header == (
         "system",
         "dev BLEU",
@@ -244,9 +246,9 @@ def test_other_metrics_have_no_word_errors(fresh):
     chances = column(table, "p (sacreBLEU)")
     assert chances["oracle"] == chances["first pass"] == "-"
     assert all(0 < float(chances[name].lstrip("<")) <= 1 for name in ("T-TA", "n-gram"))
-    notes = " ".join(table.notes)
-    assert "metric:bleu|nrefs:1|case:mixed|eff:no|tok:13a" in notes
-    assert "sacreBLEU's paired bootstrap of 1,000 resamples, seed 12345" in notes
+    said = " ".join(report.provenance())
+    assert "metric:bleu|nrefs:1|case:mixed|eff:no|tok:13a" in said
+    assert "sacreBLEU's paired bootstrap of 1,000 resamples, seed 12345" in said
     scores = {
         name: float(score) for name, score in column(table, "test BLEU").items() if name != "oracle"
     }
@@ -257,7 +259,7 @@ def test_other_metrics_have_no_word_errors(fresh):
 def test_missing_hypotheses_are_told(fresh):
     path = fresh / "rescore/tta/test.txt"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    (table,) = main_tables(report_of(fresh))
+    (table,) = main_tables(collect_rescoring(fresh))
     assert any("T-TA has no hypothesis for 1 utterances" in note for note in table.notes)
 
 
@@ -301,7 +303,7 @@ def test_what_rescoring_lattices_took(fresh):
         path = fresh / "lattice" / system / "test.json"
         path.parent.mkdir(parents=True)
         write_json(content, path)
-    table = titled(report_of(fresh), "Rescoring lattices")
+    table = titled(collect_rescoring(fresh), "Rescoring lattices")
     assert [row[0] for row in table.rows] == ["n-gram", "uniLM (causal)", "T-TA", "mine"]
     assert {row[1] for row in table.rows} == {"test"}
     sizes = ("3", "1,200", "4,800")

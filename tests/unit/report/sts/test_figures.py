@@ -12,9 +12,9 @@ from unit.report.sts.toys import QUALITY, sts_experiment
 
 from lmtools.report.names import STATIC, VIEWS, viewed
 from lmtools.report.page.drawing import DARK, LIGHT
-from lmtools.report.sts.context import StsReport
 from lmtools.report.sts.experiment import collect_sts
-from lmtools.report.sts.figures import PANELS, chosen, sts_pictures
+from lmtools.report.sts.figures import PANELS, STS_PICTURES, chosen
+from lmtools.report.write import make_all
 
 NAMES = ("bars", "scatter-test", "layers", "speed")
 PANELLED = [
@@ -31,12 +31,12 @@ PANELLED = [
 @pytest.fixture(scope="module", params=["stsb", "mini"])
 def report(request, tmp_path_factory):
     home = tmp_path_factory.mktemp("egs") / request.param
-    return StsReport(collect_sts(sts_experiment(home, corpus=request.param)), "lmtools report exp")
+    return collect_sts(sts_experiment(home, corpus=request.param))
 
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in sts_pictures(report)}
+    return {picture.name: picture for picture in make_all(STS_PICTURES.values(), report)}
 
 
 def test_names_captions_and_alternatives(report, drawn):
@@ -44,7 +44,7 @@ def test_names_captions_and_alternatives(report, drawn):
     for picture in drawn.values():
         assert picture.caption.endswith(".")
         assert picture.alt.endswith(".")
-    constructed = report.experiment.corpus == "mini"
+    constructed = report.corpus == "mini"
     assert [("constructed" in drawn[name].caption) for name in NAMES[:3]] == [constructed] * 3
 
 
@@ -69,7 +69,7 @@ def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, draw
     for axes, name in zip(panels, ("dev", "test"), strict=True):
         layers = [
             part.correlations["pearson"]
-            for one in report.experiment.on(name).values()
+            for one in report.on(name).values()
             for part in (one.context, one.embed)
             if part
         ]
@@ -88,7 +88,7 @@ def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, draw
 def test_panels_hold_every_pair_or_its_grade(report, drawn):
     with matplotlib.rc_context({"backend": "agg"}):
         panels = drawn["scatter-test"].draw(DARK).axes
-    judged = report.experiment.on("test")
+    judged = report.on("test")
     names = {report.labels[system]: one for system, one in judged.items()}
     assert [axes.get_title(loc="left") or axes.get_title() for axes in panels] == [
         f"{name}  r = {np.corrcoef(names[name].gold, names[name].best.cosines)[0, 1]:.2f}"
@@ -96,7 +96,7 @@ def test_panels_hold_every_pair_or_its_grade(report, drawn):
     ]
     for axes, name in zip(panels, PANELLED, strict=True):
         one = names[name]
-        if report.experiment.corpus == "mini":
+        if report.corpus == "mini":
             means = axes.get_lines()[-1].get_ydata()
             assert means == pytest.approx(
                 [np.mean(one.best.cosines[one.gold == grade]) for grade in range(5)]
@@ -116,7 +116,7 @@ def test_a_line_a_system_with_several_layers(report, drawn):
         "BERT",
         "T-TA",
     ]
-    bert = report.experiment.judged["bert", "test"]
+    bert = report.judged["bert", "test"]
     line = axes.get_lines()[2]
     assert list(line.get_xdata()) == list(QUALITY["bert"])
     assert line.get_ydata() == pytest.approx(

@@ -17,11 +17,10 @@ from lmtools.errors import UserError
 from lmtools.report.names import STATIC, VIEWS, view_label, view_looks, viewed
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.table import markdown
-from lmtools.report.sts.context import PUBLISHED, StsReport
-from lmtools.report.sts.experiment import GRADES, collect_sts, in_order
-from lmtools.report.sts.figures import sts_pictures
-from lmtools.report.sts.tables import sts_tables
-from lmtools.report.write import recognised, write_report
+from lmtools.report.sts.experiment import GRADES, PUBLISHED, collect_sts, in_order
+from lmtools.report.sts.figures import STS_PICTURES
+from lmtools.report.sts.tables import STS_TABLES
+from lmtools.report.write import make_all, recognised, write_report
 from lmtools.seal import write_json
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
@@ -56,15 +55,12 @@ def small(tmp_path):
 
 
 def tables(exp):
-    return {
-        table.title: table
-        for table in sts_tables(StsReport(collect_sts(exp), "lmtools report exp"))
-    }
+    return {table.title: table for table in make_all(STS_TABLES, collect_sts(exp))}
 
 
 def drawn(exp) -> list[str]:
     """The names of the figures, all of which can be drawn."""
-    pictures = sts_pictures(StsReport(collect_sts(exp), "lmtools report exp"))
+    pictures = make_all(STS_PICTURES.values(), collect_sts(exp))
     with matplotlib.rc_context({"backend": "agg"}):
         assert all(picture.draw(LIGHT).axes for picture in pictures)
     return [picture.name for picture in pictures]

@@ -1,0 +1,166 @@
+"""What every report is made from: an experiment's directory, the command that reports on it, and
+the lines that say so.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from lmtools import __version__
+from lmtools.corpus import Header
+from lmtools.errors import UserError
+from lmtools.report.artifacts import (
+    read_configs,
+    read_learning,
+    read_ppl,
+    read_speed,
+    read_stages,
+    read_training,
+    trained_on,
+)
+
+HASH = 8  # letters of a hash that are printed
+
+
+class Part(NamedTuple):
+    """An artifact of experiments: its reader, which takes the directory, and what to say where it
+    finds none; nothing of what nobody needs to have.
+    """
+
+    read: Callable[[Path], object]
+    absent: str = ""
+
+
+CONFIGS = Part(read_configs)
+TRAINING = Part(read_training)
+PPL = Part(
+    read_ppl,
+    "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
+    " them)",
+)
+LEARNING = Part(
+    read_learning,
+    "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train` writes"
+    " them)",
+)
+SPEED = Part(
+    read_speed,
+    "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
+    " writes it)",
+)
+STAGES = Part(
+    read_stages,
+    "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
+    " them)",
+)
+
+
+def read_parts(home: Path, parts: Mapping[str, Part]) -> tuple[dict, list[str]]:
+    """What is found of each part of the experiment in directory `home`, and a line for each that is
+    absent.
+    """
+    if not home.is_dir():
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
+    found = {name: part.read(home) for name, part in parts.items()}
+    lost = [part.absent for name, part in parts.items() if part.absent and not found[name]]
+    return found, [f"{home}/{line}" for line in lost]
+
+
+def refuse_lists(nbests: Sequence[str], subject: str, what: str) -> None:
+    """UserError where an experiment that has no N-best lists is given some."""
+    if nbests:
+        raise UserError(
+            f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what"
+            f" {what}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """All that a report speaks of; mappings are in printing order, and what is absent is named in
+    `absent`. `command` is the call that reports.
+    """
+
+    home: Path
+    command: str
+    given_title: str | None
+    stages: Sequence[Mapping]
+    configs: Mapping[str, Mapping]  # config.yaml, by language model
+    learning: Mapping[str, Sequence[Mapping]]  # the lines of metrics.jsonl, by language model
+    ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
+    speed: Mapping | None = None  # what `lmtools bench score` wrote
+    training: Header | None  # what the training corpus says of itself
+    absent: tuple[str, ...]
+
+    contents: ClassVar[str] = "these tables and figures"
+
+    @property
+    def corpus(self) -> str | None:
+        """The recipe's option."""
+        options = [stage.get("options") or {} for stage in self.stages]
+        return next((one["corpus"] for one in options if one.get("corpus")), None)
+
+    @property
+    def title(self) -> str:
+        """The title given, or the recipe's name, and its corpus where the manifests tell."""
+        recipe = Path(os.path.abspath(self.home)).parent.name
+        return self.given_title or (f"{recipe} ({self.corpus})" if self.corpus else recipe)
+
+    @property
+    def sizes(self) -> list[str]:
+        """What sets there are and how large they are."""
+        return []
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences on how figures are to be read."""
+        return []
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """The hash of each language model that figures are of."""
+        return {}
+
+    @property
+    def draws(self) -> list[str]:
+        """What else was drawn at random, with its seed."""
+        return []
+
+    def provenance(self) -> Iterator[str]:
+        """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
+        sizes = list(self.sizes)
+        if text := self.training:
+            unknown = f", {text.unknown:,} unknown" if text.unknown else ""
+            sizes.append(
+                f"LM text: {text.sentences:,} sentences, {text.tokens:,} {text.scheme}"
+                f" tokens{unknown}"
+            )
+        yield f"{'; '.join([f'Corpus {self.title}', *sizes])}."
+        yield from self.remarks
+        commands = [stage["command"] for stage in self.stages if stage.get("command")][-1:]
+        hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
+        facts = (
+            hashes and f"model hashes {hashes}",
+            training_seeds(self.configs),
+            trained_on(self.configs.values()),
+            *self.draws,
+            f"lmtools {__version__}",
+        )
+        made = ", then ".join(f"`{command}`" for command in (*commands, self.command))
+        yield f"Made by {made}; {'; '.join(filter(None, facts))}."
+
+    def browsed(self) -> dict | None:
+        """What the page's utterance browser shows; None where there are no utterances."""
+        return None
+
+
+def training_seeds(configs: Mapping[str, Mapping]) -> str:
+    """The seeds of the trainings: one for all, or each model's own."""
+    seeds = {name: tree["seed"] for name, tree in configs.items() if "seed" in tree}
+    if len(set(seeds.values())) < 2:
+        return f"training seed {next(iter(seeds.values()))}" if seeds else ""
+    return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
