@@ -13,7 +13,8 @@ import sys
 from lmtools import __version__
 from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
-from lmtools.verbs.options import Parser, add_common, current_spelling
+from lmtools.spelling import update_spelling
+from lmtools.verbs.options import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
 # is imported only when called, so that the table wing never waits for torch.
@@ -116,7 +117,7 @@ def parse(argv) -> argparse.Namespace:
         )
         add_common(parser)
         if name == called:
-            argv = current_spelling(argv, name)
+            argv = update_spelling(argv, f"lmtools {name}")
             module = importlib.import_module(f"lmtools.verbs.{name}")
             module.arguments(parser)
             parser.set_defaults(run=module.run)

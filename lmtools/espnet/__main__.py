@@ -8,8 +8,9 @@ import sys
 from lmtools.errors import UserError, one_line
 from lmtools.espnet.export import CONFIG, WEIGHTS, export
 from lmtools.espnet.tokens import read_tokens
+from lmtools.spelling import update_spelling
 
-USAGE = f"""python -m lmtools.espnet export --lm DIR --tokens F --out OUT
+USAGE = f"""python -m lmtools.espnet export --lm DIR --token-list F --out OUT
        python -m lmtools.espnet asr_inference --lm_train_config OUT/{CONFIG} \\
            --lm_file OUT/{WEIGHTS} ...
 
@@ -32,7 +33,7 @@ def main(argv: list[str]) -> int:
         help="model directory of lmtools train, left to right (causal, lstm)",
     )
     command.add_argument(
-        "--tokens",
+        "--token-list",
         required=True,
         metavar="F",
         help="config.yaml of the ESPnet recogniser, or its tokens.txt",
@@ -40,13 +41,13 @@ def main(argv: list[str]) -> int:
     command.add_argument(
         "--out", required=True, metavar="OUT", help=f"directory to write: {CONFIG} and {WEIGHTS}"
     )
-    return guarded(run_export, parser.parse_args(argv))
+    return guarded(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
 
 
 def run_export(args: argparse.Namespace) -> None:
     """Write, and say how well the vocabularies fit and what comes next."""
-    tokens = read_tokens(args.tokens)
-    lacking = export(args.lm, tokens, args.tokens, args.out)
+    tokens = read_tokens(args.token_list)
+    lacking = export(args.lm, tokens, args.token_list, args.out)
     unknown = (
         f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
         if lacking

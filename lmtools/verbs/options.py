@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import sys
 
 from lmtools.files import LONGEST, MAX_LINE
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
@@ -185,31 +184,6 @@ LATTICE_WEIGHTS = (
 )
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
-# Verb (and action) -> an older spelling, taken for one version more -> today's.
-RENAMED = {
-    "convert": {"--from": "--format"},
-    "rescore": {"--to": "--nbest-to"},
-    "evaluate": {"--json": "--out"},
-    "embed": {"--layers": "--layer", "--batch-rows": "--rows"},
-    "sts": {"--layers": "--layer", "--batch-rows": "--rows"},
-    "lattice": {"--from": "--format", "--n": "--depth"},
-    "lattice rescore": {
-        "--nbest": "--nbest-out",
-        "--text": "--text-out",
-        "--order": "--max-ngram-order",
-    },
-    "bench lattice": {"--from": "--format", "--order": "--max-ngram-order"},
-    "bench lm": {"--size": "--vocab-size"},
-    "bench score": {"--words": "--length"},
-    "bench criteria": {
-        "--model": "--architecture",
-        "--sizes": "--vocab-size",
-        "--tokens": "--length",
-        "--turns": "--repeats",
-    },
-    "lmtools.espnet export": {"--tokens": "--token-list"},
-}
-
 
 class HelpText(argparse.HelpFormatter):
     """Wraps all texts but those that have lines of their own, such as lists of formats."""
@@ -280,23 +254,3 @@ def scoring_options(args: argparse.Namespace):
 
     how = args.precision, args.intact, args.normalise, args.oov_penalty
     return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
-
-
-def current_spelling(argv: list[str], verb: str) -> list[str]:
-    """The words of `verb`'s command line with older spellings of options replaced; a line on
-    standard error names each.
-    """
-    renamed = RENAMED.get(verb, {})
-    for word in argv:
-        renamed = renamed | RENAMED.get(f"{verb} {word}", {})
-    words = []
-    for word in argv:
-        option, sign, given = word.partition("=")
-        if new := renamed.get(option):
-            print(
-                f"lmtools {verb}: warning: {option} is now {new}; the next version takes {new}"
-                " alone",
-                file=sys.stderr,
-            )
-        words.append(f"{new or option}{sign}{given}")
-    return words

@@ -231,7 +231,7 @@ def test_token_list_by_value_or_path(tmp_path):
 def test_command(trained, tmp_path, capsys):
     words = load_model(trained["causal"])[1].vocabulary[5:]
     (tmp_path / "tokens.txt").write_text("\n".join(["<blank>", "<unk>", *words, "<sos/eos>"]))
-    options = ["--tokens", str(tmp_path / "tokens.txt"), "--out", str(tmp_path / "out")]
+    options = ["--token-list", str(tmp_path / "tokens.txt"), "--out", str(tmp_path / "out")]
     assert main(["export", "--lm", str(trained["causal"]), *options]) == 0
     assert f"{len(words) + 3} tokens\n" in capsys.readouterr().out
     assert load(tmp_path / "out").loaded

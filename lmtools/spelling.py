@@ -1,0 +1,46 @@
+"""Older spellings of options of the command line."""
+
+import sys
+from collections.abc import Sequence
+
+# Command -> an older spelling, taken for one version more -> today's.
+RENAMED = {
+    "lmtools convert": {"--from": "--format"},
+    "lmtools rescore": {"--to": "--nbest-to"},
+    "lmtools evaluate": {"--json": "--out"},
+    "lmtools embed": {"--layers": "--layer", "--batch-rows": "--rows"},
+    "lmtools sts": {"--layers": "--layer", "--batch-rows": "--rows"},
+    "lmtools lattice": {"--from": "--format", "--n": "--depth"},
+    "lmtools lattice rescore": {
+        "--nbest": "--nbest-out",
+        "--text": "--text-out",
+        "--order": "--max-ngram-order",
+    },
+    "lmtools bench lattice": {"--from": "--format", "--order": "--max-ngram-order"},
+    "lmtools bench lm": {"--size": "--vocab-size"},
+    "lmtools bench score": {"--words": "--length"},
+    "lmtools bench criteria": {
+        "--model": "--architecture",
+        "--sizes": "--vocab-size",
+        "--tokens": "--length",
+        "--turns": "--repeats",
+    },
+    "lmtools.espnet": {"--tokens": "--token-list"},
+}
+
+
+def update_spelling(argv: Sequence[str], command: str) -> list[str]:
+    """The words after `command` with today's spellings of options; a line on standard error names
+    each older one.
+    """
+    renamed = dict(RENAMED.get(command, {}))
+    for word in argv:
+        renamed |= RENAMED.get(f"{command} {word}", {})
+    words = []
+    for word in argv:
+        option, sign, value = word.partition("=")
+        if new := renamed.get(option):
+            about = f"{option} is now {new}; the next version takes {new} alone"
+            print(f"{command}: warning: {about}", file=sys.stderr)
+        words.append(f"{new or option}{sign}{value}")
+    return words
