@@ -3,7 +3,7 @@ differences.
 """
 
 from lmtools.evaluate.corpus import Evaluation, evaluate
-from lmtools.evaluate.edits import Counts, align, errors
+from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import (
     fill_empty,
@@ -15,18 +15,18 @@ from lmtools.evaluate.nbest import (
     reference,
 )
 from lmtools.evaluate.pairs import pair_gains, sentence_signature
+from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import (
     Bootstrap,
     MatchedPairs,
-    SacrePaired,
     confidence,
     matched_pairs,
     paired_bootstrap,
-    sacre_paired,
 )
 
 __all__ = [
     "METRICS",
+    "Alignment",
     "Bootstrap",
     "Counts",
     "Evaluation",
@@ -34,7 +34,6 @@ __all__ = [
     "SacrePaired",
     "align",
     "confidence",
-    "errors",
     "evaluate",
     "fill_empty",
     "matched_pairs",
@@ -46,6 +45,5 @@ __all__ = [
     "pair_gains",
     "paired_bootstrap",
     "reference",
-    "sacre_paired",
     "sentence_signature",
 ]

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.edits import Alignment
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """A score with what it was computed from: statistics (utterances, width) in the references'
-    order.
+    order, and of an error rate each hypothesis aligned with its reference.
     """
 
     metric: str
@@ -20,6 +21,7 @@ class Evaluation:
     statistics: np.ndarray
     missing: tuple[str, ...]
     signature: str
+    alignments: tuple[Alignment, ...] = ()
 
     @property
     def total(self) -> np.ndarray:
@@ -50,15 +52,18 @@ def evaluate(
             f" {unknown[0]!r}); give the references of this set"
         )
     measure = METRICS[metric]
+    pairs = [(ref, hyps.get(utt, "")) for utt, ref in refs.items()]
+    alignments = ()
     try:
-        statistics = np.concatenate(
-            [measure.statistics(ref, [hyps.get(utt, "")]) for utt, ref in refs.items()]
-        )
+        if isinstance(measure, ErrorRate):
+            alignments = tuple(measure.align(ref, hyp) for ref, hyp in pairs)
+            statistics = measure.sum_up(alignments)
+        else:
+            statistics = np.concatenate([measure.statistics(ref, [hyp]) for ref, hyp in pairs])
     except UserError as error:
         raise UserError(f"{source}: {error}") from None
     missing = tuple(utt for utt in refs if utt not in hyps)
     most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
     signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
-    return Evaluation(
-        metric, float(measure.score(statistics.sum(0))), statistics, missing, signature
-    )
+    score = float(measure.score(statistics.sum(0)))
+    return Evaluation(metric, score, statistics, missing, signature, alignments)

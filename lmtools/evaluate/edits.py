@@ -52,34 +52,45 @@ def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
     return [ids.setdefault(unit, len(ids)) for unit in units]
 
 
-def errors(ref: Sequence[str], hyp: Sequence[str]) -> Counts:
-    """The error counts of hypothesis `hyp` against reference `ref` (words, or characters)."""
-    ids: dict[str, int] = {}
-    tags = [
-        tag
-        for tag, _, _ in Levenshtein.editops(
-            number_units(ref, ids), number_units(hyp, ids)
-        ).as_list()
-    ]
-    return Counts(tags.count("replace"), tags.count("delete"), tags.count("insert"), len(ref))
+@dataclass(frozen=True)
+class Alignment:
+    """A hypothesis beside its reference; `edits` are RapidFuzz's (replace, delete or insert, place
+    in the reference, place in the hypothesis), in order.
+    """
+
+    ref: Sequence[str]
+    hyp: Sequence[str]
+    edits: Sequence[tuple[str, int, int]]
+
+    @property
+    def counts(self) -> Counts:
+        """The error counts."""
+        tags = [tag for tag, _, _ in self.edits]
+        return Counts(*map(tags.count, ("replace", "delete", "insert")), len(self.ref))
+
+    @property
+    def steps(self) -> list[tuple[str, str | None, str | None]]:
+        """Triples (operation, reference word, hypothesis word) in order; the operation is "ok",
+        "sub", "del" or "ins".
+
+        The reference word is None in an insertion, the hypothesis word in a deletion.
+        """
+        steps: list[tuple[str, str | None, str | None]] = []
+        at = 0
+        for tag, i, j in [*self.edits, ("", len(self.ref), len(self.hyp))]:
+            steps += [("ok", word, word) for word in self.ref[at:i]]
+            at = i if tag == "insert" else i + 1
+            if tag:
+                operation = {"replace": "sub", "delete": "del", "insert": "ins"}[tag]
+                word = None if tag == "insert" else self.ref[i]
+                steps.append((operation, word, None if tag == "delete" else self.hyp[j]))
+        return steps
 
 
-def align(ref: Sequence[str], hyp: Sequence[str]) -> list[tuple[str, str | None, str | None]]:
-    """Triples (operation, reference word, hypothesis word) in order; the operation is "ok", "sub",
-    "del" or "ins".
-
-    The reference word is None in an insertion, the hypothesis word in a deletion.
+def align(ref: Sequence[str], hyp: Sequence[str]) -> Alignment:
+    """Hypothesis `hyp` aligned with reference `ref` (words, or characters): once for its counts and
+    its steps.
     """
     ids: dict[str, int] = {}
-    pairs: list[tuple[str, str | None, str | None]] = []
-    for tag, i, i_end, j, j_end in Levenshtein.opcodes(
-        number_units(ref, ids), number_units(hyp, ids)
-    ).as_list():
-        if tag == "delete":
-            pairs += [("del", word, None) for word in ref[i:i_end]]
-        elif tag == "insert":
-            pairs += [("ins", None, word) for word in hyp[j:j_end]]
-        else:
-            operation = "ok" if tag == "equal" else "sub"
-            pairs += [(operation, *words) for words in zip(ref[i:i_end], hyp[j:j_end], strict=True)]
-    return pairs
+    edits = Levenshtein.editops(number_units(ref, ids), number_units(hyp, ids))
+    return Alignment(ref, hyp, edits.as_list())

@@ -12,7 +12,7 @@ import numpy as np
 
 from lmtools import __version__
 from lmtools.errors import UserError
-from lmtools.evaluate.edits import Counts, errors
+from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 
 
@@ -41,16 +41,23 @@ class ErrorRate:
     def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
         """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each
         hypothesis.
+        """
+        return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
-        UserError where there are several references.
+    def align(self, ref: str, hyp: str) -> Alignment:
+        """A hypothesis aligned in the metric's units; UserError where there are several
+        references.
         """
         if not isinstance(ref, str):
             raise UserError(
                 f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
                 " bleu, chrf or ter"
             )
-        target = self.split(ref)
-        counts = [errors(target, self.split(hyp)) for hyp in hyps]
+        return align(self.split(ref), self.split(hyp))
+
+    def sum_up(self, alignments: Sequence[Alignment]) -> np.ndarray:
+        """`statistics` of hypotheses that are aligned already."""
+        counts = [alignment.counts for alignment in alignments]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]
         return np.array(rows, dtype=np.int64).reshape(-1, self.width)
 

@@ -49,7 +49,7 @@ def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndar
 def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
     """Sentence-level BLEU; each text is tokenised once."""
     ids: dict[str, int] = {}
-    tokens = [number_units(measure.corpus._preprocess_segment(text).split(), ids) for text in texts]
+    tokens = [number_units(measure.tokenise(text), ids) for text in texts]
     ngrams, shared = overlaps(tokens, refs, BLEU_ORDER)
     # (texts, refs, 1) each
     lengths = np.broadcast_arrays(ngrams[:, None, :1], ngrams[None, refs, :1])

@@ -1,7 +1,11 @@
 """sacrebleu's metrics over its own statistics: their scores as array operations, so that thousands
 of sums are scored at once.
+
+sacrebleu has no public functions for statistics, so this module, and no other, calls its private
+ones; setup.py bounds its version, and tests compare what comes out with sacrebleu's public scores.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +16,26 @@ from lmtools import __version__
 
 BLEU_ORDER, CHRF_ORDER = 4, 6
 CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
+
+
+@dataclass(frozen=True)
+class SacrePaired:
+    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and
+    how to compute them again.
+
+    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is
+    score mean +- half_width).
+    """
+
+    score: float
+    against: float
+    difference: float
+    mean: float
+    half_width: float
+    p: float
+    resamples: int
+    seed: int | None
+    signature: str
 
 
 @dataclass(frozen=True)
@@ -66,9 +90,41 @@ class Sacre:
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
 
+    def tokenise(self, text: str) -> list[str]:
+        """The words of `text` as sacrebleu counts them."""
+        return self.corpus._preprocess_segment(text).split()
+
+    def theirs(self, total: np.ndarray):
+        """sacrebleu's own score object of summed statistics (width,)."""
+        return self.corpus._compute_score_from_stats(np.asarray(total).tolist())
+
     def describe(self, total: np.ndarray) -> str:
         """sacrebleu's own account of a BLEU score; '' for the others, which have none."""
-        return self.corpus._compute_score_from_stats(np.asarray(total).tolist())._verbose
+        return self.theirs(total)._verbose
+
+    def paired_bootstrap(self, first: np.ndarray, second: np.ndarray) -> SacrePaired:
+        """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances,
+        width); the second is its baseline.
+
+        As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and
+        resamples (1,000). Only systems of the same statistics get p = 1 here: there sacrebleu gives
+        its smallest p.
+        """
+        from sacrebleu.significance import PairedTest
+
+        known = copy.copy(self.corpus)
+        # they are given in place of texts
+        known._extract_corpus_statistics = lambda statistics, references: statistics
+        systems = [("second", second), ("first", first)]
+        test = PairedTest(systems, {self.name: known}, None, test_type="bs")
+        signatures, results = test()
+        ((name, signature),) = signatures.items()
+        against, result = results[name]
+        p = 1.0 if np.array_equal(first, second) else float(result.p_value)
+        figures = result.score, against.score, result.score - against.score, result.mean, result.ci
+        return SacrePaired(
+            *map(float, figures), p, test.n_samples, test._seed, self.signed(signature)
+        )
 
     @property
     def signature(self) -> str:

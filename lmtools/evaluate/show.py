@@ -4,7 +4,8 @@ import numpy as np
 
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs, SacrePaired
+from lmtools.evaluate.sacre import SacrePaired
+from lmtools.evaluate.significance import Bootstrap, MatchedPairs
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 

@@ -1,15 +1,14 @@
 """Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for
-every metric, sacrebleu's for its own.
+every metric.
 """
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.evaluate.edits import align
+from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS
 
 RESAMPLES = 10_000
@@ -53,29 +52,9 @@ class Bootstrap:
     seed: int
 
 
-@dataclass(frozen=True)
-class SacrePaired:
-    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and
-    how to compute them again.
-
-    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is
-    score mean +- half_width).
-    """
-
-    score: float
-    against: float
-    difference: float
-    mean: float
-    half_width: float
-    p: float
-    resamples: int
-    seed: int | None
-    signature: str
-
-
-def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[str]) -> MatchedPairs:
-    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems on
-    the same references.
+def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> MatchedPairs:
+    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems'
+    words aligned with the same references.
 
     Segments are stretches with an error of either system, bounded by at least two words that both
     have right or by the ends of the utterance. The statistic is sqrt(n) mean / deviation, referred
@@ -84,18 +63,18 @@ def matched_pairs(refs: Sequence[str], first: Sequence[str], second: Sequence[st
     segments more.
     """
     pairs = [
-        segment_errors(slots(align(ref, one.split())), slots(align(ref, two.split())))
-        for ref, one, two in zip(map(str.split, refs), first, second, strict=True)
+        segment_errors(slots(one.steps), slots(two.steps))
+        for one, two in zip(first, second, strict=True)
     ]
     return z_test(np.concatenate([np.zeros((0, 2), dtype=np.int64), *pairs]))
 
 
-def slots(alignment: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray:
+def slots(steps: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray:
     """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong
     words at odd ones.
     """
     errors = [0]
-    for operation, _, _ in alignment:
+    for operation, _, _ in steps:
         if operation == "ins":
             errors[-1] += 1
         else:
@@ -190,31 +169,3 @@ def paired_bootstrap(
         resamples,
         seed,
     )
-
-
-def sacre_paired(first: np.ndarray, second: np.ndarray, metric: str) -> SacrePaired:
-    """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances, width);
-    the second is its baseline.
-
-    As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and resamples
-    (1,000). Only systems of the same statistics get p = 1 here: there sacrebleu gives its smallest
-    p.
-    """
-    from sacrebleu.significance import PairedTest
-
-    known = copy.copy(METRICS[metric].corpus)
-    # they are given in place of texts
-    known._extract_corpus_statistics = lambda statistics, references: statistics
-    test = PairedTest([("second", second), ("first", first)], {metric: known}, None, test_type="bs")
-    signatures, results = test()
-    ((name, signature),) = signatures.items()
-    against, result = results[name]
-    p = 1.0 if np.array_equal(first, second) else float(result.p_value)
-    figures = (
-        float(result.score),
-        float(against.score),
-        float(result.score - against.score),
-        float(result.mean),
-        float(result.ci),
-    )
-    return SacrePaired(*figures, p, test.n_samples, test._seed, METRICS[metric].signed(signature))

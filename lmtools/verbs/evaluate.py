@@ -8,6 +8,7 @@ import json
 from lmtools.errors import UserError
 from lmtools.evaluate import (
     METRICS,
+    Evaluation,
     confidence,
     evaluate,
     fill_empty,
@@ -16,7 +17,6 @@ from lmtools.evaluate import (
     oracle_curve,
     oracle_texts,
     paired_bootstrap,
-    sacre_paired,
     show,
 )
 from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
@@ -60,7 +60,7 @@ def run(args):
         tree["oracle"] = best(lists_of(ref, hyp, refs), args)
     if against:
         tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
-        tree |= compare(refs, hyp, against, first, second, args)
+        tree |= compare(first, second, args)
     if args.out:
         with atomic_text(args.out) as out:
             paths = [one.path for one in sources] if len(sources) > 1 else ref.path
@@ -105,20 +105,17 @@ def best(nbests, args) -> list[float]:
     return curve.tolist()
 
 
-def compare(refs, hyp: Texts, against: Texts, first, second, args) -> dict:
+def compare(first: Evaluation, second: Evaluation, args) -> dict:
     """The significance tests of two systems, printed on the way."""
     if isinstance(METRICS[args.metric], Sacre):
-        result = sacre_paired(first.statistics, second.statistics, args.metric)
+        result = METRICS[args.metric].paired_bootstrap(first.statistics, second.statistics)
         print(show.sacre_line(result))
         return {"sacre": dataclasses.asdict(result)}
     result = paired_bootstrap(first.statistics, second.statistics, args.metric, args.seed)
     print(show.bootstrap_line(result))
     trees = {"bootstrap": dataclasses.asdict(result)}
     if args.metric == "wer":
-        result = matched_pairs(
-            list(refs.values()),
-            *([system.texts.get(utt, "") for utt in refs] for system in (hyp, against)),
-        )
+        result = matched_pairs(first.alignments, second.alignments)
         print(show.matched_pairs_line(result))
         trees["matched_pairs"] = dataclasses.asdict(result)
     return trees

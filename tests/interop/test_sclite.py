@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.evaluate import errors, matched_pairs
+from lmtools.evaluate import align, evaluate, matched_pairs
 from lmtools.evaluate.significance import segment_errors, slots, z_test
 from lmtools.formats import trn
 
@@ -79,7 +79,7 @@ def test_counts(tmp_path, vocabulary):
     assert theirs.keys() == refs.keys()
     total = 0
     for utt, ref in refs.items():
-        ours = errors(ref.split(), hyps[utt].split())
+        ours = align(ref.split(), hyps[utt].split()).counts
         operations = [operation for operation, _, _ in theirs[utt]]
         found = len(operations) - operations.count("ok")
         assert ours.errors <= found, utt
@@ -91,7 +91,7 @@ def test_counts(tmp_path, vocabulary):
 def test_counts_differ_where_sclite_trades_errors_for_right_words(tmp_path):
     ref, hyp = "w5 w0 w6 w1 w4 w2 w1", "w1 w4 w7 w1 w2 w7 w1"
     (theirs,) = alignments(sgml(tmp_path, {"s_1": ref}, {"s_1": hyp}, "ours")).values()
-    assert errors(ref.split(), hyp.split()).errors == 5
+    assert align(ref.split(), hyp.split()).counts.errors == 5
     assert sum(operation != "ok" for operation, _, _ in theirs) == 6
 
 
@@ -114,7 +114,7 @@ def test_matched_pairs_on_the_same_alignments(tmp_path, seed):
     assert [ours.mean, ours.deviation, ours.z] == pytest.approx(
         [float(found[i]) for i in (2, 3, 4)], abs=6e-4
     )
-    from_text = matched_pairs(*(list(texts.values()) for texts in (refs, *systems)))
+    from_text = matched_pairs(*(evaluate(refs, texts, "wer").alignments for texts in systems))
     assert from_text.z == pytest.approx(ours.z, abs=0.25)  # the alignments differ a little
 
 

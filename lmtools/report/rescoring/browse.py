@@ -26,16 +26,26 @@ def browser_data(sets: Sequence[Measured]) -> dict:
         "sets": [
             {
                 "name": one.sample.name,
-                "utts": [utterance(nbest, one, systems) for nbest in one.sample.nbests],
+                "utts": [
+                    utterance(place, nbest, one, systems)
+                    for place, nbest in enumerate(one.sample.nbests)
+                ],
             }
             for one in arranged
         ],
     }
 
 
-def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
-    """One row; a text that several systems chose is aligned once."""
+def utterance(place: int, nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
+    """One row; what the metric aligned already is not aligned again, nor is a text that several
+    systems chose.
+    """
     ref = (nbest.ref or "").split()
+    known = {
+        " ".join(alignments[place].hyp): alignments[place]
+        for alignments in (one.alignments for one in measured.results.values())
+        if alignments and measured.metric == "wer"
+    }
     texts: dict[str, int] = {}
     choices = []
     for system in systems:
@@ -47,8 +57,8 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
         choices.append(
             None if chosen is None else texts.setdefault(" ".join(chosen.split()), len(texts))
         )
-    aligned = [
-        [text, "".join(LETTERS[operation] for operation, _, _ in align(ref, text.split()))]
-        for text in texts
-    ]
+    aligned = []
+    for text in texts:
+        alignment = known.get(text) or align(ref, text.split())
+        aligned.append([text, "".join(LETTERS[operation] for operation, _, _ in alignment.steps)])
     return [nbest.utt, " ".join(ref), aligned, choices]

@@ -5,7 +5,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap, sacre_paired
+from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
 from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
@@ -182,14 +182,12 @@ def comparison(
 
 def chance(measured: Measured, plain: Result, rough: Result) -> float:
     """The probability that two systems differ so much by chance."""
-    if isinstance(METRICS[measured.metric], Sacre):
-        return sacre_paired(rough.statistics, plain.statistics, measured.metric).p
+    measure = METRICS[measured.metric]
+    if isinstance(measure, Sacre):
+        return measure.paired_bootstrap(rough.statistics, plain.statistics).p
     if measured.metric != "wer":
         return paired_bootstrap(rough.statistics, plain.statistics, measured.metric, SEED).p
-    refs = measured.sample.refs
-    return matched_pairs(
-        list(refs.values()), *([one.texts.get(utt, "") for utt in refs] for one in (rough, plain))
-    ).p
+    return matched_pairs(rough.alignments, plain.alignments).p
 
 
 def real_time(experiment: RescoringExperiment, name: str, measured: Measured) -> float | None:

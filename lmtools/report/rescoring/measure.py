@@ -10,6 +10,7 @@ import numpy as np
 
 from lmtools.evaluate import (
     METRICS,
+    Alignment,
     Bootstrap,
     MatchedPairs,
     SacrePaired,
@@ -21,7 +22,6 @@ from lmtools.evaluate import (
     oracle_texts,
     paired_bootstrap,
     reference,
-    sacre_paired,
 )
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
@@ -46,6 +46,7 @@ class Result:
     texts: Mapping[str, str]
     statistics: np.ndarray
     score: float
+    alignments: tuple[Alignment, ...] = ()
     missing: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
     pairs: MatchedPairs | None = None
@@ -195,21 +196,17 @@ def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -
     evaluation = evaluate(
         {nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source
     )
-    return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
+    return Result(
+        texts, evaluation.statistics, evaluation.score, evaluation.alignments, evaluation.missing
+    )
 
 
 def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
     """`one` with its confidence interval and its significance against the first pass."""
-    refs = sample.refs
-    pairs = None
-    if metric == "wer":
-        pairs = matched_pairs(
-            list(refs.values()),
-            *([texts.get(utt, "") for utt in refs] for texts in (one.texts, first.texts)),
-        )
+    pairs = matched_pairs(one.alignments, first.alignments) if metric == "wer" else None
     bootstrap = paired_bootstrap(one.statistics, first.statistics, metric, SEED)
     sacre = (
-        sacre_paired(one.statistics, first.statistics, metric)
+        METRICS[metric].paired_bootstrap(one.statistics, first.statistics)
         if isinstance(METRICS[metric], Sacre)
         else None
     )

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, errors, nbest_errors, nbest_statistics, oracle
+from lmtools.evaluate import METRICS, align, nbest_errors, nbest_statistics, oracle
 from lmtools.evaluate.nbest import running_argmax
 from lmtools.types import Hypothesis, NBest
 
@@ -22,7 +22,7 @@ def test_errors_of_every_hypothesis(raw, metric):
     split = str.split if metric == "wer" else str
     counts, lengths = nbest_errors(nbests(raw), metric)
     assert [column.tolist() for column in counts] == [
-        [errors(split(ref), split(hyp)).errors for hyp in hyps] for ref, hyps in raw
+        [align(split(ref), split(hyp)).counts.errors for hyp in hyps] for ref, hyps in raw
     ]
     assert lengths.tolist() == [len(split(ref)) for ref, _ in raw]
 
@@ -36,7 +36,7 @@ def test_oracle_is_the_fewest_errors_within_each_depth(raw, metric):
     length = max(1, sum(len(split(ref)) for ref, _ in raw))
     for depth, score in enumerate(curve, 1):
         fewest = sum(
-            min(errors(split(ref), split(hyp)).errors for hyp in hyps[:depth] or [""])
+            min(align(split(ref), split(hyp)).counts.errors for hyp in hyps[:depth] or [""])
             for ref, hyps in raw
         )
         assert score == pytest.approx(100 * fewest / length)

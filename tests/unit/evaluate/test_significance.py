@@ -27,18 +27,24 @@ SEGMENTS = [
 
 @pytest.mark.parametrize(("ref", "first", "second", "expected"), SEGMENTS)
 def test_segments(ref, first, second, expected):
-    found = segment_errors(*(slots(align(ref.split(), hyp.split())) for hyp in (first, second)))
+    found = segment_errors(
+        *(slots(align(ref.split(), hyp.split()).steps) for hyp in (first, second))
+    )
     assert [tuple(row) for row in found.tolist()] == expected
 
 
 def test_matched_pairs_by_hand():
     """Differences 1, 1, -1, -1, 2: mean 2/5, variance 7.2/4, z = 0.4 sqrt(5) / sqrt(1.8) = 2/3."""
     refs, first, second, _ = zip(*SEGMENTS[:4], strict=True)
-    result = matched_pairs(refs, first, second)
+    one, two = (
+        [align(ref.split(), hyp.split()) for ref, hyp in zip(refs, hyps, strict=True)]
+        for hyps in (first, second)
+    )
+    result = matched_pairs(one, two)
     assert (result.segments, result.mean, result.deviation) == pytest.approx((5, 0.4, 1.8**0.5))
     assert result.z == pytest.approx(2 / 3)
     assert result.p == pytest.approx(2 * stats.norm.sf(2 / 3))
-    assert matched_pairs(refs, second, first).z == -result.z
+    assert matched_pairs(two, one).z == -result.z
 
 
 words = st.lists(st.sampled_from("abcdefgh"), max_size=9)
@@ -47,7 +53,7 @@ words = st.lists(st.sampled_from("abcdefgh"), max_size=9)
 @settings(max_examples=80, deadline=None)
 @given(words, words, words)
 def test_segments_hold_all_errors(ref, first, second):
-    places = [slots(align(ref, hyp)) for hyp in (first, second)]
+    places = [slots(align(ref, hyp).steps) for hyp in (first, second)]
     assert all(len(place) == 2 * len(ref) + 1 for place in places)
     segments = segment_errors(*places)
     assert segments.sum(0).tolist() == [int(place.sum()) for place in places]

@@ -6,7 +6,7 @@ import pytest
 from lattices import all_paths, random_lattice, words_of
 
 from lmtools.errors import UserError
-from lmtools.evaluate.edits import errors
+from lmtools.evaluate.edits import align
 from lmtools.lattice.oracle import oracle
 from lmtools.types import Arc, Final, Lattice
 
@@ -35,7 +35,7 @@ def test_least_errors_of_all_paths(seed):
     assert found.words == words_of(lattice, found.arcs)
     assert (found.words, found.arcs) in {(words, arcs) for words, arcs, _ in all_paths(lattice)}
     assert edits(ref, found.words) == expected
-    assert errors(ref, found.words).errors == found.errors
+    assert align(ref, found.words).counts.errors == found.errors
     assert len(ref) - found.deletions + found.insertions == len(found.words)
 
 

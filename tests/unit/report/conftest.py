@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.evaluate import errors
+from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.page.drawing import Picture
@@ -114,7 +114,7 @@ def nbest(rng, utt: str, index: int, depth: int) -> NBest:
     }
     hyps = []
     for heard in sorted(candidates):
-        wrong = errors(ref, heard).errors
+        wrong = align(ref, heard).counts.errors
         am = -900.0 + 36 * len(heard) - 7.5 * wrong + rng.gauss(0, 16)
         lm = -5.5 * len(heard) - 0.4 * wrong + rng.gauss(0, 1.2)
         hyps.append(Hypothesis(" ".join(heard), {"am": round(am, 3), "lm": round(lm, 3)}))
@@ -152,7 +152,9 @@ def judged(rng, nbests, noise: float, lm: str) -> ScoreTable:
         texts = [hyp.text.split() for hyp in nbest.hyps]
         log_prob[nbest.utt] = np.array(
             [
-                -6.1 * len(t) - 0.9 * errors(nbest.ref.split(), t).errors + rng.gauss(0, noise)
+                -6.1 * len(t)
+                - 0.9 * align(nbest.ref.split(), t).counts.errors
+                + rng.gauss(0, noise)
                 for t in texts
             ]
         )

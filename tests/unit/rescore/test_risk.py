@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, errors, sentence_signature
+from lmtools.evaluate import METRICS, align, sentence_signature
 from lmtools.formats import jsonl, kaldi_text, moses, scores
 from lmtools.rescore import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
@@ -51,7 +51,7 @@ def test_expected_utility_is_brute_forces(pairs, utility, scale, depth):
 @given(lists)
 def test_without_scores_wer_chooses_the_median_string(pairs):
     words = [text.split() for text, _ in pairs]
-    distances = [sum(errors(ref, hyp).errors for ref in words) for hyp in words]
+    distances = [sum(align(ref, hyp).counts.errors for ref in words) for hyp in words]
     assert distances[risks(pairs, utility="wer", scale=0).argmax()] == min(distances)
 
 

@@ -11,7 +11,7 @@ from lattices import all_paths, named_sums, random_lattice, sentences, words_of
 from toys import WORDS
 
 from lmtools.cli import main
-from lmtools.evaluate import errors
+from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
 from lmtools.rescore import Dev, Weights, load, save
@@ -129,7 +129,7 @@ def test_oracle_and_best_path(here, capsys):
     for lattice in lattices.read("l"):
         ref, scores = kaldi_text.read("ref")[lattice.utt].split(), sentences(lattice, WEIGHTS)
         ties = [
-            errors(ref, list(words)).errors
+            align(ref, list(words)).counts.errors
             for words, score in scores.items()
             if score > max(scores.values()) - 1e-9
         ]
