@@ -31,7 +31,8 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
-from lmtools.score.scorers import NeuralScorer, Scorer, load_scorer
+from lmtools.score.base import Scorer
+from lmtools.score.scorers import NeuralScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word

@@ -8,8 +8,8 @@ import torch
 from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.objectives import padded
-from lmtools.score.oov import Penalised, plain
-from lmtools.score.scorers import NeuralScorer, Scorer
+from lmtools.score.base import Scorer
+from lmtools.score.scorers import NeuralScorer
 from lmtools.score.texts import TextScores, refuse_not_finite
 from lmtools.subword import BOS, EOS
 
@@ -23,26 +23,23 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     The first begins with a state of zeros. UserError for a model without a state that can be
     carried.
     """
-    neural = plain(scorer)
-    if not (isinstance(neural, NeuralScorer) and neural.lm.trunk.carries):
+    if not (isinstance(scorer, NeuralScorer) and scorer.lm.trunk.carries):
         raise UserError(
             f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM"
         )
-    sentences = neural.prepare(texts)
+    sentences = scorer.prepare(texts)
     parts = np.split(
-        np.concatenate(list(chain(sentences, neural))),
+        np.concatenate(list(chain(sentences, scorer))),
         np.cumsum([len(s) + 1 for s in sentences])[:-1],
     )
-    unknown = np.array([neural.unknown(s).sum() for s in sentences], dtype=np.int64)
-    sums = np.array([part.sum() for part in parts]) - (
-        scorer.penalty * unknown if isinstance(scorer, Penalised) else 0.0
-    )
+    unknown = np.array([scorer.unknown(s).sum() for s in sentences], dtype=np.int64)
+    sums = np.array([part.sum() for part in parts]) - scorer.oov_penalty * unknown
     refuse_not_finite(sums, sentences, lm)
     return TextScores(
         sums,
         np.array([len(part) for part in parts]),
         unknown,
-        neural.kind,
+        scorer.kind,
         {**scorer.signature, "carried": "yes"},
     )
 

@@ -17,6 +17,7 @@ from lmtools.files import sha256
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import TransformerConfig
 from lmtools.outputs import Softmax
+from lmtools.score.base import Scorer
 
 
 def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
@@ -92,7 +93,7 @@ def directory_hash(directory) -> str:
     return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
 
 
-class HuggingFace:
+class HuggingFace(Scorer):
     """What the scorers of Hugging Face models share; tokenisation is the model's own, with its
     boundary tokens.
     """
@@ -118,9 +119,6 @@ class HuggingFace:
             "model": directory_hash(directory)[:16],
             **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
-
-    def normalise(self, text):
-        return " ".join(text.split())
 
     def prepare(self, texts):
         encoded = (
@@ -157,7 +155,7 @@ class HuggingFaceCausal(HuggingFace):
     def cost(self, sentence):
         return len(sentence) + 1
 
-    def log_probs(self, sentences):
+    def token_log_probs(self, sentences):
         end = self.tokenizer.eos_token_id
         begin = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else end
         if begin is None or end is None:
@@ -185,7 +183,7 @@ class HuggingFaceMasked(HuggingFace):
     def cost(self, sentence):
         return (len(sentence) + 2) * (1 if self.intact else len(sentence) or 1)
 
-    def log_probs(self, sentences):
+    def token_log_probs(self, sentences):
         score = self.from_intact if self.intact else self.from_copies
         return [np.append(score(s), 0.0) if s else np.zeros(1) for s in sentences]
 
@@ -227,9 +225,9 @@ class HuggingFaceBert(HuggingFaceMasked):
         if not intact:
             self.trunk, self.output = (part.to(self.device).eval() for part in from_bert(model))
 
-    def log_probs(self, sentences):
+    def token_log_probs(self, sentences):
         if self.intact:
-            return super().log_probs(sentences)
+            return super().token_log_probs(sentences)
         result: list = [np.zeros(1)] * len(sentences)
         for length in {len(s) for s in sentences} - {0}:
             some = [i for i, s in enumerate(sentences) if len(s) == length]

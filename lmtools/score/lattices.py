@@ -12,11 +12,11 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
+from lmtools.score.base import Scorer
 from lmtools.score.cover import rescore_cover
-from lmtools.score.oov import PenalisedLM, penalised
 from lmtools.score.planner import out_of_memory
 from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
-from lmtools.score.scorers import Scorer, load_scorer
+from lmtools.score.scorers import load_scorer
 from lmtools.types import EMPTY, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
@@ -64,7 +64,7 @@ class LatticeOptions:
             )
         )
         scorers = {
-            name: penalised(load(spec, self.normalise), self.oov_penalty)
+            name: load(spec, self.normalise).with_oov_penalty(self.oov_penalty)
             for name, spec in self.lms.items()
         }
         return Rescorer(self, scorers, self.old and load(self.old, "full"))
@@ -214,8 +214,6 @@ def check_names(settings: LatticeOptions) -> None:
 
 def never_forgets(lm: PrefixLM) -> bool:
     """Whether a word may depend on all words before it."""
-    if isinstance(lm, PenalisedLM):
-        lm = lm.lm
     return (
         any(map(never_forgets, lm.parts))
         if isinstance(lm, MixtureLM)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.score.carried import carried_texts
-from lmtools.score.oov import plain
 from lmtools.score.planner import one_thread, plan_batches
 from lmtools.score.scorers import NeuralScorer
 from lmtools.score.texts import ScoreOptions, TextScores, score_texts
@@ -53,7 +52,7 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
     that those before left.
     """
     scorer = options.load()
-    neural = plain(scorer) if isinstance(plain(scorer), NeuralScorer) else None
+    neural = scorer if isinstance(scorer, NeuralScorer) else None
     scores = (
         carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
     )

@@ -11,7 +11,7 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.models.memory import Rows
 from lmtools.score.scorers import NeuralScorer
-from lmtools.score.words import WordTokens
+from lmtools.score.words import WordPrefixes, WordTokens
 from lmtools.subword import BOS, EOS
 
 # prefixes that go through the model at once: few enough that their ancestors fit into a CPU's cache
@@ -43,7 +43,7 @@ class NeuralPrefixLM:
         return NeuralPrefixes(self)
 
 
-class NeuralPrefixes:
+class NeuralPrefixes(WordPrefixes):
     """The prefixes of one utterance: a tree of tokens, in which equal prefixes are one node.
 
     A node's state and log-normaliser are computed when something after it is first asked for, all
@@ -56,9 +56,8 @@ class NeuralPrefixes:
     `NeuralScorer` has windows of the same stride, but goes over to the next one earlier.
     """
 
-    start = 0
-
     def __init__(self, lm: NeuralPrefixLM):
+        super().__init__(lm.words)
         self.lm, self.memory = lm, lm.trunk.memory()
         self.longest = lm.scorer.lm.longest
         self.kept = self.longest - max(1, self.longest // 2)  # tokens, when the positions are full
@@ -68,14 +67,10 @@ class NeuralPrefixes:
         self.heads = Rows(lm.trunk.width, lm.scorer.device)
         self.normalisers = Rows(1, lm.scorer.device)
 
-    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """See lmtools.lattice.expand.Prefixes; a word without tokens has log p 0 and leads back to
-        its node.
-        """
-        self.lm.words.learn(words)
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         before, tokens, pairs, longer = [], [], [], []
-        for pair, (node, word) in enumerate(zip(nodes.tolist(), words, strict=True)):
-            for token in self.lm.words.tokens(word, node == self.start):
+        for pair, (node, word) in enumerate(zip(nodes, words, strict=True)):
+            for token in self.known.tokens(word, node == self.start):
                 before.append(node)
                 tokens.append(token)
                 pairs.append(pair)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from lmtools.errors import UserError
-from lmtools.score.scorers import Scorer
+from lmtools.score.base import Scorer
 
 # sentences in a batch are a multiple of it, or one: rows that a kernel's tiles leave over are
 # summed in another order

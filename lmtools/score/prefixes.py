@@ -10,10 +10,10 @@ import numpy as np
 from lmtools.lattice.expand import PrefixLM
 from lmtools.lattice.histories import Interned
 from lmtools.ngram.model import LN10
+from lmtools.score.base import Scorer
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.oov import Penalised, PenalisedLM
-from lmtools.score.scorers import NgramScorer, Scorer
-from lmtools.score.words import WordTokens
+from lmtools.score.scorers import NgramScorer
+from lmtools.score.words import WordPrefixes, WordTokens
 
 
 class NgramPrefixLM:
@@ -28,7 +28,7 @@ class NgramPrefixLM:
         return NgramPrefixes(self)
 
 
-class NgramPrefixes:
+class NgramPrefixes(WordPrefixes):
     """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest
     history that decides the future.
 
@@ -36,25 +36,22 @@ class NgramPrefixes:
     nothing scores 0 and keeps its node.
     """
 
-    start = 0
-
     def __init__(self, lm: NgramPrefixLM):
-        self.lm, self.score = lm, lm.model.BaseScore
+        super().__init__(lm.words)
+        self.score = lm.model.BaseScore
         begin = kenlm.State()
         lm.model.BeginSentenceWrite(begin)
         self.states = Interned(begin)  # which no other prefix has: <s> in a text is an unknown word
 
-    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """See lmtools.lattice.expand.Prefixes."""
-        self.lm.words.learn(words)
-        rows = [self.word(node, word) for node, word in zip(nodes.tolist(), words, strict=True)]
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [self.word(node, word) for node, word in zip(nodes, words, strict=True)]
         scores, longer = zip(*rows, strict=True) if rows else ((), ())
         return np.array(scores, dtype=np.float64) * LN10, np.array(longer, dtype=np.int64)
 
     def word(self, node: int, word: str) -> tuple[float, int]:
         """log10 p(word | prefix) and the longer prefix."""
         total, state = 0.0, self.states.things[node]
-        tokens = self.lm.words.tokens(word, node == self.start)
+        tokens = self.known.tokens(word, node == self.start)
         for token in tokens:
             before, state = state, kenlm.State()
             total += self.score(before, token.encode("utf-8", "replace").decode(), state)
@@ -76,8 +73,4 @@ def load_prefix_lm(scorer: Scorer) -> PrefixLM:
     """The left-to-right model in `scorer`; UserError if it gives no word's probability from the
     words before alone.
     """
-    if isinstance(scorer, Penalised):
-        return PenalisedLM(load_prefix_lm(scorer.scorer), scorer)
-    if isinstance(scorer, NgramScorer):
-        return NgramPrefixLM(scorer)
-    return NeuralPrefixLM(scorer)
+    return NgramPrefixLM(scorer) if isinstance(scorer, NgramScorer) else NeuralPrefixLM(scorer)

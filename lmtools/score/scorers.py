@@ -3,9 +3,8 @@ language model.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,42 +24,13 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
+from lmtools.score.base import Scorer
 from lmtools.subword import MASK, UNK
-
-
-class Scorer(Protocol):
-    """What the planner asks of a language model. A sentence is whatever `prepare` made of a text:
-    hashable, equal for equal scores.
-    """
-
-    kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
-    signature: dict[str, str]
-    rows: int | None  # model rows of a batch; None: it computes each sentence by itself
-
-    def normalise(self, text: str) -> str:
-        """The text as the model reads it."""
-
-    def prepare(self, texts: Sequence[str]) -> list[tuple]:
-        """One sentence a text: normalised and segmented."""
-
-    def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence; sentences of equal cost are computed
-        in equal shapes.
-        """
-
-    def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a
-        sentence.
-        """
-
-    def unknown(self, sentence: tuple) -> np.ndarray:
-        """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
-
 
 NORMALISATIONS = ("full", "none")
 
 
-class NeuralScorer:
+class NeuralScorer(Scorer):
     """A model trained by `lmtools train`: causal and T-TA models in one pass, masked ones by
     pseudo-log-likelihood.
 
@@ -123,7 +93,7 @@ class NeuralScorer:
     def unknown(self, sentence):
         return np.array(sentence, dtype=np.int64) == UNK
 
-    def log_probs(self, sentences):
+    def token_log_probs(self, sentences):
         return self.compute(sentences, self.score)
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
@@ -245,10 +215,10 @@ def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-class NgramScorer:
+class NgramScorer(Scorer):
     """A KenLM or ARPA model, queried through kenlm."""
 
-    kind, rows = "perplexity", None
+    kind = "perplexity"
 
     def __init__(self, model: NgramModel):
         self.model = model
@@ -271,7 +241,7 @@ class NgramScorer:
     def unknown(self, sentence):
         return self.model.query(sentence)[1][:-1]
 
-    def log_probs(self, sentences):
+    def token_log_probs(self, sentences):
         return [self.model.query(sentence)[0] for sentence in sentences]
 
 

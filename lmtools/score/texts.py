@@ -12,10 +12,10 @@ import torch
 from tqdm import tqdm
 
 from lmtools.errors import UserError
+from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
-from lmtools.score.oov import penalised
 from lmtools.score.planner import compute_all, plan_batches, score_batch
-from lmtools.score.scorers import NgramScorer, Scorer, load_scorer
+from lmtools.score.scorers import NgramScorer, load_scorer
 from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
@@ -51,7 +51,7 @@ class ScoreOptions:
                 f"{self.lm}: an n-gram model has no score without normalisation; leave"
                 " --normalise out"
             )
-        return penalised(scorer, self.oov_penalty)
+        return scorer.with_oov_penalty(self.oov_penalty)
 
     def open_cache(self, scorer: Scorer) -> Cache:
         """The cache of what the scorer gives; to be closed."""

@@ -1,6 +1,12 @@
-"""The tokens of single words, as a scorer finds them in a sentence."""
+"""Single words as a scorer finds them in a sentence: their tokens, and prefixes that grow by
+them.
+"""
 
 from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.score.base import Scorer
 
 
 class WordTokens:
@@ -12,9 +18,10 @@ class WordTokens:
     no token (one that the normaliser takes away).
     """
 
-    def __init__(self, scorer):
+    def __init__(self, scorer: Scorer):
         self.scorer = scorer
         self.known: dict[str, tuple[tuple, tuple]] = {}
+        self.penalties: dict[tuple, float] = {}
 
     def learn(self, words: Sequence[str]) -> None:
         """Segment the words that are new, together."""
@@ -31,3 +38,38 @@ class WordTokens:
         """The tokens of a word that `learn` has seen."""
         once, later = self.known[word]
         return once if first else later
+
+    def penalty(self, word: str, first: bool) -> float:
+        """What the unknown tokens among these cost under the scorer's penalty."""
+        tokens = self.tokens(word, first)
+        if tokens not in self.penalties:
+            unknown = self.scorer.unknown(tokens)
+            self.penalties[tokens] = self.scorer.oov_penalty * float(np.sum(unknown))
+        return self.penalties[tokens]
+
+
+class WordPrefixes:
+    """The prefixes of one utterance (lmtools.lattice.expand.Prefixes) whose words are `known`; a
+    kind of model defines `grow` and `end`.
+    """
+
+    start = 0
+
+    def __init__(self, known: WordTokens):
+        self.known = known
+
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """log p(word | prefix) without the penalty, and the longer prefixes; a word without tokens
+        has log p 0 and leads back to its node.
+        """
+        raise NotImplementedError
+
+    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """See lmtools.lattice.expand.Prefixes."""
+        self.known.learn(words)
+        nodes = nodes.tolist()
+        log_p, longer = self.grow(nodes, words)
+        if self.known.scorer.oov_penalty:
+            pairs = zip(nodes, words, strict=True)
+            log_p = log_p - [self.known.penalty(word, node == self.start) for node, word in pairs]
+        return log_p, longer

@@ -12,7 +12,6 @@ from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
 from lmtools.score import ScoreOptions, perplexity, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.score.oov import penalised
 from lmtools.score.prefixes import load_prefix_lm
 from lmtools.score.scorers import load_scorer
 from lmtools.text import Normaliser
@@ -56,12 +55,12 @@ def test_each_unknown_token_costs_it(lm):
 
 def test_the_token_itself_has_it(lm):
     free = load_scorer(lm, "cpu")
-    dear = penalised(free, P)
+    dear = free.with_oov_penalty(P)
     sentences = free.prepare(["xylophone king zebra"])
     np.testing.assert_allclose(
         free.log_probs(sentences)[0] - dear.log_probs(sentences)[0], [P, 0, P, 0], atol=1e-9
     )
-    assert penalised(free, 0.0) is free
+    assert free.with_oov_penalty(0.0) is free
 
 
 @pytest.mark.parametrize("penalty", [-1.0, np.nan, np.inf])
@@ -75,7 +74,7 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
     free = load_scorer(lms[kind], "cpu")
     words = ["zebra", "king", "zebra", ""]
     drawn = []
-    for scorer in (free, penalised(free, P)):
+    for scorer in (free, free.with_oov_penalty(P)):
         prefixes = load_prefix_lm(scorer).utterance()
         node, row = np.array([prefixes.start]), []
         for word in words:
@@ -120,7 +119,7 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
             )
     # under all weights the first of the list has its own sentence's scores, about
     best = next(iter(found[P]))
-    scorer = penalised(load_scorer(lms["tta"], "cpu"), P)
+    scorer = load_scorer(lms["tta"], "cpu").with_oov_penalty(P)
     (exact,) = scorer.log_probs(scorer.prepare([" ".join(best)]))
     assert np.abs(found[P][best]["tta"] - exact[:-1]).max() < P / 2
 

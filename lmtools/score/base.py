@@ -1,0 +1,74 @@
+"""What scores: natural-log probabilities of prepared texts, token by token."""
+
+import copy
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.errors import UserError
+
+
+class Scorer:
+    """A language model as all of lmtools.score asks for it; a class a kind of model.
+
+    A sentence is whatever `prepare` made of a text: hashable, equal for equal scores. An unknown
+    token costs `oov_penalty` nats beyond log p(<unk>), which is that of all words that a vocabulary
+    lacks together, while one of them is less probable; with the logarithm of their number they
+    share it evenly.
+    """
+
+    kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
+    signature: dict[str, str]
+    rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+    oov_penalty = 0.0
+
+    def normalise(self, text: str) -> str:
+        """The text as the model reads it."""
+        return " ".join(text.split())
+
+    def prepare(self, texts: Sequence[str]) -> list[tuple]:
+        """One sentence a text: normalised and segmented."""
+        raise NotImplementedError
+
+    def cost(self, sentence: tuple) -> int:
+        """How many rows the model computes for the sentence; sentences of equal cost are computed
+        in equal shapes.
+        """
+        raise NotImplementedError
+
+    def unknown(self, sentence: tuple) -> np.ndarray:
+        """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
+        raise NotImplementedError
+
+    def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """`log_probs` without the penalty."""
+        raise NotImplementedError
+
+    def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a
+        sentence.
+        """
+        scores = self.token_log_probs(sentences)
+        if not self.oov_penalty:
+            return scores
+        return [
+            values - np.append(self.oov_penalty * self.unknown(sentence), 0.0)
+            for sentence, values in zip(sentences, scores, strict=True)
+        ]
+
+    def with_oov_penalty(self, penalty: float) -> "Scorer":
+        """The same model under that penalty, which its signature says; itself where it is 0.
+        UserError for one below 0.
+        """
+        if not 0 <= penalty < math.inf:
+            raise UserError(
+                f"--oov-penalty {penalty:g}: not a number from 0; give nats, such as the logarithm"
+                " of the number of words left out"
+            )
+        if not penalty:
+            return self
+        scorer = copy.copy(self)
+        scorer.oov_penalty = penalty
+        scorer.signature = {**self.signature, "oov": repr(float(penalty))}
+        return scorer
