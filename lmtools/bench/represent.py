@@ -20,7 +20,6 @@ from lmtools.bench.score import (
 from lmtools.device import autocast
 from lmtools.errors import UserError
 from lmtools.models.base import last
-from lmtools.models.masked import Masked
 from lmtools.models.transformer import matrix_flops
 from lmtools.score.scorers import NeuralScorer
 from lmtools.subword import MASK
@@ -67,7 +66,7 @@ def shared(scorer: NeuralScorer, sentence: tuple) -> Tensor:
 
 def representations(scorer: NeuralScorer) -> Tasks:
     """The ways to a sentence's vector; a masked model has three."""
-    if not isinstance(scorer.lm.trunk, Masked):
+    if not scorer.lm.trunk.masks:
         return {("", TASK): lambda sentence: intact(scorer, [sentence])}
     return {
         ("", TASK): lambda sentence: one_by_one(scorer, sentence),
@@ -110,9 +109,6 @@ def bench_representation(
             " shorter lengths"
         )
     rows = by_length(scorers, words, repeats, representations)
-    each = {
-        name + INTACT * isinstance(s.lm.trunk, Masked): s
-        for name, s in transformers(scorers).items()
-    }
+    each = {name + INTACT * s.lm.trunk.masks: s for name, s in transformers(scorers).items()}
     rates = {name: batched(scorer, min(24, longest), 256, 2048) for name, scorer in each.items()}
     return figures(scorers, rows, rates, repeats)

@@ -10,7 +10,6 @@ import torch
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
-from lmtools.models.masked import Masked
 from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.score.planner import plan_batches, score_batch
 from lmtools.score.scorers import NeuralScorer, load_scorer
@@ -92,7 +91,7 @@ def tasks(scorer: NeuralScorer) -> Tasks:
         ),
         ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
     }
-    if not isinstance(lm.trunk, Masked):
+    if not lm.trunk.masks:
         return single
     naive = {
         ("", task): lambda sentence, task=task: naive_masked(scorer, sentence, task == "hidden")

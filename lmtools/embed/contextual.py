@@ -4,7 +4,7 @@ sentences, pooling.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -12,33 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lmtools.device import autocast
+from lmtools.embed.base import Encoder
 from lmtools.embed.pooling import POOLS
 from lmtools.errors import UserError
-from lmtools.models.masked import Masked
+from lmtools.models.base import Trunk
 from lmtools.score.scorers import windows
-
-
-class Encoder(Protocol):
-    """What `encode` asks of a model. A sentence is whatever `prepare` made of a text: hashable,
-    equal for equal vectors.
-    """
-
-    signature: dict[str, str]
-    layers: tuple[int, ...]
-    rows: int | None  # model rows of a batch; None: it computes each sentence by itself
-
-    def prepare(self, texts: Sequence[str]) -> list[tuple]:
-        """One sentence a text: normalised and segmented."""
-
-    def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence; sentences of equal cost are computed
-        in equal shapes.
-        """
-
-    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
-        """Sentence vectors, float32 (B, layers, D); narrower layers are filled up with zeros, which
-        changes no cosine.
-        """
 
 
 class How(NamedTuple):
@@ -90,16 +68,20 @@ class BatchStates(NamedTuple):
     last: int
 
 
-class ContextualEncoder:
-    """What encoders of contextual states share; a kind of model defines `read`, `longest`, `layers`
-    and `device`.
-    """
+class ContextualEncoder(Encoder):
+    """What encoders of contextual states share; a kind of model defines `read` and the rest."""
 
     how: How
-    layers: tuple[int, ...]
     longest: int
     device: torch.device
     precision: str
+    trunk: Trunk
+
+    def chosen_states(self, read: Sequence[Tensor], mask: int) -> Iterator[tuple[int, Tensor]]:
+        """Layers with their states, of what the trunk reads; of masked positions if asked for."""
+        if self.how.masked:
+            return self.trunk.masked_layers(*read, mask, self.layers)
+        return up_to(max(self.layers), self.trunk.layer_states(*read))
 
     def read(self, sentences: Sequence[tuple]) -> BatchStates:
         """The states of sentences that fit the positions."""
@@ -161,20 +143,3 @@ def up_to(deepest: int, states: Iterator[Tensor]) -> Iterator[tuple[int, Tensor]
         yield number, state
         if number == deepest:
             return
-
-
-def masked_layers(
-    trunk: Masked, inputs: Tensor, lengths: Tensor, mask: int, layers: Sequence[int]
-) -> Iterator[tuple[int, Tensor]]:
-    """States (B, T, D) of each layer, that of each position from a copy in which it alone is
-    masked; zeros at padding.
-    """
-    for layer in layers:
-        states = None
-        # sentences of one length go through together, without padding
-        for length in lengths.unique().tolist():
-            some = (lengths == length).nonzero()[:, 0]
-            own = trunk.masked_states(inputs[some, :length], mask, layer).float()
-            states = own.new_zeros((*inputs.shape, own.shape[-1])) if states is None else states
-            states[some, :length] = own
-        yield layer, states

@@ -5,19 +5,12 @@ from pathlib import Path
 from lmtools import __version__
 from lmtools.checkpoint import WEIGHTS, load_model, model_hash
 from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
-from lmtools.embed.contextual import (
-    BatchStates,
-    ContextualEncoder,
-    Encoder,
-    How,
-    masked_layers,
-    up_to,
-)
+from lmtools.embed.base import Encoder
+from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.models.masked import Masked
 from lmtools.score.scorers import windows
 from lmtools.subword import MASK
 
@@ -46,8 +39,8 @@ class NeuralEncoder(ContextualEncoder):
             batch_rows(rows, self.device),
         )
         self.lm, self.subword, self.how = lm.to(self.device).eval(), subword, how
-        self.longest = lm.longest
-        if how.masked and not isinstance(lm.trunk, Masked):
+        self.trunk, self.longest = lm.trunk, lm.longest
+        if how.masked and not lm.trunk.masks:
             raise UserError(
                 f"{source}: a {lm.settings.model} model has no mask to predict from; leave"
                 " --masked out"
@@ -77,13 +70,7 @@ class NeuralEncoder(ContextualEncoder):
     def read(self, sentences):
         examples = self.lm.objective.scoring(sentences).to(self.device)
         last = self.lm.objective.boundary - 1
-        if self.how.masked:
-            states = masked_layers(
-                self.lm.trunk, examples.inputs, examples.lengths, MASK, self.layers
-            )
-        else:
-            states = up_to(max(self.layers), self.lm.trunk.layer_states(*examples.read))
-        return BatchStates(states, examples.lengths, 1, last)
+        return BatchStates(self.chosen_states(examples.read, MASK), examples.lengths, 1, last)
 
 
 class TwoWayEncoder(NeuralEncoder):

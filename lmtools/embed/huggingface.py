@@ -2,15 +2,15 @@
 directory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from lmtools.embed.contextual import BatchStates, ContextualEncoder, How, masked_layers, up_to
+from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
 from lmtools.errors import UserError
-from lmtools.score.huggingface import HuggingFace, bert_trunk, load_pretrained
+from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk
+from lmtools.score.huggingface import HuggingFace, load_pretrained
 
 
 def load_huggingface(
@@ -27,23 +27,21 @@ def load_huggingface(
             f"hf:{directory}: a model of two texts (encoder and decoder); give an encoder or a"
             " causal model"
         )
-    kind = (
-        BertEncoder
-        if model.config.model_type == "bert" and model.config.hidden_act == "gelu"
-        else HuggingFaceEncoder
-    )
-    return kind(model, tokenizer, directory, how, device, precision, rows)
+    return HuggingFaceEncoder(model, tokenizer, directory, how, device, precision, rows)
 
 
-class HuggingFaceEncoder(ContextualEncoder, HuggingFace):
+class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
     """Tokenisation and boundary tokens are the model's own; of those without an end token, `eos` is
-    the state after the last token.
+    the state after the last token. A BERT's weights stand in our own masked model, which shares
+    what the masked copies of a sentence have in common.
     """
 
     def __init__(self, model, tokenizer, directory, how: How, device, precision, rows=None):
         HuggingFace.__init__(
             self, model, tokenizer, directory, device, precision, intact=False, rows=rows
         )
+        bert = model.config.model_type == "bert" and model.config.hidden_act == "gelu"
+        self.trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
         self.how = how
         frame = tokenizer.build_inputs_with_special_tokens([-1])
         self.first, self.last = frame.index(-1), len(frame) - 1 - frame.index(-1)
@@ -56,7 +54,7 @@ class HuggingFaceEncoder(ContextualEncoder, HuggingFace):
                 f"hf:{directory}: the first state of a left-to-right model has read nothing; use"
                 " --pool eos"
             )
-        self.layers = how.chosen(model.config.num_hidden_layers, f"hf:{directory}")
+        self.layers = how.chosen(self.trunk.depth, f"hf:{directory}")
         self.signature |= how.signature
 
     def cost(self, sentence):
@@ -72,54 +70,5 @@ class HuggingFaceEncoder(ContextualEncoder, HuggingFace):
         ids = pad_sequence(
             whole, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0
         ).to(self.device)
-        states = (
-            self.from_copies(ids, lengths) if self.how.masked else self.from_intact(ids, lengths)
-        )
+        states = self.chosen_states((ids, lengths), self.tokenizer.mask_token_id)
         return BatchStates(states, lengths, self.first, self.last)
-
-    def hidden(self, ids: Tensor, attention: Tensor) -> tuple[Tensor, ...]:
-        """The states (B, T, D) of the embedding and of each layer."""
-        return self.model(
-            input_ids=ids, attention_mask=attention, output_hidden_states=True
-        ).hidden_states
-
-    def from_intact(self, ids: Tensor, lengths: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Each layer with its states (B, T, D)."""
-        return enumerate(
-            self.hidden(
-                ids, (torch.arange(ids.shape[1], device=self.device) < lengths[:, None]).long()
-            )
-        )
-
-    def from_copies(self, ids: Tensor, lengths: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Each chosen layer with its states (B, T, D), that of each position from a copy in which
-        it alone is masked; zeros at padding.
-        """
-        found = {
-            layer: ids.new_zeros((*ids.shape, self.model.config.hidden_size), dtype=torch.float32)
-            for layer in self.layers
-        }
-        for row, length in enumerate(lengths.tolist()):
-            which = torch.arange(length, device=self.device)
-            copies = ids[row, :length].repeat(length, 1)
-            copies[which, which] = self.tokenizer.mask_token_id
-            states = self.hidden(copies, torch.ones_like(copies))
-            for layer in self.layers:
-                found[layer][row, :length] = states[layer][which, which].float()
-        return iter(found.items())
-
-
-class BertEncoder(HuggingFaceEncoder):
-    """BERT's weights in our own masked model, which shares what the masked copies of a sentence
-    have in common.
-    """
-
-    def __init__(self, model, tokenizer, directory, how, device, precision, rows=None):
-        super().__init__(model, tokenizer, directory, how, device, precision, rows)
-        self.trunk = bert_trunk(model).to(self.device).eval()
-
-    def from_intact(self, ids, lengths):
-        return up_to(max(self.layers), self.trunk.layer_states(ids, lengths))
-
-    def from_copies(self, ids, lengths):
-        return masked_layers(self.trunk, ids, lengths, self.tokenizer.mask_token_id, self.layers)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from tqdm import tqdm
 
-from lmtools.embed.contextual import Encoder
+from lmtools.embed.base import Encoder
 from lmtools.score.cache import VECTORS, Cache
 from lmtools.score.planner import compute_all, full_batch_size, plan_batches, within_memory
 from lmtools.score.texts import distinct

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from lmtools import __version__
+from lmtools.embed.base import Encoder
 from lmtools.errors import UserError
 from lmtools.files import read_lines, sha256
 from lmtools.text import NORMALISERS, Normaliser
@@ -16,7 +17,7 @@ from lmtools.text import NORMALISERS, Normaliser
 GREATEST = float(np.finfo(np.float32).max)
 
 
-class StaticVectors:
+class StaticVectors(Encoder):
     """An encoder whose sentence vector is the mean of the vectors of the words that the file has,
     zeros if it has none of them.
 
@@ -27,7 +28,7 @@ class StaticVectors:
     occur in the prepared texts are held. UserError, with the line, for a file of another form.
     """
 
-    layers, rows = (0,), None
+    layers = (0,)
 
     def __init__(self, path, normaliser: Normaliser | None = None):
         self.path, self.normaliser = path, normaliser or NORMALISERS["librispeech"]
@@ -97,6 +98,13 @@ class StaticVectors:
                 " short, fetch it again"
             )
         self.sought |= wanted
+
+    def describe_missing(self):
+        if not self.missing:
+            return ""
+        share = f"{self.missing.total():,} of {self.words:,} words of distinct texts"
+        often = ", ".join(word for word, _ in self.missing.most_common(5))
+        return f"{share} have no vector, most often {often}"
 
     def cost(self, sentence: Sequence[str]) -> int:
         """What a sentence adds to a batch: its words, at least 1."""

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lmtools import __version__
+from lmtools.embed.base import Encoder
 from lmtools.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.blocks import read_text
 
 
-class Tfidf:
+class Tfidf(Encoder):
     """An encoder whose sentence vector has, for each word, tf × idf, scaled to length 1; zeros for
     a sentence without words.
 
@@ -27,7 +28,7 @@ class Tfidf:
     them. UserError for a text without words.
     """
 
-    layers, rows = (0,), None
+    layers = (0,)
 
     def __init__(self, text_path=None, normaliser: Normaliser | None = None):
         self.path, self.normaliser = text_path, normaliser or NORMALISERS["librispeech"]

@@ -5,7 +5,7 @@ A new family is a file with a Trunk and a name in lmtools.models.MODELS.
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from torch import Tensor, nn
@@ -27,6 +27,7 @@ class Trunk(nn.Module, ABC):
     objective: ClassVar[str] = "causal"  # that it is usually trained with
     two_way: ClassVar[bool] = False  # it goes with the two-way objective, and only with it
     carries: ClassVar[bool] = False  # it has `carried`
+    masks: ClassVar[bool] = False  # it has `masked_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens
     tied: bool = False  # the input embedding is the output matrix too
 
@@ -77,6 +78,26 @@ class Trunk(nn.Module, ABC):
         (None: the beginning), and the state after them: tensors of B rows.
         """
         raise NotImplementedError
+
+    def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
+        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T)
+        unpadded -> (B, T, D). `depth` is the layer, from 1; None: the last.
+        """
+        raise NotImplementedError
+
+    def masked_layers(
+        self, tokens: Tensor, lengths: Tensor, mask_id: int, layers: Sequence[int]
+    ) -> Iterator[tuple[int, Tensor]]:
+        """`masked_states` (B, T, D) of padded tokens by layer, zeros at padding."""
+        for layer in layers:
+            states = None
+            # sentences of one length go through together, without padding
+            for length in lengths.unique().tolist():
+                some = (lengths == length).nonzero()[:, 0]
+                own = self.masked_states(tokens[some, :length], mask_id, layer).float()
+                states = own.new_zeros((*tokens.shape, own.shape[-1])) if states is None else states
+                states[some, :length] = own
+            yield layer, states
 
     def memory(self) -> Memory:
         """An empty memory of prefixes, of left-to-right families."""

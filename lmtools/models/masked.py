@@ -15,6 +15,7 @@ class Masked(Transformer):
 
     title = "biLM (masked)"
     objective = "masked"
+    masks = True
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         mask = real(lengths, tokens.shape[1])[:, None, None, :]
@@ -24,14 +25,10 @@ class Masked(Transformer):
             state = block(state, state, mask)
             yield state
 
-    def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
-        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T)
-        unpadded -> (B, T, D).
-
-        `depth` is the layer, from 1; None: the last. What T forward passes would give, less what
-        they share and what nobody reads: the first layer's projections of the unmasked tokens are
-        computed once, and the last layer that is computed has queries and feed-forward only at the
-        masked position.
+    def masked_states(self, tokens, mask_id, depth=None):
+        """What T forward passes would give, less what they share and what nobody reads: the first
+        layer's projections of the unmasked tokens are computed once, and the last layer that is
+        computed has queries and feed-forward only at the masked position.
         """
         intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
         blocks = self.blocks[:depth]

@@ -14,8 +14,8 @@ from lmtools import __version__
 from lmtools.device import autocast, batch_rows, choose_device, numerics, resolve_precision
 from lmtools.errors import UserError
 from lmtools.files import sha256
+from lmtools.models.huggingface import bert_trunk
 from lmtools.models.masked import Masked
-from lmtools.models.transformer import TransformerConfig
 from lmtools.outputs import Softmax
 from lmtools.score.base import Scorer
 
@@ -261,47 +261,3 @@ def from_bert(model) -> tuple[Masked, Softmax]:
     output = Softmax(trunk.shared)
     output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
     return trunk, output
-
-
-def bert_trunk(bert) -> Masked:
-    """Our masked model with the weights of a Hugging Face BertModel, but for the head; the first
-    token type goes into the positions.
-    """
-    c = bert.config
-    if c.hidden_act != "gelu":
-        raise UserError(
-            f"BERT with activation {c.hidden_act}: only gelu is known; use another model"
-        )
-    size = (c.num_hidden_layers, c.hidden_size, c.num_attention_heads, c.intermediate_size)
-    trunk = Masked(
-        TransformerConfig(*size, positions=c.max_position_embeddings, dropout=0.0), c.vocab_size
-    )
-    state = {
-        "embedding.token.weight": bert.embeddings.word_embeddings.weight,
-        "embedding.position.weight": (
-            bert.embeddings.position_embeddings.weight
-            + bert.embeddings.token_type_embeddings.weight[0]
-        ),
-        **module_state("embedding.norm", bert.embeddings.LayerNorm),
-    }
-    for i, layer in enumerate(bert.encoder.layer):
-        own, output = layer.attention.self, layer.attention.output
-        parts = {
-            "query": own.query, "attention": output.dense, "attention_norm": output.LayerNorm,
-            "inner": layer.intermediate.dense, "outer": layer.output.dense,
-            "norm": layer.output.LayerNorm,
-        }  # fmt: skip
-        for name, module in parts.items():
-            state |= module_state(f"blocks.{i}.{name}", module)
-        for kind in ("weight", "bias"):
-            state[f"blocks.{i}.key_value.{kind}"] = torch.cat(
-                [getattr(own.key, kind), getattr(own.value, kind)]
-            )
-    missing, unknown = trunk.load_state_dict(state, strict=False)
-    assert not unknown and all(name.startswith("head_") for name in missing), (missing, unknown)
-    return trunk
-
-
-def module_state(prefix: str, module) -> dict[str, torch.Tensor]:
-    """A module's weight and bias under another name."""
-    return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

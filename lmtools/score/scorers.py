@@ -22,7 +22,6 @@ from lmtools.device import (
 )
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.models.masked import Masked
 from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
 from lmtools.subword import MASK, UNK
@@ -68,7 +67,7 @@ class NeuralScorer(Scorer):
             normalise == "full",
         )
         self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
-        self.masked = isinstance(lm.trunk, Masked) and not intact
+        self.masked = lm.trunk.masks and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
             "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16],

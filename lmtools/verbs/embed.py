@@ -6,7 +6,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lmtools.embed import WordVectors, writing_vectors
-from lmtools.embed.contextual import Encoder, How
+from lmtools.embed.base import Encoder
+from lmtools.embed.contextual import How
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.embed.vector_files import check_suffix
@@ -53,13 +54,8 @@ def loaded(args) -> Encoder:
 def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
     """The vectors of texts; says on standard error what static vectors lack."""
     made = encode(texts, encoder, cache_directory(args.cache))
-    if missing := getattr(encoder, "missing", None):
-        share = f"{missing.total():,} of {encoder.words:,} words of distinct texts have no vector"
-        print(
-            f"{args.lm}: {share}, most often"
-            f" {', '.join(word for word, _ in missing.most_common(5))}",
-            file=sys.stderr,
-        )
+    if missing := encoder.describe_missing():
+        print(f"{args.lm}: {missing}", file=sys.stderr)
     return vectors.SentenceVectors(texts, made, encoder.layers, encoder.signature)
 
 

@@ -1,0 +1,36 @@
+"""What every encoder declares: texts in, sentence vectors out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class Encoder(ABC):
+    """What `encode` asks of a model. A sentence is whatever `prepare` made of a text: hashable,
+    equal for equal vectors.
+    """
+
+    signature: dict[str, str]
+    layers: tuple[int, ...]
+    rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+
+    @abstractmethod
+    def prepare(self, texts: Sequence[str]) -> list[tuple]:
+        """One sentence a text: normalised and segmented."""
+
+    @abstractmethod
+    def cost(self, sentence: tuple) -> int:
+        """How many rows the model computes for the sentence; sentences of equal cost are computed
+        in equal shapes.
+        """
+
+    @abstractmethod
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """Sentence vectors, float32 (B, layers, D); narrower layers are filled up with zeros, which
+        changes no cosine.
+        """
+
+    def describe_missing(self) -> str:
+        """Which words of the prepared texts have no vector, for people; empty: all have one."""
+        return ""
