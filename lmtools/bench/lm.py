@@ -32,7 +32,7 @@ from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.base import Scorer
-from lmtools.score.scorers import NeuralScorer, load_scorer
+from lmtools.score.scorers import NeuralScorer, NgramScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word
@@ -135,6 +135,7 @@ class Reader:
     def __init__(self, name: str, scorer: Scorer, sizes: Sizes, text: Sequence[str] | None):
         self.scorer = scorer
         self.neural = isinstance(scorer, NeuralScorer)
+        self.device = torch.device("cpu") if isinstance(scorer, NgramScorer) else scorer.device
         lengths = [*[sizes.length] * sizes.batch, sizes.contiguous]
         # the last token is the end
         *batch, contiguous = self.sequences(name, [length - 1 for length in lengths], text)
@@ -182,10 +183,7 @@ class Reader:
         spent, calls = 0.0, 0
         while spent < least or not calls:
             sentences = next(self.next[kind])
-            spent += stopwatch(
-                lambda some=sentences: self.read(task, some),
-                getattr(self.scorer, "device", torch.device("cpu")),
-            )
+            spent += stopwatch(lambda some=sentences: self.read(task, some), self.device)
             calls += 1
         return self.tokens[kind] * calls / spent
 
@@ -215,10 +213,9 @@ def listed(scorer: Scorer) -> list[str] | None:
     """The words of a vocabulary that lists them, the most frequent first: what it is made of, or
     what it spells and predicts.
     """
-    subword = getattr(scorer, "subword", None) or getattr(
-        getattr(scorer, "model", None), "subword", None
-    )
-    words = subword.words.words if isinstance(subword, Spelled) else subword
+    words = scorer.subword
+    if isinstance(words, Spelled):
+        words = words.words.words
     return list(words.vocabulary[len(SPECIALS) :]) if isinstance(words, Word) else None
 
 

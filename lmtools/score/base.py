@@ -21,6 +21,7 @@ class Scorer:
     kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
     signature: dict[str, str]
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+    subword = None  # a lmtools.subword.Subword, of models that have one
     oov_penalty = 0.0
 
     def normalise(self, text: str) -> str:

@@ -220,7 +220,7 @@ class NgramScorer(Scorer):
     kind = "perplexity"
 
     def __init__(self, model: NgramModel):
-        self.model = model
+        self.model, self.subword = model, model.subword
         self.signature = {
             "lm": "ngram",
             "model": model.hash[:16],
@@ -229,7 +229,7 @@ class NgramScorer(Scorer):
         }
 
     def normalise(self, text):
-        return self.model.subword.normaliser(text) if self.model.subword else " ".join(text.split())
+        return self.subword.normaliser(text) if self.subword else " ".join(text.split())
 
     def prepare(self, texts):
         return [tuple(self.model.tokens(text)) for text in texts]
