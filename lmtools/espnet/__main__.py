@@ -27,10 +27,7 @@ def main(argv: list[str]) -> int:
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
     command.add_argument(
-        "--lm",
-        required=True,
-        metavar="DIR",
-        help="model directory of lmtools train, left to right (causal, lstm)",
+        "--lm", required=True, metavar="DIR", help="model directory of lmtools train, left to right"
     )
     command.add_argument(
         "--token-list",

@@ -28,7 +28,7 @@ def export(directory, tokens: Sequence[str], source, out) -> list[str]:
     if settings.objective != "causal":
         raise UserError(
             f"{directory}: a {settings.model} model reads both sides of a word, a beam search has"
-            " one; use causal, lstm, gcnn"
+            " one; use a left-to-right model"
         )
     lm, subword = load_model(directory)
     ids, lacking = match(tokens, subword, source, directory)

@@ -25,7 +25,8 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     """
     if not (isinstance(scorer, NeuralScorer) and scorer.lm.trunk.carries):
         raise UserError(
-            f"{lm}: has no state to carry from line to line; leave --carry out, or give an LSTM"
+            f"{lm}: has no state to carry from line to line; leave --carry out, or give a recurrent"
+            " model"
         )
     sentences = scorer.prepare(texts)
     parts = np.split(
