@@ -14,7 +14,7 @@ the hardware allows (a GPU).
 import itertools
 import statistics
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -99,22 +99,14 @@ def published() -> dict[str, Settings]:
     return {name: Settings(**common, **made) for name, made in PUBLISHED.items()}
 
 
-def read_settings(pairs: Iterable[str]) -> dict[str, Settings]:
-    """The settings of models by name, of arguments `NAME=F.yaml`; UserError for one that is not,
-    and for a model that spells its words.
-    """
-    found = {}
-    for pair in pairs:
-        name, _, path = pair.partition("=")
-        if not path:
+def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
+    """The settings of models by name; UserError for a model that spells its words."""
+    found = {name: from_yaml(Settings, path) for name, path in paths.items()}
+    for name, settings in found.items():
+        if MODELS[settings.model].two_way or settings.objective == "two-way":
             raise UserError(
-                f"--conf {pair}: not NAME=F.yaml; give a name, as in --conf gcnn-9=conf/gcnn-9.yaml"
-            )
-        found[name] = from_yaml(Settings, path)
-        if MODELS[found[name].model].two_way or found[name].objective == "two-way":
-            raise UserError(
-                f"{path}: a two-way model is measured with its vocabulary; give a trained one by"
-                " --lm NAME=DIR"
+                f"{paths[name]}: a two-way model is measured with its vocabulary; give a trained"
+                " one by --lm NAME=DIR"
             )
     return found
 

@@ -2,11 +2,15 @@
 texts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from lmtools.errors import UserError
+from lmtools.formats import kaldi_text, plain
 from lmtools.types import NBest
+
+Item = TypeVar("Item")  # with the utterance's id as `utt`
 
 
 def attach_refs(
@@ -49,6 +53,38 @@ def attach_lines(
         replace(nbest, ref=ref, more_refs=tuple(more))
         for nbest, ref, *more in zip(nbests, *texts.values(), strict=True)
     ]
+
+
+def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
+    """Each item from `source` with its reference, one by one: by its `utt` from the Kaldi text
+    `ref`, in their order from the plain text `ref_lines`, or None without either.
+
+    UserError for an item that the references lack, and for lines that are more or fewer than the
+    items.
+    """
+    if ref_lines:
+        lines, count = plain.read(ref_lines), 0
+        for count, item in enumerate(items, 1):
+            if count > len(lines):
+                raise other_number(ref_lines, len(lines), f"{count} utterances or more", source)
+            yield item, lines[count - 1]
+        if count < len(lines):
+            raise other_number(ref_lines, len(lines), f"{count} utterances", source)
+        return
+    texts = kaldi_text.read(ref) if ref else {}
+    for item in items:
+        if ref and item.utt not in texts:
+            raise UserError(
+                f"{ref}: no reference for lattice {item.utt!r}; make the ids the same on both sides"
+            )
+        yield item, texts.get(item.utt)
+
+
+def other_number(path, lines: int, utterances: str, source) -> UserError:
+    """The user's view of references that are not one an utterance."""
+    return UserError(
+        f"{path}: {lines} lines for {utterances} in {source}; give one line each, in their order"
+    )
 
 
 def cut_lists(nbests: Sequence[NBest], depth: int) -> list[NBest]:

@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -75,7 +75,8 @@ class Format:
     gives utterances, lazily where the format permits it; `write(utterances, path, **options)` takes
     them one by one. `options` explains what either takes by name. `lists` is False where a file
     holds one text an utterance, which may be a hypothesis or a reference. `tables`: whether a
-    specifier means this format where none is named.
+    specifier means this format where none is named. `merge` says, of a lattice format that holds
+    two scores, or one, which score takes all others, and which stay apart; None: it holds all.
     """
 
     about: str
@@ -85,14 +86,20 @@ class Format:
     options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     lists: bool = True
     tables: bool = False
+    merge: tuple[str, Sequence[str]] | None = None
 
 
 def format_of(module: ModuleType, about: str) -> Format:
     """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write`
-    take by name.
+    take by name, its MERGE is `merge`.
     """
     return Format(
-        about, module.recognises, module.read, module.write, getattr(module, "OPTIONS", EMPTY)
+        about,
+        module.recognises,
+        module.read,
+        module.write,
+        options=getattr(module, "OPTIONS", EMPTY),
+        merge=getattr(module, "MERGE", None),
     )
 
 

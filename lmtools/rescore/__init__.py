@@ -15,7 +15,16 @@ from lmtools.rescore.systems import (
     tune_systems,
 )
 from lmtools.rescore.tuning import FORMS, TuningOptions, tune
-from lmtools.rescore.weights import Dev, SystemFacts, SystemLM, Weights, describe_system, load, save
+from lmtools.rescore.weights import (
+    Dev,
+    SystemFacts,
+    SystemLM,
+    Weights,
+    describe_system,
+    load,
+    parse_weights,
+    save,
+)
 
 __all__ = [
     "FORMS",
@@ -35,6 +44,7 @@ __all__ = [
     "mark",
     "minimum_risk",
     "of_system",
+    "parse_weights",
     "read_columns",
     "read_scores",
     "read_systems",

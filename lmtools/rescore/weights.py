@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 from lmtools import __version__
 from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
+from lmtools.formats import checks
 from lmtools.rescore.features import MEANS, ScoreColumns, summed
 from lmtools.rescore.marks import read_marks
 from lmtools.seal import read_json, write_json
@@ -205,3 +207,19 @@ def number(value, where: str, remedy: str) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):
         raise UserError(f"{where} is {value!r:.40}, not a finite number; {remedy}")
     return float(value)
+
+
+def parse_weights(text: str) -> dict[str, float]:
+    """The weights that `NAME=W,...` spells, or those of the file of that name."""
+    if "=" not in text or Path(text).exists():
+        return dict(load(text).features)
+    weights: dict[str, float] = {}
+    where = f"--weights {text}"
+    for name, _, value in (part.partition("=") for part in text.split(",")):
+        if not name or name in weights:
+            raise UserError(
+                f"{where}: {name or 'no name'!r} before a weight; write NAME=NUMBER,..., each name"
+                " once"
+            )
+        weights[name] = checks.number(value, where, f"the weight of {name!r}")
+    return weights

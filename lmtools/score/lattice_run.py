@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from lmtools.lattice.density import duration
 from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
@@ -21,17 +23,16 @@ class Wanted:
     """What to take of each lattice: the lattice itself, its `n` best hypotheses (with their
     `total`), the text of its best path.
 
-    `into`: put all scores but `keep` into this one, for formats that hold no others. `exact`:
-    compare the scores that arcs have of LMs that read both sides with those of the whole sentence,
-    on so many best paths.
+    `merge` (score, others): put all scores but the others into that one, for formats that hold no
+    more. `exact`: compare the scores that arcs have of LMs that read both sides with those of the
+    whole sentence, on so many best paths.
     """
 
     lattice: bool = False
     n: int | None = None
     total: bool = False
     text: bool = False
-    into: str | None = None
-    keep: Sequence[str] = ("am",)
+    merge: tuple[str, Sequence[str]] | None = None
     exact: int | None = None
 
 
@@ -52,6 +53,52 @@ class LatticeResult:
     text: str | None = None
     approximation: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)  # by LM
     signatures: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: EMPTY)
+
+
+@dataclass
+class LatticeTotals:
+    """What a run came to: sums over lattices (`seconds`: of rescoring, in all processes), and the
+    approximation of each as rows.
+    """
+
+    lattices: int = 0
+    arcs: int = 0
+    rescored_arcs: int = 0
+    speech: float = 0.0
+    seconds: float = 0.0
+    near: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
+    signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def add(self, result: LatticeResult) -> None:
+        """Enter one lattice."""
+        self.lattices += 1
+        self.arcs += result.arcs
+        self.rescored_arcs += result.rescored_arcs
+        self.speech += result.speech
+        self.seconds += result.seconds
+        self.signatures = result.signatures
+        for name, row in result.approximation.items():
+            self.near.setdefault(name, []).append(row)
+
+    def describe(self) -> str:
+        """The sums in words."""
+        rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
+        return (
+            f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
+            f" {self.seconds:.1f} s{rate}"
+        )
+
+    def facts(self) -> dict:
+        """The sums as JSON, with the mean approximation of the LMs that read both sides."""
+        rows = [row for some in self.near.values() for row in some]
+        means = {
+            name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())
+        }
+        sums = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
+        return {name: getattr(self, name) for name in sums} | {
+            "signatures": dict(self.signatures),
+            "approximation": means,
+        }
 
 
 def run_lattices(
@@ -77,9 +124,7 @@ def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Lattice
     if wanted.lattice:
         out = replace(
             out,
-            lattice=merge_scores(rescored, weights, wanted.into, wanted.keep)
-            if wanted.into
-            else rescored,
+            lattice=merge_scores(rescored, weights, *wanted.merge) if wanted.merge else rescored,
         )
     if wanted.exact:
         near = {

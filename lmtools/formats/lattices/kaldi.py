@@ -51,6 +51,7 @@ JOB = re.compile(r"lat\.(\d+)(\.gz)?", re.ASCII)
 IDS = re.compile(r"(\d{1,9}(_\d{1,9})*)?", re.ASCII)
 SCORES = {"graph", "lm", "am"}
 ONE = (0.0, 0.0, "")
+MERGE = ("graph", ("am",))  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:

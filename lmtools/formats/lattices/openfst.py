@@ -40,6 +40,7 @@ SUFFIXES = (".fst.txt", ".fst", ".txt")
 NULL = "<eps>"
 FIRST = re.compile(r"\d+\s+\d+\s+\S+(\s+\S+)?(\s+[-+\d.einfty]+)?", re.ASCII | re.IGNORECASE)
 ROW = tuple[int, list[str]]
+MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:

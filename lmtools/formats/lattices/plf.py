@@ -37,6 +37,7 @@ from lmtools.types import TOTAL, Arc, Final, Lattice
 NULL = "*EPS*"
 ARC = re.compile(r"""\s*\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*,([^()'"]*?),?\s*\)\s*,?""")
 OPEN, CLOSE, EXTRA = re.compile(r"\s*\("), re.compile(r"\s*\)\s*,?"), re.compile(r"f[1-9]\d*")
+MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:

@@ -30,6 +30,7 @@ FRAMES = 100  # a second
 BASE = "1.0001"
 KEYS = {"Frames", "Nodes", "Initial", "Final", "BestSegAscr", "Edges"}
 EXTRAS = ("node.first_end", "node.last_end", "node.alternative")
+MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:

@@ -31,6 +31,7 @@ OPTIONS = {
 NULL = "*DELETE*"
 NULLS = {NULL, "*EPS*", "<eps>"}
 FIRST = re.compile(r"(\S+:\d+:[\d.]+(e-?\d+)?(\s+|$))+", re.ASCII)
+MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:

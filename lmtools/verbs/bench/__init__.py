@@ -1,5 +1,6 @@
 """lmtools bench: measurements of speed."""
 
+from lmtools.seal import write_json
 from lmtools.verbs.bench import criteria, lattice, lm, score
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import add_common
@@ -25,5 +26,8 @@ def arguments(parser):
 
 
 def run(args):
-    """Measure what was asked."""
-    return args.measure(args)
+    """Measure what was asked, write the figures, and print the lines that tell of them."""
+    figures, lines = args.measure(args)
+    if args.out:
+        write_json(figures, args.out)
+    print(*lines, sep="\n", end="\n" if lines else "")

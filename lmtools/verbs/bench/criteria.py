@@ -11,7 +11,6 @@ from lmtools.config import override, read_layers
 from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
 from lmtools.outputs import CRITERIA
-from lmtools.verbs.bench.common import save
 from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]
@@ -45,7 +44,7 @@ def arguments(parser):
 
 
 def run(args):
-    """Measure, print one table a vocabulary and batch, write."""
+    """Measure, print one table a vocabulary and batch; the figures, and no more lines."""
     torch.set_num_threads(args.threads)
     precision = resolve_precision(args.precision, choose_device(args.device))
     settings = override(
@@ -58,7 +57,7 @@ def run(args):
         for size in args.vocab_size
         for batch in args.batch
     ]
-    save(bench_criteria(jobs, args.criteria.split(","), args.repeats, args.seconds), args.out)
+    return bench_criteria(jobs, args.criteria.split(","), args.repeats, args.seconds), []
 
 
 def of_model(model: str) -> dict:

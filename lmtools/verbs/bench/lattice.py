@@ -12,11 +12,10 @@ from lmtools.files import atomic_path
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
+from lmtools.rescore import parse_weights
 from lmtools.score.lattices import LatticeOptions
-from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.lattice.common import weights_of
 from lmtools.verbs.numbers import amount, positive
-from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, parse_pairs
 
 
 def arguments(parser):
@@ -40,9 +39,10 @@ def arguments(parser):
 
 
 def run(args):
-    """Measure, write, draw, and print one line a row."""
-    lms, weights = named(args.lm), weights_of(args)
-    if missing := [name for name in lms if name not in (weights or {})]:
+    """Measure and draw; the figures, and one line a row."""
+    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
+    weights = parse_weights(args.weights) if args.weights else {}
+    if missing := [name for name in lms if name not in weights]:
         raise UserError(
             f"no weight of {missing[0]!r}; give --weights, as in --weights am=1,{missing[0]}=10"
         )
@@ -59,8 +59,7 @@ def run(args):
         precision=args.precision,
     )
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
-    save(figures, args.out)
     if args.figure:
         with atomic_path(args.figure) as path:
             path.write_bytes(draw(figures))
-    print("\n".join(lines(figures)))
+    return figures, list(lines(figures))

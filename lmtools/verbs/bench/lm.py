@@ -7,9 +7,8 @@ import torch
 from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, published, read_settings
 from lmtools.device import choose_device
 from lmtools.errors import UserError
-from lmtools.verbs.bench.common import named, save
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import SEVERAL_LMS
+from lmtools.verbs.options import SEVERAL_LMS, parse_pairs
 
 
 def arguments(parser):
@@ -32,12 +31,13 @@ def arguments(parser):
 
 
 def run(args):
-    """Measure, write, and print the table."""
+    """Measure; the figures, and the lines of the table."""
     if min(args.length, args.contiguous or 2) < 2:
         raise UserError(
             "--length, --contiguous: a sequence is a word and its end at least; give 2 or more"
         )
-    lms, settings = named(args.lm), read_settings(args.conf)
+    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
+    settings = read_settings(parse_pairs(args.conf, "--conf", "NAME=F.yaml"))
     if args.published or not (lms or settings):
         settings = published() | settings
     torch.set_num_threads(args.threads)
@@ -46,5 +46,4 @@ def run(args):
     figures = bench_lm(scorers, sizes, args.repeats, args.seconds, args.device, args.text) | {
         "size": args.vocab_size
     }
-    save(figures, args.out)
-    print("\n".join(lines(figures)))
+    return figures, list(lines(figures))

@@ -7,8 +7,7 @@ import torch
 from lmtools.bench.represent import bench_representation
 from lmtools.bench.score import bench_score, random_scorers, ratios, trained_scorers
 from lmtools.errors import UserError
-from lmtools.verbs.bench.common import named, save
-from lmtools.verbs.options import SEVERAL_LMS
+from lmtools.verbs.options import SEVERAL_LMS, parse_pairs
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
@@ -27,8 +26,8 @@ def arguments(parser):
 
 
 def run(args):
-    """Measure, write, and print the ratios."""
-    lms = named(args.lm)
+    """Measure; the figures, and the lines of the ratios."""
+    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
     torch.set_num_threads(args.threads)
     how = (args.device, args.precision)
     scorers = trained_scorers(lms, *how) if lms else random_scorers(PAPER, args.vocab_size, *how)
@@ -37,16 +36,15 @@ def run(args):
     figures = (bench_representation if args.representation else bench_score)(
         scorers, args.length, args.repeats
     )
-    save(figures, args.out)
-    print(
-        f"{figures['machine']}; {args.threads} thread(s), {figures['precision']}, median of"
-        f" {args.repeats}"
-    )
-    print("\n".join(ratios(figures["rows"])))
     unit = "sentences" if args.representation else "hypotheses"
-    for name, row in figures["batched"].items():
-        print(
+    return figures, [
+        f"{figures['machine']}; {args.threads} thread(s), {figures['precision']}, median of"
+        f" {args.repeats}",
+        *ratios(figures["rows"]),
+        *(
             f"batched {name}: {row[unit + '_per_second']:.0f} {unit} of {row['tokens']} tokens a"
             f" second, {row['gflops']:.0f} GFLOP/s, {row['share']:.0%} of the machine's"
             f" {row['matrix_gflops']:.0f} on the same products"
-        )
+            for name, row in figures["batched"].items()
+        ),
+    ]

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.lists import join_refs
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, statistics
+from lmtools.rescore import parse_weights
 from lmtools.types import Lattice
-from lmtools.verbs.lattice.common import known, lattices_of, say, weights_of
+from lmtools.verbs import say
+from lmtools.verbs.lattice.common import choose_weights, read_lattices
 from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
-from lmtools.verbs.references import joined
 
 
 def arguments(parser):
@@ -47,8 +49,8 @@ def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
     """The lattices without what is broken; their sizes (as they came, where these can be counted)
     and problems are entered on the way.
     """
-    weights = weights_of(args)
-    for lattice, words in joined(args, lattices_of(args)):
+    weights = parse_weights(args.weights) if args.weights else None
+    for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
         found = problems(lattice)
         for problem in found:
             broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
@@ -59,7 +61,9 @@ def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
             else lattice
         )
         sizes.append(
-            statistics(countable, known(weights, better), None if words is None else words.split())
+            statistics(
+                countable, choose_weights(weights, better), None if words is None else words.split()
+            )
         )
         if args.each:
             print(f"{lattice.utt}: {line(sizes[-1])}")

@@ -3,10 +3,11 @@ scores
 """
 
 from lmtools.formats import FORMATS, registry
+from lmtools.formats.lists import join_refs
 from lmtools.lattice.paths import as_nbest
-from lmtools.verbs.lattice.common import known, lattices_of, sound, weights_of
+from lmtools.rescore import parse_weights
+from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
-from lmtools.verbs.references import joined
 
 
 def arguments(parser):
@@ -20,11 +21,13 @@ def arguments(parser):
 
 def run(args):
     """Write the lists one by one."""
-    weights = weights_of(args)
-    lattices = joined(args, map(sound, lattices_of(args)))
+    weights = parse_weights(args.weights) if args.weights else None
+    lattices = join_refs(
+        map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
+    )
     total = args.to.partition(":")[0] != "jsonl"
     lists = (
-        as_nbest(lattice, known(weights, lattice), args.depth, ref, total)
+        as_nbest(lattice, choose_weights(weights, lattice), args.depth, ref, total)
         for lattice, ref in lattices
     )
     registry.find_format(args.to, FORMATS).write(lists, args.out)

@@ -4,11 +4,12 @@ of the best path
 
 from lmtools.evaluate import confidence, evaluate, show
 from lmtools.formats import kaldi_text
+from lmtools.formats.lists import join_refs
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
-from lmtools.verbs.lattice.common import known, lattices_of, sound, weights_of
+from lmtools.rescore import parse_weights
+from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
-from lmtools.verbs.references import joined
 
 
 def arguments(parser):
@@ -22,11 +23,13 @@ def arguments(parser):
 
 def run(args):
     """Print error rates; write the oracle's texts if asked."""
-    weights = weights_of(args)
+    weights = parse_weights(args.weights) if args.weights else None
     refs, first, least = {}, {}, {}
-    for lattice, ref in joined(args, map(sound, lattices_of(args))):
+    for lattice, ref in join_refs(
+        map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
+    ):
         refs[lattice.utt] = ref
-        first[lattice.utt] = " ".join(best(lattice, known(weights, lattice)).words)
+        first[lattice.utt] = " ".join(best(lattice, choose_weights(weights, lattice)).words)
         least[lattice.utt] = " ".join(oracle(lattice, refs[lattice.utt].split()).words)
     for name, texts in (("best path", first), ("oracle", least)):
         evaluation = evaluate(refs, texts, "wer")

@@ -4,32 +4,28 @@ lattices, N-best lists and texts of them
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Iterator
+from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
+from lmtools.formats.lists import join_refs
 from lmtools.lattice.expand import STATES
-from lmtools.rescore import mark
-from lmtools.score.lattice_run import LatticeResult, Wanted, run_lattices
+from lmtools.rescore import mark, parse_weights
+from lmtools.score.lattice_run import LatticeResult, LatticeTotals, Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
-from lmtools.verbs.lattice.common import lattices_of, say, weights_of
+from lmtools.verbs import say
+from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references
-from lmtools.verbs.references import joined
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references, parse_pairs
 
-# Where formats that hold two scores, or one, take the others: (score, those that stay apart)
-FOLDED = {
-    "kaldi": ("graph", ("am",)),
-    "pocketsphinx": ("am", ()),
-    "plf": ("am", ()),
-    "openfst": ("am", ()),
-    "wcn": ("am", ()),
-}
+# options that LatticeOptions calls alike
+SAME = (
+    *("prune_beam", "prune_arcs", "cover_beam", "beam", "tokens", "states"),
+    *("device", "precision", "normalise", "oov_penalty"),
+)
 
 
 def arguments(parser):
@@ -79,40 +75,6 @@ def arguments(parser):
     parser.add("--device", "--precision", "--nj")
 
 
-@dataclass
-class Tally:
-    """What a run came to: sums over lattices (`seconds`: of rescoring, in all processes), and the
-    approximation of each as rows.
-    """
-
-    lattices: int = 0
-    arcs: int = 0
-    rescored_arcs: int = 0
-    speech: float = 0.0
-    seconds: float = 0.0
-    near: dict[str, list[Mapping[str, float]]] = field(default_factory=dict)
-    signatures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def add(self, result: LatticeResult) -> None:
-        """Enter one lattice."""
-        self.lattices += 1
-        self.arcs += result.arcs
-        self.rescored_arcs += result.rescored_arcs
-        self.speech += result.speech
-        self.seconds += result.seconds
-        self.signatures = result.signatures
-        for name, row in result.approximation.items():
-            self.near.setdefault(name, []).append(row)
-
-    def line(self) -> str:
-        """The sums in words."""
-        rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
-        return (
-            f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
-            f" {self.seconds:.1f} s{rate}"
-        )
-
-
 def run(args):
     """Rescore lattice by lattice; the first of --out, --nbest-out and --text-out gets each result
     at once, the others all at the end.
@@ -122,74 +84,56 @@ def run(args):
         raise UserError("nothing to write; give --out, --nbest-out or --text-out")
     if sum(path == "-" or path.endswith(":-") for path in places) > 1:
         raise UserError("two results on standard output; give all but one the name of a file")
-    source = args.format or detect(args.input)
-    target, settings, tally = args.to or source, settings_of(args), Tally()
-    into, keep = FOLDED.get(target.partition(":")[0], (None, ("am",)))
-    total = args.nbest_to.partition(":")[0] != "jsonl"
-    wanted = Wanted(
-        bool(args.out),
-        args.depth if args.nbest_out else None,
-        total,
-        bool(args.text_out),
-        into,
-        keep,
-        args.exact,
-    )
-
-    def results() -> Iterator[LatticeResult]:
-        for result, ref in joined(
-            args, run_lattices(lattices_of(args, source), settings, wanted, args.nj)
-        ):
-            say(result.messages)
-            tally.add(result)
-            nbest = result.nbest and replace(result.nbest, ref=ref)
-            # formats with room for one score lose which is whose
-            yield replace(
-                result, nbest=nbest if total or not nbest else mark(nbest, result.signatures)
-            )
-
-    deliver(args, target, results())
+    args.format = args.format or detect(args.input)
+    args.to = args.to or args.format
+    options, totals = options_of(args), LatticeTotals()
+    write_results(args, run_all(args, options, totals))
     if args.report:
-        report(args, settings, tally)
-    print(tally.line(), file=sys.stderr)
+        write_json(totals.facts() | describe_options(args, options), args.report, allow_nan=False)
+    print(totals.describe(), file=sys.stderr)
 
 
-def settings_of(args) -> LatticeOptions:
+def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[LatticeResult]:
+    """Each result with its reference, entered into the totals, its messages said."""
+    marked = args.nbest_to.partition(":")[0] == "jsonl"
+    wanted = Wanted(
+        lattice=bool(args.out),
+        n=args.depth if args.nbest_out else None,
+        total=not marked,  # formats with room for one score lose which is whose
+        text=bool(args.text_out),
+        merge=registry.find_format(args.to, LATTICES).merge if args.out else None,
+        exact=args.exact,
+    )
+    results = run_lattices(read_lattices(args), options, wanted, args.nj)
+    for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
+        say(result.messages)
+        totals.add(result)
+        nbest = result.nbest and replace(result.nbest, ref=ref)
+        yield replace(result, nbest=mark(nbest, result.signatures) if marked and nbest else nbest)
+
+
+def options_of(args) -> LatticeOptions:
     """The LatticeOptions that the arguments say."""
-    lms = pairs(args.lm, "--lm", "NAME=DIR")
-    weights = weights_of(args)
-    if weights is None:
+    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
+    if not args.weights:
         raise UserError(
             "no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1"
         )
     mixtures = {
-        name: shares(parts)
-        for name, parts in pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
+        name: parse_shares(parts)
+        for name, parts in parse_pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
     }
     return LatticeOptions(
-        lms, weights, mixtures, args.old_lm, args.prune_beam, args.prune_arcs, args.cover_beam,
-        args.max_ngram_order or None,
-        args.beam, args.tokens, args.states,
-        args.device, args.precision, args.normalise, args.oov_penalty,
-    )  # fmt: skip
+        lms,
+        parse_weights(args.weights),
+        mixtures,
+        old=args.old_lm,
+        order=args.max_ngram_order or None,
+        **{name: getattr(args, name) for name in SAME},
+    )
 
 
-def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
-    """What stands on both sides of the first `=` of each text."""
-    found = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if not (name and value):
-            raise UserError(f"{option} {text}: not {form}; give a name and what it means")
-        if name in found:
-            raise UserError(
-                f"{option} {text}: a second one called {name!r}; give each its own name"
-            )
-        found[name] = value
-    return found
-
-
-def shares(text: str) -> dict[str, float]:
+def parse_shares(text: str) -> dict[str, float]:
     """The share of each LM in `A:0.6,B:0.4`."""
     try:
         return {
@@ -200,11 +144,11 @@ def shares(text: str) -> dict[str, float]:
         raise UserError(f"--mix {text}: shares are numbers, as in A:0.6,B:0.4") from None
 
 
-def deliver(args, target: str, results: Iterator[LatticeResult]) -> None:
+def write_results(args, results: Iterator[LatticeResult]) -> None:
     """Write what was asked for."""
     writers = []
     if args.out:
-        write = registry.find_format(target, LATTICES).write
+        write = registry.find_format(args.to, LATTICES).write
         writers.append(lambda items: write((item.lattice for item in items), args.out))
     if args.nbest_out:
         write_lists = registry.find_format(args.nbest_to, FORMATS).write
@@ -228,21 +172,12 @@ def deliver(args, target: str, results: Iterator[LatticeResult]) -> None:
         writer(kept)
 
 
-def report(args, settings: LatticeOptions, tally: Tally) -> None:
-    """Write the sums, what was asked, and the mean approximation of LMs that read both sides."""
-    rows = [row for some in tally.near.values() for row in some]
-    tree = {
-        "lattices": tally.lattices, "arcs": tally.arcs, "rescored_arcs": tally.rescored_arcs,
-        "speech": tally.speech,
-        "seconds": tally.seconds, "nj": args.nj, "lms": dict(settings.lms),
-        "signatures": dict(tally.signatures),
-        "weights": dict(settings.weights), "order": args.max_ngram_order,
-        "tokens": args.tokens, "beam": args.beam if args.beam < math.inf else None,
-        "prune_beam": args.prune_beam,
-        "prune_arcs": args.prune_arcs, "precision": args.precision, "normalise": args.normalise,
-        "oov_penalty": args.oov_penalty,
-        "approximation": {
-            name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())
-        },
-    }  # fmt: skip
-    write_json(tree, args.report, allow_nan=False)
+def describe_options(args, options: LatticeOptions) -> dict:
+    """What was asked for, as JSON."""
+    names = ("nj", "tokens", "prune_beam", "prune_arcs", "precision", "normalise", "oov_penalty")
+    return {name: getattr(args, name) for name in names} | {
+        "lms": dict(options.lms),
+        "weights": dict(options.weights),
+        "order": args.max_ngram_order,
+        "beam": args.beam if args.beam < math.inf else None,
+    }

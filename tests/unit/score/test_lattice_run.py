@@ -62,7 +62,7 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
     weights say.
     """
     whole, folded = (
-        list(run_lattices(lattices, settings, Wanted(True, into=how, keep=keep)))
+        list(run_lattices(lattices, settings, Wanted(True, merge=how and (how, keep))))
         for how in (None, into)
     )
     for one, other in zip(whole, folded, strict=True):
