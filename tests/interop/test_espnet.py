@@ -1,5 +1,5 @@
-"""README's commands for ESPnet users, on a recogniser that ESPnet's own commands train; and our
-models inside ESPnet's beam search.
+"""The commands for ESPnet users in docs/toolkits.md, on a recogniser that ESPnet's own commands
+train; and our models inside ESPnet's beam search.
 
 The speech is synthetic: tones for letters, in noise, one for two letters of the alphabet, so that
 only a language model tells some words apart. ESPnet comes from utils/install_espnet.sh; all takes
@@ -146,12 +146,11 @@ def make_programs(home: Path) -> dict[str, str]:
     return {**os.environ, **paths, "OMP_NUM_THREADS": "1"}
 
 
-def readme_commands() -> list[str]:
-    """The blocks of commands in README's section on ESPnet."""
-    section = re.search(
-        r"^### ESPnet\n(.*?)(?=^#|\Z)", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
-    )[1]
-    return re.findall(r"^```\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+def commands_of_page() -> list[str]:
+    """The blocks of commands in the section on ESPnet of docs/toolkits.md."""
+    page = (ROOT / "docs/toolkits.md").read_text()
+    section = re.search(r"^## ESPnet\n(.*?)(?=^#|\Z)", page, re.DOTALL | re.MULTILINE)[1]
+    return re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +173,7 @@ def shell(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def decoded(shell):
-    """The same after ESPnet trained a recogniser and decoded, and after README's three blocks of
+    """The same after ESPnet trained a recogniser and decoded, and after the page's three blocks of
     commands ran.
     """
     (shell.home / "conf").mkdir()
@@ -197,7 +196,7 @@ def decoded(shell):
             f" data/{name}/wav.scp,speech,sound --nbest 20 --ctc_weight 1.0 --num_workers 0"
             f" --output_dir exp/asr/decode/{name}/logdir/output.1"
         )
-    blocks = readme_commands()
+    blocks = commands_of_page()
     assert len(blocks) == 3
     for block in blocks:
         shell(block)
@@ -240,7 +239,7 @@ def test_rescoring_lowers_the_error_rate(decoded):
 
 @pytest.fixture(scope="module")
 def found(decoded):
-    """The hypotheses of ESPnet's beam search by the exported model in it: README's and an LSTM."""
+    """The hypotheses of ESPnet's beam search by the exported model in it: causal and an LSTM."""
     decoded("lmtools train --conf conf/lstm.yaml --train train.bin --valid valid.bin --out lm/lstm")
     decoded(
         "python -m lmtools.espnet export --lm lm/lstm --token-list data/token_list/bpe/tokens.txt"

@@ -1,11 +1,12 @@
-"""The README's examples for users of other toolkits: its own commands, run as they stand there,
-lower the error rate.
+"""The commands of README.md and of docs/, run as they stand there, do what the page says.
 
-Their input is made here: lists and lattices of the mini corpus in the toolkit's own files;
-pocketsphinx itself decodes.
+A block marked `bash` or `python` is run; each section that has one needs a function here that makes
+its input and looks at what came out. Lists and lattices of the mini corpus are made in the
+toolkit's own files; pocketsphinx itself decodes. What is marked `sh` takes long, or other machines.
 """
 
 import json
+import lzma
 import os
 import re
 import shutil
@@ -24,14 +25,37 @@ from lmtools.types import Hypothesis
 
 ROOT = Path(__file__).parents[2]
 MINI = ROOT / "egs/librispeech/mini"
-README = (ROOT / "README.md").read_text()
+PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 SIZES = {"dev": 60, "test": 60}
 
 
-def blocks(title: str, language: str = "bash") -> list[str]:
-    """The code of one section of the README."""
-    section = README.partition(f"\n### {title}\n")[2].partition("\n#")[0]
+def blocks(page: str, title: str, language: str = "bash") -> list[str]:
+    """The code of one section of a page."""
+    section = (ROOT / page).read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def sections() -> list[tuple[str, str]]:
+    """Page and title of each section with commands that are run."""
+    titles = [
+        (page, title)
+        for page in PAGES
+        for title in re.findall(r"^## (.*)", (ROOT / page).read_text(), re.MULTILINE)
+    ]
+    return [one for one in titles if blocks(*one)]
+
+
+CASES = {}
+
+
+def case(page: str, title: str):
+    """Name the section that a function follows."""
+    return lambda function: CASES.setdefault((page, title), function)
+
+
+@pytest.mark.parametrize("page, title", sections())
+def test_commands(page, title, tmp_path, lm, capsys):
+    CASES[page, title](tmp_path, lm, capsys)
 
 
 @pytest.fixture(scope="module")
@@ -64,18 +88,19 @@ def mini(name: str) -> list:
     return lists.cut_lists(nbests, 20)
 
 
-def follow(code: list[str], home: Path, lm: Path) -> None:
-    """Run the README's commands in `home`."""
+def follow(code: list[str], home: Path, lm: Path, *shell: str) -> str:
+    """Run a page's commands in `home`; what they print."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    command = ["bash", "-euo", "pipefail", "-c", "\n".join(code)]
+    command = [*(shell or ("bash", "-euo", "pipefail")), "-c", "\n".join(code)]
     done = subprocess.run(
         command,
         cwd=home,
-        env={**os.environ, "PATH": path, "LM": str(lm)},
+        env={**os.environ, "PATH": path, "LM": str(lm), "LMTOOLS_CACHE": "none"},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def references(home: Path) -> None:
@@ -99,7 +124,8 @@ def improved(capsys, home: Path, text: str = "test.txt") -> bool:
     return error_rate(capsys, ref, home / text) < error_rate(capsys, ref, home / "first.txt")
 
 
-def test_kaldi_lists(tmp_path, lm, capsys):
+@case("docs/toolkits.md", "Kaldi")
+def kaldi(tmp_path, lm, capsys):
     references(tmp_path)
     for name in SIZES:
         archives = tmp_path / f"exp/tri5/decode_{name}/nbest/archives.1"
@@ -108,12 +134,6 @@ def test_kaldi_lists(tmp_path, lm, capsys):
             [replace(nbest, ref=None) for nbest in mini(name)], archives
         )
         assert {"words_text", "acwt", "lmwt.lmonly"} <= {path.name for path in archives.iterdir()}
-    follow(blocks("Kaldi")[:1], tmp_path, lm)
-    assert improved(capsys, tmp_path)
-
-
-def test_kaldi_lattices(tmp_path, lm, capsys):
-    references(tmp_path)
     lang = tmp_path / "data/lang"
     lang.mkdir()
     unpacked = {name: lattices(tmp_path, name) for name in SIZES}
@@ -131,13 +151,14 @@ def test_kaldi_lattices(tmp_path, lm, capsys):
     )
     for name, some in unpacked.items():
         out = tmp_path / f"exp/tri5/decode_{name}/lat.1.gz"
-        out.parent.mkdir(parents=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
         upper = [
             replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
             for lattice in some
         ]
         registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).write(upper, out)
-    follow(blocks("Kaldi")[1:], tmp_path, lm)
+    follow(blocks("docs/toolkits.md", "Kaldi"), tmp_path, lm)
+    assert improved(capsys, tmp_path)
     assert improved(capsys, tmp_path, "lattice-test.txt")
     rewritten = list(
         registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(
@@ -159,12 +180,13 @@ def lattices(home: Path, name: str) -> list:
     return list(registry.find_format("slf", LATTICES).read(out))
 
 
-def test_pocketsphinx(tmp_path, lm, capsys):
+@case("docs/toolkits.md", "pocketsphinx")
+def pocketsphinx(tmp_path, lm, capsys):
     if not shutil.which("flite"):
         pytest.skip("flite is not installed, so there is nothing to decode")
     pytest.importorskip("pocketsphinx", reason="pocketsphinx is not installed")
     references(tmp_path)
-    (tmp_path / "decode.py").write_text(blocks("pocketsphinx", "python")[0])
+    (tmp_path / "decode.py").write_text(blocks("docs/toolkits.md", "pocketsphinx", "python")[0])
     spoken = {}
     for name in SIZES:
         (tmp_path / "lattices" / name).mkdir(parents=True)
@@ -177,7 +199,7 @@ def test_pocketsphinx(tmp_path, lm, capsys):
             )
         texts = {nbest.utt: nbest.ref.lower() for nbest in mini(name)}
         kaldi_text.write(texts, tmp_path / f"data/{name}/text")
-    follow(blocks("pocketsphinx"), tmp_path, lm)
+    follow(blocks("docs/toolkits.md", "pocketsphinx"), tmp_path, lm)
     chosen = kaldi_text.read(tmp_path / "test.txt")
     assert len(chosen) == 4 and all(chosen.values())
     refs = {utt: spoken[utt] for utt in chosen}
@@ -185,7 +207,8 @@ def test_pocketsphinx(tmp_path, lm, capsys):
     assert error_rate(capsys, tmp_path / "refs.txt", tmp_path / "test.txt") < 30
 
 
-def test_whisper(tmp_path, lm, capsys):
+@case("docs/toolkits.md", "Whisper, CTranslate2, Hugging Face")
+def whisper(tmp_path, lm, capsys):
     references(tmp_path)
     for name in SIZES:
         tree = []
@@ -196,7 +219,7 @@ def test_whisper(tmp_path, lm, capsys):
                 hyps.append({"text": hyp.text, "score": total / tokens, "tokens": tokens})
             tree.append({"utt": nbest.utt, "hypotheses": hyps})
         (tmp_path / f"whisper-{name}.json").write_text(json.dumps(tree))
-    follow(blocks("Whisper, CTranslate2, Hugging Face"), tmp_path, lm)
+    follow(blocks("docs/toolkits.md", "Whisper, CTranslate2, Hugging Face"), tmp_path, lm)
     assert improved(capsys, tmp_path)
 
 
@@ -205,7 +228,8 @@ def tokenised(text: str) -> str:
     return re.sub(r"(?<=\w)'(?=\w)", " &apos;", text)
 
 
-def test_moses(tmp_path, lm, capsys):
+@case("docs/toolkits.md", "Moses, Marian, fairseq")
+def moses(tmp_path, lm, capsys):
     for name in SIZES:
         nbests = []
         for number, nbest in enumerate(mini(name)):
@@ -220,7 +244,7 @@ def test_moses(tmp_path, lm, capsys):
         (tmp_path / f"{name}.reference.txt").write_text(
             "".join(f"{nbest.ref}\n" for nbest in mini(name))
         )
-    follow(blocks("Moses, Marian, fairseq"), tmp_path, lm)
+    follow(blocks("docs/toolkits.md", "Moses, Marian, fairseq"), tmp_path, lm)
     refs = {str(number): nbest.ref for number, nbest in enumerate(mini("test"))}
     first = {str(number): nbest.hyps[0].text for number, nbest in enumerate(mini("test"))}
     kaldi_text.write(refs, tmp_path / "refs.txt")
@@ -236,3 +260,168 @@ def test_moses(tmp_path, lm, capsys):
         for nbest in registry.find_format("moses", FORMATS).read(tmp_path / "test.rescored.nbest")
     ]
     assert best == [text.split() for text in kaldi_text.read(tmp_path / "test.txt").values()]
+
+
+def own_lists(home: Path) -> None:
+    """Lists in our form, and the mini corpus's text."""
+    for name in SIZES:
+        jsonl.write(mini(name), home / f"{name}.jsonl")
+    for name in ("train", "valid"):
+        text = lzma.decompress((MINI / f"{name}.txt.xz").read_bytes()).decode()
+        (home / f"{name}.txt").write_text(text)
+
+
+@case("README.md", "Rescore your own lists")
+def rescore_your_own(home, lm, capsys):
+    own_lists(home)
+    page = "README.md", "Rescore your own lists"
+    (list_of_two,) = blocks(*page, "json")
+    assert len(next(jsonl.read(write(home / "two.jsonl", list_of_two))).hyps) == 2
+    said = follow(blocks(*page), home, lm)
+    references(home)
+    assert improved(capsys, home) and "WER" in said
+    said = follow(blocks(*page, "python"), home, lm, sys.executable)
+    right, wrong = (float(one) for one in said[1 : said.index("]")].split())
+    assert right > wrong and said.endswith("[6 6]\n")
+
+
+def toy_lm(home: Path, lm: Path) -> None:
+    """The page's model `lm` and its text."""
+    own_lists(home)
+    shutil.copytree(lm, home / "lm")
+
+
+@case("docs/rescoring.md", "Look first")
+def look_first(home, lm, capsys):
+    toy_lm(home, lm)
+    follow(blocks("docs/rescoring.md", "Look first"), home, lm)
+    clean, raw = (next(jsonl.read(home / f"test.{kind}jsonl")) for kind in ("clean.", ""))
+    assert clean.ref == raw.ref.lower() != raw.ref
+
+
+@case("docs/rescoring.md", "Score, tune, choose, evaluate")
+def four_steps(home, lm, capsys):
+    toy_lm(home, lm)
+    references(home)
+    said = follow(blocks("docs/rescoring.md", "Score, tune, choose, evaluate"), home, lm)
+    assert improved(capsys, home) and "oracle WER" in said and "MAPSSWE" in said
+    best = {one.utt: one.hyps[0].text for one in jsonl.read(home / "test.new.jsonl")}
+    assert best == kaldi_text.read(home / "test.txt")
+
+
+@case("docs/rescoring.md", "Without a language model: minimum Bayes risk")
+def minimum_bayes_risk(home, lm, capsys):
+    own_lists(home)
+    code = blocks("docs/rescoring.md", "Without a language model: minimum Bayes risk")
+    follow(code, home, lm)
+    assert len(kaldi_text.read(home / "mbr.txt")) == SIZES["test"]
+
+
+@case("docs/rescoring.md", "Lattices")
+def look_at_lattices(home, lm, capsys):
+    references(home)
+    lattices(home, "dev")
+    (home / "slf").rename(home / "lattices")
+    assert "oracle" in follow(blocks("docs/rescoring.md", "Lattices"), home, lm)
+
+
+@case("docs/formats.md", "Any format to any other")
+def any_to_any(home, lm, capsys):
+    own_lists(home)
+    lattices(home, "test")
+    (home / "slf").rename(home / "lattices")
+    follow(blocks("docs/formats.md", "Any format to any other"), home, lm)
+    there, back = (
+        {one.utt: [hyp.text for hyp in one.hyps] for one in jsonl.read(home / f"{name}.jsonl")}
+        for name in ("test", "back")
+    )
+    assert there == back
+    assert len(list((home / "lattices.fst").iterdir())) == SIZES["test"]
+
+
+@case("docs/clusters.md", "Processes on one machine")
+def processes(home, lm, capsys):
+    toy_lm(home, lm)
+    follow(blocks("docs/clusters.md", "Processes on one machine"), home, lm)
+    assert (home / "test.scores").exists()
+
+
+@case("docs/clusters.md", "Jobs on a cluster")
+def jobs(home, lm, capsys):
+    toy_lm(home, lm)
+    references(home)
+    code = blocks("docs/rescoring.md", "Score, tune, choose, evaluate")
+    follow(["\n".join(code[0].splitlines()[:2])], home, lm)
+    follow(blocks("docs/clusters.md", "Jobs on a cluster"), home, lm)
+    assert improved(capsys, home)
+
+
+TINY = """
+batch: {{sentences: 20}}
+steps: 3
+optim: {{lr: 1.0e-3, warmup: 1}}
+model: {model}
+objective: {objective}
+arch: {arch}
+{more}
+"""
+TINY_TRANSFORMER = "{layers: 1, dim: 8, heads: 2, ffn: 8}"
+
+
+def tiny_conf(home: Path, name: str, model: str, objective: str, arch: str, more: str = "") -> None:
+    """A settings file under the name of a published size."""
+    (home / "conf").mkdir(exist_ok=True)
+    write(home / f"conf/{name}.yaml", TINY.format(**locals()))
+
+
+def small_text(home: Path) -> None:
+    """A few sentences to train on and to read."""
+    own_lists(home)
+    for name, lines in (("train", 2000), ("valid", 50)):
+        path = home / f"{name}.txt"
+        write(path, "".join(path.read_text().lower().splitlines(keepends=True)[:lines]))
+    for name in ("test", "sentences"):
+        shutil.copy(home / "valid.txt", home / f"{name}.txt")
+
+
+@case("docs/lms.md", "From text to a model")
+def text_to_model(home, lm, capsys):
+    small_text(home)
+    tiny_conf(home, "tta", "tta", "autoencoding", TINY_TRANSFORMER)
+    said = follow(blocks("docs/lms.md", "From text to a model"), home, lm)
+    assert "perplexity" in said and (home / "lm/ngram/config.yaml").exists()
+
+
+@case("docs/lms.md", "Sentence vectors and similarity")
+def sentence_vectors(home, lm, capsys):
+    small_text(home)
+    tiny_conf(home, "tta", "tta", "autoencoding", TINY_TRANSFORMER)
+    (code,) = blocks("docs/lms.md", "From text to a model")
+    follow(code.splitlines()[:3], home, lm)
+    lines = (home / "test.txt").read_text().splitlines()
+    write(home / "pairs.tsv", "".join(f"{one}\t{one[:20]}\t{n}\n" for n, one in enumerate(lines)))
+    said = follow(blocks("docs/lms.md", "Sentence vectors and similarity"), home, lm)
+    assert "pearson" in said and "Williams" in said
+
+
+@case("docs/lms.md", "Large vocabularies and training criteria")
+def large_vocabularies(home, lm, capsys):
+    small_text(home)
+    tiny_conf(home, "lstm", "lstm", "causal", "{layers: 1, dim: 8, units: 8}")
+    said = follow(blocks("docs/lms.md", "Large vocabularies and training criteria"), home, lm)
+    assert "log Z" in said and (home / "test.nce.scores").exists()
+
+
+@case("docs/lms.md", "Word vectors")
+def word_vectors(home, lm, capsys):
+    small_text(home)
+    arch = "{layers: 1, dim: 8, units: 8, piece_dim: 4}"
+    tiny_conf(home, "esulmo", "elmo", "two-way", arch)
+    follow(blocks("docs/lms.md", "Word vectors"), home, lm)
+    assert (home / "words.npz").stat().st_size > 1000
+
+
+def write(path: Path, text: str) -> Path:
+    """The path, where the text now stands."""
+    path.write_text(text)
+    return path
