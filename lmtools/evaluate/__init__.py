@@ -2,7 +2,7 @@
 differences.
 """
 
-from lmtools.evaluate.corpus import Evaluation, evaluate
+from lmtools.evaluate.corpus import Evaluation, References, evaluate
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import (
@@ -31,6 +31,7 @@ __all__ = [
     "Counts",
     "Evaluation",
     "MatchedPairs",
+    "References",
     "SacrePaired",
     "align",
     "confidence",

@@ -1,19 +1,20 @@
 """Corpus-level evaluation of one hypothesis an utterance."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.evaluate.edits import Alignment
-from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.evaluate.edits import Alignment, align
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.significance import MatchedPairs, matched_pairs
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """A score with what it was computed from: statistics (utterances, width) in the references'
-    order, and of an error rate each hypothesis aligned with its reference.
+    order.
     """
 
     metric: str
@@ -21,12 +22,75 @@ class Evaluation:
     statistics: np.ndarray
     missing: tuple[str, ...]
     signature: str
-    alignments: tuple[Alignment, ...] = ()
 
     @property
     def total(self) -> np.ndarray:
         """Statistics summed over utterances (width,)."""
         return self.statistics.sum(0)
+
+
+class References:
+    """The references of a set under a metric: a hypothesis is compared with its reference once,
+    however many systems chose it.
+
+    `refs` has the reference of each utterance, or all where there are several.
+    """
+
+    def __init__(self, refs: Mapping[str, str | tuple[str, ...]], metric: str = "wer"):
+        self.refs, self.metric = refs, metric
+        self.rows: dict[str, dict[str, np.ndarray]] = {utt: {} for utt in refs}
+        self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
+
+    def align(self, utt: str, text: str) -> Alignment:
+        """The words of an utterance's hypothesis beside those of its first reference."""
+        known = self.alignments[utt]
+        if text not in known:
+            ref = self.refs[utt]
+            known[text] = align((ref if isinstance(ref, str) else ref[0]).split(), text.split())
+        return known[text]
+
+    def statistics(self, utt: str, texts: Sequence[str]) -> np.ndarray:
+        """The metric's statistics of some hypotheses of an utterance (hypotheses, width)."""
+        measure, ref, known = METRICS[self.metric], self.refs[utt], self.rows[utt]
+        if self.metric == "wer" and isinstance(ref, str):
+            return measure.sum_up([self.align(utt, text) for text in texts])
+        new = list(dict.fromkeys(text for text in texts if text not in known))
+        known.update(zip(new, measure.statistics(ref, new), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    def evaluate(self, hyps: Mapping[str, str], source="hypotheses") -> Evaluation:
+        """The metric of `hyps`, joined by utterance id.
+
+        Metrics of translation take several references of an utterance. An utterance without
+        hypothesis counts as an empty one (all its words deleted) and is listed in `missing`; a
+        hypothesis without reference is a UserError that names `source`, and so are no references at
+        all and several for a metric that takes one.
+        """
+        refs, measure = self.refs, METRICS[self.metric]
+        if not refs:
+            raise UserError(
+                f"{source}: no references to evaluate against; give the reference of each utterance"
+            )
+        if unknown := [utt for utt in hyps if utt not in refs]:
+            raise UserError(
+                f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first"
+                f" {unknown[0]!r}); give the references of this set"
+            )
+        try:
+            statistics = np.concatenate([self.statistics(utt, [hyps.get(utt, "")]) for utt in refs])
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+        missing = tuple(utt for utt in refs if utt not in hyps)
+        most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
+        signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
+        score = float(measure.score(statistics.sum(0)))
+        return Evaluation(self.metric, score, statistics, missing, signature)
+
+    def compare(self, first: Mapping[str, str], second: Mapping[str, str]) -> MatchedPairs:
+        """The matched pairs test of the words of two systems."""
+        return matched_pairs(
+            *([self.align(utt, hyps.get(utt, "")) for utt in self.refs] for hyps in (first, second))
+        )
 
 
 def evaluate(
@@ -35,35 +99,5 @@ def evaluate(
     metric: str = "wer",
     source="hypotheses",
 ) -> Evaluation:
-    """The metric of `hyps` against `refs`, joined by utterance id.
-
-    Metrics of translation take several references of an utterance. An utterance without hypothesis
-    counts as an empty one (all its words deleted) and is listed in `missing`; a hypothesis without
-    reference is a UserError that names `source`, and so are no references at all and several for a
-    metric that takes one.
-    """
-    if not refs:
-        raise UserError(
-            f"{source}: no references to evaluate against; give the reference of each utterance"
-        )
-    if unknown := [utt for utt in hyps if utt not in refs]:
-        raise UserError(
-            f"{source}: {len(unknown)} of {len(hyps)} hypotheses have no reference (first"
-            f" {unknown[0]!r}); give the references of this set"
-        )
-    measure = METRICS[metric]
-    pairs = [(ref, hyps.get(utt, "")) for utt, ref in refs.items()]
-    alignments = ()
-    try:
-        if isinstance(measure, ErrorRate):
-            alignments = tuple(measure.align(ref, hyp) for ref, hyp in pairs)
-            statistics = measure.sum_up(alignments)
-        else:
-            statistics = np.concatenate([measure.statistics(ref, [hyp]) for ref, hyp in pairs])
-    except UserError as error:
-        raise UserError(f"{source}: {error}") from None
-    missing = tuple(utt for utt in refs if utt not in hyps)
-    most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
-    signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
-    score = float(measure.score(statistics.sum(0)))
-    return Evaluation(metric, score, statistics, missing, signature, alignments)
+    """The metric of one system's `hyps` against `refs`, as of `References.evaluate`."""
+    return References(refs, metric).evaluate(hyps, source)

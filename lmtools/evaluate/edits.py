@@ -52,39 +52,32 @@ def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
     return [ids.setdefault(unit, len(ids)) for unit in units]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Alignment:
-    """A hypothesis beside its reference; `edits` are RapidFuzz's (replace, delete or insert, place
-    in the reference, place in the hypothesis), in order.
+    """A hypothesis beside a reference of `length` units; `edits` are RapidFuzz's (replace, delete
+    or insert, place in the reference, place in the hypothesis), in order.
     """
 
-    ref: Sequence[str]
-    hyp: Sequence[str]
+    length: int
     edits: Sequence[tuple[str, int, int]]
 
     @property
     def counts(self) -> Counts:
         """The error counts."""
         tags = [tag for tag, _, _ in self.edits]
-        return Counts(*map(tags.count, ("replace", "delete", "insert")), len(self.ref))
+        return Counts(*map(tags.count, LETTERS), self.length)
 
     @property
-    def steps(self) -> list[tuple[str, str | None, str | None]]:
-        """Triples (operation, reference word, hypothesis word) in order; the operation is "ok",
-        "sub", "del" or "ins".
+    def steps(self) -> str:
+        """A letter a step: C correct, S substituted, D deleted, I inserted."""
+        steps, at = [], 0
+        for tag, place, _ in self.edits:
+            steps += ["C" * (place - at), LETTERS[tag]]
+            at = place + (tag != "insert")
+        return "".join([*steps, "C" * (self.length - at)])
 
-        The reference word is None in an insertion, the hypothesis word in a deletion.
-        """
-        steps: list[tuple[str, str | None, str | None]] = []
-        at = 0
-        for tag, i, j in [*self.edits, ("", len(self.ref), len(self.hyp))]:
-            steps += [("ok", word, word) for word in self.ref[at:i]]
-            at = i if tag == "insert" else i + 1
-            if tag:
-                operation = {"replace": "sub", "delete": "del", "insert": "ins"}[tag]
-                word = None if tag == "insert" else self.ref[i]
-                steps.append((operation, word, None if tag == "delete" else self.hyp[j]))
-        return steps
+
+LETTERS = {"replace": "S", "delete": "D", "insert": "I"}
 
 
 def align(ref: Sequence[str], hyp: Sequence[str]) -> Alignment:
@@ -93,4 +86,4 @@ def align(ref: Sequence[str], hyp: Sequence[str]) -> Alignment:
     """
     ids: dict[str, int] = {}
     edits = Levenshtein.editops(number_units(ref, ids), number_units(hyp, ids))
-    return Alignment(ref, hyp, edits.as_list())
+    return Alignment(len(ref), edits.as_list())

@@ -69,16 +69,16 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
     return z_test(np.concatenate([np.zeros((0, 2), dtype=np.int64), *pairs]))
 
 
-def slots(steps: Sequence[tuple[str, str | None, str | None]]) -> np.ndarray:
+def slots(steps: str) -> np.ndarray:
     """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong
     words at odd ones.
     """
     errors = [0]
-    for operation, _, _ in steps:
-        if operation == "ins":
+    for step in steps:
+        if step == "I":
             errors[-1] += 1
         else:
-            errors += [int(operation != "ok"), 0]
+            errors += [int(step != "C"), 0]
     return np.array(errors)
 
 

@@ -8,12 +8,9 @@ import json
 from lmtools.errors import UserError
 from lmtools.evaluate import (
     METRICS,
-    Evaluation,
+    References,
     confidence,
-    evaluate,
     fill_empty,
-    matched_pairs,
-    nbest_statistics,
     oracle_curve,
     oracle_texts,
     paired_bootstrap,
@@ -54,13 +51,13 @@ def arguments(parser):
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
     hyp, sources, against = inputs(args)
-    ref, refs = sources[0], references(sources)
+    ref, refs = sources[0], References(references(sources), args.metric)
     tree, first = one(refs, hyp, args, prefix="")
     if args.oracle or args.oracle_out:
-        tree["oracle"] = best(lists_of(ref, hyp, refs), args)
+        tree["oracle"] = best(lists_of(ref, hyp, refs.refs), refs, args)
     if against:
         tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
-        tree |= compare(first, second, args)
+        tree |= compare(refs, hyp, against, first, second, args)
     if args.out:
         with atomic_text(args.out) as out:
             paths = [one.path for one in sources] if len(sources) > 1 else ref.path
@@ -83,9 +80,9 @@ def inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     return hyp, sources, against
 
 
-def one(refs, hyp: Texts, args, prefix: str):
+def one(refs: References, hyp: Texts, args, prefix: str):
     """The tree and the evaluation of one system, printed on the way."""
-    evaluation = evaluate(refs, hyp.texts, args.metric, hyp.path)
+    evaluation = refs.evaluate(hyp.texts, hyp.path)
     interval = confidence(evaluation.statistics, args.metric, args.seed)
     print(prefix + show.line(evaluation, interval))
     if evaluation.missing:
@@ -93,11 +90,12 @@ def one(refs, hyp: Texts, args, prefix: str):
     return show.tree(evaluation, interval), evaluation
 
 
-def best(nbests, args) -> list[float]:
+def best(nbests, refs: References, args) -> list[float]:
     """The oracle by depth, printed on the way; its choices from whole lists are written if asked
     for.
     """
-    statistics = nbest_statistics([fill_empty(nbest) for nbest in nbests], args.metric)
+    filled = [fill_empty(nbest) for nbest in nbests]
+    statistics = [refs.statistics(one.utt, [hyp.text for hyp in one.hyps]) for one in filled]
     curve = oracle_curve(statistics, args.metric)
     print(show.oracle_line(args.metric, curve))
     if args.oracle_out:
@@ -105,7 +103,7 @@ def best(nbests, args) -> list[float]:
     return curve.tolist()
 
 
-def compare(first: Evaluation, second: Evaluation, args) -> dict:
+def compare(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
     """The significance tests of two systems, printed on the way."""
     if isinstance(METRICS[args.metric], Sacre):
         result = METRICS[args.metric].paired_bootstrap(first.statistics, second.statistics)
@@ -115,7 +113,7 @@ def compare(first: Evaluation, second: Evaluation, args) -> dict:
     print(show.bootstrap_line(result))
     trees = {"bootstrap": dataclasses.asdict(result)}
     if args.metric == "wer":
-        result = matched_pairs(first.alignments, second.alignments)
+        result = refs.compare(hyp.texts, against.texts)
         print(show.matched_pairs_line(result))
         trees["matched_pairs"] = dataclasses.asdict(result)
     return trees

@@ -4,12 +4,9 @@ choice, aligned.
 
 from collections.abc import Sequence
 
-from lmtools.evaluate import align
 from lmtools.report.names import label, ordered
 from lmtools.report.rescoring.measure import Measured
 from lmtools.types import NBest
-
-LETTERS = {"ok": "C", "sub": "S", "del": "D", "ins": "I"}
 
 
 def browser_data(sets: Sequence[Measured]) -> dict:
@@ -26,39 +23,24 @@ def browser_data(sets: Sequence[Measured]) -> dict:
         "sets": [
             {
                 "name": one.sample.name,
-                "utts": [
-                    utterance(place, nbest, one, systems)
-                    for place, nbest in enumerate(one.sample.nbests)
-                ],
+                "utts": [utterance(nbest, one, systems) for nbest in one.sample.nbests],
             }
             for one in arranged
         ],
     }
 
 
-def utterance(place: int, nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
-    """One row; what the metric aligned already is not aligned again, nor is a text that several
-    systems chose.
-    """
-    ref = (nbest.ref or "").split()
-    known = {
-        " ".join(alignments[place].hyp): alignments[place]
-        for alignments in (one.alignments for one in measured.results.values())
-        if alignments and measured.metric == "wer"
-    }
-    texts: dict[str, int] = {}
+def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
+    """One row; a text that several systems chose stands there once."""
+    texts: dict[str, str] = {}  # as chosen, by its words
     choices = []
     for system in systems:
-        chosen = (
-            measured.results[system].texts.get(nbest.utt, "")
-            if system in measured.results
-            else None
-        )
-        choices.append(
-            None if chosen is None else texts.setdefault(" ".join(chosen.split()), len(texts))
-        )
-    aligned = []
-    for text in texts:
-        alignment = known.get(text) or align(ref, text.split())
-        aligned.append([text, "".join(LETTERS[operation] for operation, _, _ in alignment.steps)])
-    return [nbest.utt, " ".join(ref), aligned, choices]
+        if system not in measured.results:
+            choices.append(None)
+            continue
+        chosen = measured.results[system].texts.get(nbest.utt, "")
+        words = " ".join(chosen.split())
+        texts.setdefault(words, chosen)
+        choices.append(list(texts).index(words))
+    steps = [[words, measured.refs.align(nbest.utt, text).steps] for words, text in texts.items()]
+    return [nbest.utt, " ".join((nbest.ref or "").split()), steps, choices]

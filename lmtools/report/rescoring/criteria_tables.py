@@ -5,7 +5,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmtools.evaluate import METRICS, matched_pairs, paired_bootstrap
+from lmtools.evaluate import METRICS, paired_bootstrap
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
 from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
@@ -187,7 +187,7 @@ def chance(measured: Measured, plain: Result, rough: Result) -> float:
         return measure.paired_bootstrap(rough.statistics, plain.statistics).p
     if measured.metric != "wer":
         return paired_bootstrap(rough.statistics, plain.statistics, measured.metric, SEED).p
-    return matched_pairs(rough.alignments, plain.alignments).p
+    return measured.refs.compare(rough.texts, plain.texts).p
 
 
 def real_time(experiment: RescoringExperiment, name: str, measured: Measured) -> float | None:

@@ -10,14 +10,11 @@ import numpy as np
 
 from lmtools.evaluate import (
     METRICS,
-    Alignment,
     Bootstrap,
     MatchedPairs,
+    References,
     SacrePaired,
-    evaluate,
     fill_empty,
-    matched_pairs,
-    nbest_statistics,
     oracle_curve,
     oracle_texts,
     paired_bootstrap,
@@ -46,7 +43,6 @@ class Result:
     texts: Mapping[str, str]
     statistics: np.ndarray
     score: float
-    alignments: tuple[Alignment, ...] = ()
     missing: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
     pairs: MatchedPairs | None = None
@@ -64,11 +60,16 @@ class Measured:
     """
 
     sample: Sample
-    metric: str
+    refs: References
     results: Mapping[str, Result]
     oracle: np.ndarray
     by_depth: Mapping[str, list[float]]
     unnormalised: Mapping[str, Result] = field(default_factory=dict)
+
+    @property
+    def metric(self) -> str:
+        """The metric, a key of METRICS."""
+        return self.refs.metric
 
     @property
     def lengths(self) -> np.ndarray:
@@ -118,7 +119,11 @@ def measure_set(
     home: Path, sample: Sample, systems: Mapping[str, System], metric: str, compare: bool
 ) -> Measured:
     """All systems that chose texts for `sample`; significance and depths only to `compare` them."""
-    rows = nbest_statistics([fill_empty(nbest) for nbest in sample.nbests], metric)
+    refs = References({nbest.utt: reference(nbest) for nbest in sample.nbests}, metric)
+    rows = [
+        refs.statistics(nbest.utt, [hyp.text for hyp in fill_empty(nbest).hyps])
+        for nbest in sample.nbests
+    ]
     texts = {FIRST: first_texts(sample), ORACLE: oracle_texts(sample.nbests, rows, metric)}
     texts |= {
         name: system.texts[sample.name]
@@ -126,19 +131,15 @@ def measure_set(
         if sample.name in system.texts
     }
     source = f"{home}/rescore/{{}}/{sample.name}.txt"
-    every = {
-        name: result(sample, chosen, metric, source.format(name)) for name, chosen in texts.items()
-    }
+    every = {name: result(refs, chosen, source.format(name)) for name, chosen in texts.items()}
     results = {name: one for name, one in every.items() if not unnormalised(name)}
     curve, by_depth = oracle_curve(rows, metric), {}
     if compare:
-        results = {
-            name: compared(sample, one, results[FIRST], metric) for name, one in results.items()
-        }
+        results = {name: compared(refs, one, results[FIRST]) for name, one in results.items()}
         by_depth = depth_curves(home, sample, systems, metric, rows, shown_depths(len(curve)))
     return Measured(
         sample,
-        metric,
+        refs,
         results,
         curve,
         by_depth,
@@ -191,26 +192,21 @@ def depth_curves(
     return curves
 
 
-def result(sample: Sample, texts: Mapping[str, str], metric: str, source: str) -> Result:
+def result(refs: References, texts: Mapping[str, str], source: str) -> Result:
     """The score of one system, without comparison."""
-    evaluation = evaluate(
-        {nbest.utt: reference(nbest) for nbest in sample.nbests}, texts, metric, source
-    )
-    return Result(
-        texts, evaluation.statistics, evaluation.score, evaluation.alignments, evaluation.missing
-    )
+    evaluation = refs.evaluate(texts, source)
+    return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
 
-def compared(sample: Sample, one: Result, first: Result, metric: str) -> Result:
+def compared(refs: References, one: Result, first: Result) -> Result:
     """`one` with its confidence interval and its significance against the first pass."""
-    pairs = matched_pairs(one.alignments, first.alignments) if metric == "wer" else None
-    bootstrap = paired_bootstrap(one.statistics, first.statistics, metric, SEED)
-    sacre = (
-        METRICS[metric].paired_bootstrap(one.statistics, first.statistics)
-        if isinstance(METRICS[metric], Sacre)
-        else None
+    measure, statistics = METRICS[refs.metric], (one.statistics, first.statistics)
+    return replace(
+        one,
+        bootstrap=paired_bootstrap(*statistics, refs.metric, SEED),
+        pairs=refs.compare(one.texts, first.texts) if refs.metric == "wer" else None,
+        sacre=measure.paired_bootstrap(*statistics) if isinstance(measure, Sacre) else None,
     )
-    return replace(one, bootstrap=bootstrap, pairs=pairs, sacre=sacre)
 
 
 def interval(result: Result) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from lmtools.evaluate import evaluate, matched_pairs
+from lmtools.evaluate import References, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.outputs import CRITERIA
 from lmtools.report import names
@@ -279,7 +279,7 @@ def test_without_normalisation(compared, printed, lattice):
                 kaldi_text.read(compared / f"rescore/{one}{rest}/test.txt")
                 for one in (f"{name}-unnormalised", name)
             ]
-            p = matched_pairs(*(evaluate(refs, one, "wer").alignments for one in texts)).p
+            p = References(refs).compare(*texts).p
             assert float(cells["p"][place].removeprefix("<")) == pytest.approx(p, abs=0.0011)
             moved += rough != plain
         tree = json.loads(
@@ -474,7 +474,7 @@ def test_the_page_has_the_section(report):
 
 def test_other_metrics_have_no_matched_pairs(compared, report):
     measured = report.sets[1]
-    bleu = dataclasses.replace(measured, metric="bleu")
+    bleu = dataclasses.replace(measured, refs=References(measured.sample.refs, "bleu"))
     for kind in ("results", "unnormalised"):
         statistics = np.random.default_rng(1).integers(1, 9, (len(measured.lengths), 10))
         every = {

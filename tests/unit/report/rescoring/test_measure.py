@@ -4,9 +4,13 @@ import jiwer
 import numpy as np
 import pytest
 
+from lmtools.evaluate import align
 from lmtools.formats import kaldi_text
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.measure import LENGTHS
+from lmtools.report.rescoring.tables import TABLES
+from lmtools.report.write import make_all
+from lmtools.types import Hypothesis
 
 
 def wer(pairs) -> float:
@@ -94,3 +98,21 @@ def test_depths(measured):
     one = measured[1]
     assert one.depths[-1] == len(one.oracle) == max(len(nbest.hyps) for nbest in one.sample.nbests)
     assert one.depths[:3] == [1, 2, 5]
+
+
+def test_a_hypothesis_is_aligned_once(exp, monkeypatch):
+    """Whatever chose it, and for whatever its alignment is wanted."""
+    seen = []
+    monkeypatch.setattr(
+        "lmtools.evaluate.corpus.align", lambda ref, hyp: seen.append((ref, hyp)) or align(ref, hyp)
+    )
+    experiment = collect_rescoring(exp)
+    make_all(TABLES, experiment)
+    experiment.browsed()
+    pairs = {
+        (nbest.utt, nbest.ref, hyp.text)
+        for sample in experiment.samples
+        for nbest in sample.nbests
+        for hyp in (nbest.hyps or (Hypothesis(""),))
+    }
+    assert len(seen) == len(pairs)
