@@ -54,7 +54,7 @@ def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = Non
 def exponent(lenpen: str, normalised: str) -> float:
     """The power of the length that H scores were divided by."""
     if normalised not in ("yes", "no"):
-        raise UserError(f"normalised={normalised}: neither yes nor no")
+        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
     return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
 
 

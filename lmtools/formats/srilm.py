@@ -241,7 +241,7 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
     scores that the version cannot hold.
     """
     if version not in (None, "0", "1", "2"):
-        raise UserError(f"version={version}: SRILM has the versions 0 (headerless), 1 and 2")
+        raise UserError(f"version={version}: SRILM has no such; give 0 (headerless), 1 or 2")
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)

@@ -40,7 +40,7 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
     names = name_systems(files)
     pool = {"lines": by_line, "kaldi": by_id}.get(ids)
     if not pool:
-        raise UserError(f"ids={ids}: neither lines nor kaldi")
+        raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
     indicators = [{f"{PREFIX}{other}": float(other == name) for other in names} for name in names]
     for utt, texts in pool(files):
         hyps = zip(texts, indicators, names, strict=True)
@@ -117,7 +117,7 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
     list needs a hypothesis of each system.
     """
     if ids not in ("lines", "kaldi"):
-        raise UserError(f"ids={ids}: neither lines nor kaldi")
+        raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     names = [hyp.extra.get("system", "") for hyp in first.hyps] if first else []

@@ -1,38 +1,7 @@
 import json
 
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from lmtools.errors import UserError
 from lmtools.formats import espnet1
 from lmtools.types import TOTAL, Hypothesis, NBest
-
-ids = st.text(
-    st.characters(exclude_categories=["Cs", "Z", "C"], exclude_characters="\ufeff▁<"),
-    min_size=1,
-    max_size=6,
-)
-texts = st.lists(ids, max_size=3).map(" ".join)
-floats = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@st.composite
-def nbest_lists(draw):
-    scores = st.fixed_dictionaries({"am": floats} if draw(st.booleans()) else {})
-    lists = []
-    for utt in draw(st.lists(ids, unique=True, max_size=3)):
-        hyps = draw(st.lists(st.builds(Hypothesis, texts, scores), max_size=3).map(tuple))
-        lists.append(NBest(utt, hyps, draw(st.none() | texts) if hyps else None))
-    return lists
-
-
-@settings(max_examples=35, deadline=None)
-@given(nbest_lists())
-def test_round_trip(tmp_path_factory, nbests):
-    path = tmp_path_factory.mktemp("e") / "data.json"
-    espnet1.write(nbests, path)
-    assert list(espnet1.read(path)) == nbests
 
 
 def output(rank, rec, token, score):
@@ -86,39 +55,3 @@ def test_a_rescored_list_is_numbered_anew_and_changed_texts_lose_their_pieces(tm
         -9.5,
     )
     assert "rec_token" not in other and other["token"] == "▁BLUE ▁FINCH"
-
-
-@pytest.mark.parametrize(
-    ("content", "cause"),
-    [
-        ('{"utts": {\n"a": }}', ":2: not JSON"),
-        ("[]", "the file is []"),
-        ("{}", "key 'utts' is missing"),
-        ('{"utts": {"a": {}}}', "utterance 'a': key 'output' is missing"),
-        ('{"utts": {"a": {"output": [[]]}}}', "one a speaker"),
-        ('{"utts": {"a": {"output": [7]}}}', "hypothesis 1: it is 7"),
-        ('{"utts": {"a": {"output": [{}]}}}', "key 'rec_text' is missing"),
-        (
-            '{"utts": {"a": {"output": [{"rec_text": "x", "score": null}]}}}',
-            "score 'score' is null",
-        ),
-        ('{"utts": {"a": {"output": [{"rec_text": "x", "text": 1}]}}}', "'text' is 1"),
-        (
-            '{"utts": {"a": {"output": [{"rec_text": "x", "score": 1}, {"rec_text": "x"}]}}}',
-            "hypothesis 2 has scores (none)",
-        ),
-        ('{"utts": {"a b": {"output": []}}}', "white space"),
-    ],
-)
-def test_refuses(tmp_path, content, cause):
-    path = tmp_path / "data.json"
-    path.write_text(content)
-    with pytest.raises(UserError) as caught:
-        list(espnet1.read(path))
-    message = str(caught.value)
-    assert (
-        message.startswith(str(path))
-        and cause in message
-        and "; " in message
-        and "\n" not in message
-    )

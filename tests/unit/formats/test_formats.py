@@ -103,13 +103,6 @@ def test_detect_finds_directories_and_leaves_standard_input(tmp_path):
         detect("-")
 
 
-@pytest.mark.parametrize("name", [name for name, form in FORMATS.items() if not form.lists])
-def test_formats_of_one_text_refuse_longer_lists(tmp_path, name):
-    with pytest.raises(UserError, match="'s_a' has more; cut the lists with --depth 1"):
-        FORMATS[name].write(LISTS, tmp_path / "f")
-    assert not list(tmp_path.iterdir())
-
-
 def test_attach_joins_by_id():
     attached = lists.attach_refs(LISTS, {"s_b": "two", "s_a": "one"}, "n", "r")
     assert [(nbest.utt, nbest.ref, nbest.hyps) for nbest in attached] == [

@@ -52,16 +52,6 @@ def test_reads_lists_and_both_ways_to_write_features(tmp_path):
         assert detect(tmp_path / name) == "marian"
 
 
-def test_refuses_two_alignments_and_lines_that_are_none(tmp_path):
-    path = tmp_path / "n"
-    path.write_text("0 ||| x ||| 0-0 ||| 1-1 ||| F0= 1 ||| 1\n")
-    with pytest.raises(UserError, match=r"n:1: two of 6 fields are alignment; expected"):
-        list(marian.read(path))
-    path.write_text("0 ||| x ||| F0= 1 ||| 1\n0 ||| x ||| 1\n")
-    with pytest.raises(UserError, match=r"n:2: feature value '1' has no name before it"):
-        list(marian.read(path))
-
-
 def test_a_list_without_features_could_be_of_either_program(tmp_path):
     path = tmp_path / "n"
     path.write_text("0 ||| blue |||  ||| -0.7\n")

@@ -64,62 +64,6 @@ def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
                 detect(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "spec", "message"),
-    [
-        (STSB + "a\tb\tc\td\t5\te\n", "stsb", ":3: 6 fields; expected genre, file"),
-        (
-            STSB.replace("3.800", "high"),
-            "stsb",
-            ":1: the similarity is 'high'; expected a finite number",
-        ),
-        (STSB.replace("\t0\t", "\tnan\t"), "stsb", ":2: the similarity is 'nan'"),
-        (STSB.replace("\t0\t", "\t1e999\t"), "stsb", ":2: the similarity is '1e999'"),
-        (STSB.replace("\t0\t", "\t\t"), "stsb", ":2: the similarity is ''"),
-        (STSB.replace("A b", " "), "stsb", ":2: the first sentence is empty; add"),
-        (STSB.replace("\tC\t", "\t\t"), "stsb", ":2: the second sentence is empty; add"),
-        (STSB + "\n", "stsb", ":3: 1 fields; expected"),
-        ("", "stsb", ": holds no sentence pair; give"),
-        ("", "glue", ":1: the header names 0 columns 'sentence1'; add"),
-        (f"{GLUE}\tscore\n", "glue", ": holds no sentence pair; give"),
-        (STSB, "glue", ":1: the header names 0 columns 'sentence1'; add"),
-        (f"{GLUE}\tsentence2\n", "glue", ":1: the header names 2 columns 'sentence2'; add"),
-        (f"{GLUE}\tscore\tscore\n", "glue", ":1: the header names 2 columns 'score'; add"),
-        (
-            f"{GLUE}\tscore\n0\tg\tf\ty\t1\tn\tn\ta\tb\n",
-            "glue",
-            ":2: 9 fields below a header of 10; give",
-        ),
-        (f"{SICK}\n1\ta\tb\t1\tX\tc\n", "sick", ":2: 6 fields below a header of 5; give"),
-        (ONE_FILE, "sick:set=dev", ": set=dev; expected train, trial, test"),
-        (ONE_FILE, "sick:set=trial", ": set=trial: holds no sentence pair; give"),
-        (
-            f"{SICK}\n1\ta\tb\t1\tX\n",
-            "sick:set=test",
-            ":1: set=test, but there is no column SemEval_set; drop",
-        ),
-        ("a\tb\t1\nc\td\n", "tsv", ":2: has no similarity, unlike those before; give"),
-        ("a\tb\nc\td\t1\n", "tsv", ":2: has a similarity, unlike those before; give"),
-        ("a\tb\nc\n", "tsv", ":2: 1 fields; expected left, right, score, with tabs"),
-        ("a\tb\t1\tc\n", "tsv", ":1: 4 fields; expected left, right, score, with tabs"),
-        (
-            "1\ta\n",
-            "tsv:columns=score+left+right",
-            ":1: 2 fields; expected score, left, right, with tabs",
-        ),
-        ("a\tb\n", "tsv:columns=left+score", ": columns=left+score; give left, right"),
-        ("a\tb\n", "tsv:columns=left+right+right", ": columns=left+right+right; give left, right"),
-        ("a\tb\n", "tsv:columns=left+right+words", ": columns=left+right+words; give left, right"),
-    ],
-)
-def test_what_is_refused(tmp_path, text, spec, message):
-    path = tmp_path / "pairs"
-    path.write_text(text)
-    with pytest.raises(UserError) as caught:
-        read(path, spec)
-    assert str(caught.value).startswith(f"{path}{message}") and "\n" not in str(caught.value)
-
-
 def test_text_of_another_encoding_is_refused(tmp_path):
     (tmp_path / "pairs").write_bytes("a\tb\t1\nc\tcafé\t2\n".encode("latin-1"))
     with pytest.raises(UserError, match="pairs:2: not UTF-8; convert"):

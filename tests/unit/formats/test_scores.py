@@ -74,47 +74,6 @@ def test_file_is_as_documented(tmp_path):
     assert path.read_text() == "".join(f"{line}\t{digest(line, text)}\n" for line, text in lines)
 
 
-HEADER = "# lmtools-scores {}\n"
-CHECKED = HEADER.rstrip() + f"\t{digest(HEADER.rstrip())}\n"
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "cause"),
-    [
-        ("", 1, "no header"),
-        ("a#1\t-1\t2\n", 1, "no header"),
-        ("# lmtools-scores {\n", 1, "no header"),
-        ("# lmtools-scores [1]\n", 1, "no header"),
-        (HEADER + "a#2\t-1\t2\n", 2, "rank 2 where 1 is due"),
-        (HEADER + "a#1\t-1\t2\na#3\t-1\t2\n", 3, "rank 3 where 2 is due"),
-        (HEADER + "a#1\t-1\t2\nb#1\t-1\t2\na#1\t-1\t2\n", 4, "rank 1 where 2 is due"),
-        (HEADER + "a#0\t-1\t2\n", 2, "rank 0"),
-        (HEADER + "a#1\tnan\t2\n", 2, "expected a finite number"),
-        (HEADER + "a#1\t-inf\t2\n", 2, "expected a finite number"),
-        (HEADER + "a#1\t-1e999\t2\n", 2, "expected a finite number"),
-        (HEADER + "a#1\t1_0\t2\n", 2, "expected a finite number"),
-        (HEADER + "a#1\t-1\n", 2, "expected `utt#rank"),
-        (HEADER + "a#1 -1 2\n", 2, "expected `utt#rank"),
-        (HEADER + "a\t-1\t2\n", 2, "expected `utt#rank"),
-        (HEADER + "a#1\t-1\t-2\n", 2, "expected `utt#rank"),
-        (HEADER + "\n", 2, "expected `utt#rank"),
-        (
-            HEADER + "a#1\t-1.0\t2\t0123456789ab\n",
-            2,
-            "the row has a check, and the header has none",
-        ),
-        ("# lmtools-scores {}\t0123456789ab\n", 1, "the header is damaged"),
-        (CHECKED + "a#1\t-1.0\t2\n", 2, "the row has no check, and the header has one"),
-        (CHECKED + "a#1\t-1.00\t2\t0123456789ab\n", 2, "the row is damaged"),
-    ],
-)
-def test_refuses(tmp_path, content, line, cause):
-    path = tmp_path / "a.scores"
-    path.write_text(content)
-    with pytest.raises(UserError, match=f"^{path}:{line}: .*{cause}"):
-        scores.read(path)
-
-
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_refuses_to_write_scores_that_are_no_numbers(tmp_path, value):
     with pytest.raises(UserError, match="a#2"):

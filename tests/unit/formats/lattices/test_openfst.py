@@ -64,23 +64,6 @@ def test_input_symbols_and_ids_come_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "option", "cause"),
-    [
-        ("", "", "empty"),
-        ("0 1 a a 1\n1 x\n", "", ":2: a weight is 'x'"),
-        ("0 1 a a 1 1\n", "", ":1: 6 columns"),
-        ("0 1 a a 1,2\n", "", "read lattices of Kaldi as kaldi"),
-        ("0 1 9 9 1\n", "symbols", "label 9 is not in"),
-        ("0 1 a a 1\n1\n1 2\n", "", ":3: state 1 is final a second time"),
-        ("0 99999999 a a 1\n", "", "states for"),
-    ],
-)
-def test_refuses(tmp_path, text, option, cause):
-    with pytest.raises(UserError, match=cause):
-        read(tmp_path, text, option)
-
-
-@pytest.mark.parametrize(
     ("word", "option", "cause"),
     [("red", "symbols", "'red' is not in"), ("<eps>", "", "stands for no word")],
 )

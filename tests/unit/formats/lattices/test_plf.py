@@ -48,25 +48,6 @@ def test_spaces_quotes_and_commas_are_free(tmp_path, line):
     assert sentences(lattice, {"am": 1.0}) == {("a",): -1.0}
 
 
-@pytest.mark.parametrize(
-    ("line", "cause"),
-    [
-        ("((('a', -1, 1),),", ":1: '' at character 18"),
-        ("((('a', -1, 1),),) x", "'x' at character 20"),
-        ("((('a', -1, 2),),)", "behind the end"),
-        ("((('a', -1, 0),),)", "leads nowhere"),
-        ("((('a', -1, 1.5),),)", "a distance is '1.5'"),
-        ("((('a', x, 1),),)", "a score is 'x'"),
-        ("((('a b', -1, 1),),)", "white space"),
-        ("((('a, -1, 1),),)", "at character 3"),
-        ("__import__('os')", "at character 1"),
-    ],
-)
-def test_refuses(tmp_path, line, cause):
-    with pytest.raises(UserError, match=cause):
-        read(tmp_path, line)
-
-
 def test_states_are_numbered_anew_where_they_must(tmp_path):
     arcs = [
         Arc(2, 0, "a", {"am": -1.0}),

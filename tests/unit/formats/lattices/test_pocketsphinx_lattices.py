@@ -79,25 +79,6 @@ def test_comes_back(tmp_path):
     assert slf.words == lattice.words and slf.scores["am"].tolist() == lattice.scores["am"].tolist()
 
 
-@pytest.mark.parametrize(
-    ("change", "cause"),
-    [
-        (("Nodes 4", "Nodes 5"), "Nodes 5, but there are 4"),
-        (("Final 0\n", ""), "no line 'Final'"),
-        (("Initial 3", "Initial 9"), "node 9, but there are 4"),
-        (("3 1 -100", "3 7 -100"), ":21: node 7"),
-        (("3 1 -100", "3 1"), ":21: 2 fields"),
-        (("3 1 -100", "3 1 x"), ":21: a score is 'x'"),
-        (("1 blue(2)", "7 blue(2)"), ":8: '7 blue"),
-        (("-logbase 1.000300e+00", "-logbase 1"), "-logbase 1;"),
-        (("Frames 90", "what\nFrames 90"), ":4: 'what'"),
-    ],
-)
-def test_refuses(tmp_path, change, cause):
-    with pytest.raises(UserError, match=cause):
-        read(tmp_path, TEXT.replace(*change))
-
-
 def test_refuses_to_write(tmp_path):
     for word, score, cause in (
         ("[NOISE]", -1.0, "stands for no word"),

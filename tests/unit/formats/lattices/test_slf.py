@@ -161,33 +161,6 @@ def test_probability_zero(tmp_path):
     assert lattice.scores["am"][0] == -math.inf
 
 
-@pytest.mark.parametrize(
-    ("change", "cause"),
-    [
-        (("N=4 L=4", "N=4 L=5"), "L=5, but there are 4 links"),
-        (("N=4 L=4", "N=5 L=4"), "N=5, but there are 4 nodes"),
-        (("N=4 L=4", "N=4"), "no L="),
-        (("J=3 S=2", "J=3 S=7"), ":10: S=7, but there are 4 nodes"),
-        (("J=3 S=2 ", "J=3 "), ":10: a link without S="),
-        (("a=-8", "a=x"), ":10: a is 'x'"),
-        (("a=-8", "a=-8 a=-9"), ":10: field 'a' occurs twice"),
-        (("J=2 S=1", "J=2 nonsense S=1"), ":9: 'nonsense S=1"),
-        (("VERSION=1.0", "VERSION=1.0 base=-1"), "base=-1"),
-        (("VERSION=1.0", "VERSION=1.0 start=9"), "start=9"),
-        (("J=0 S=0 E=1", "J=0 S=0 E=2"), "2 nodes could be the start"),
-        (("J=3 S=2 E=3", "J=3 S=2 E=0"), "0 nodes could be the start"),
-        (("J=3 S=2 E=3", "J=3 W=x S=2 E=3"), "words on nodes and on links"),
-        (("W=blue", "W=\\377"), ":4: '.*not UTF-8"),
-        (("W=blue", 'W="blue finch"'), ":4: the word 'blue finch' holds white space"),
-        (("VERSION=1.0", 'UTTERANCE="a b"'), "utterance id 'a b'"),
-    ],
-)
-def test_refuses(tmp_path, change, cause):
-    assert change[0] in TARGET
-    with pytest.raises(UserError, match=cause):
-        read(tmp_path, TARGET.replace(*change))
-
-
 def test_refuses_what_would_be_read_back_as_another_thing(tmp_path):
     arcs = [Arc(0, 1, "a", {"am": -1.0}, {"x": "1"})]
     changes = [

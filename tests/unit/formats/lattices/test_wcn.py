@@ -73,17 +73,6 @@ def test_pruned_slots_are_read_as_they_are(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "cause"),
-    [("a:0", "is not word:slot"), ("a:0:x", "posterior is 'x'"),
-    ("a:0:-1", "expected a probability"), ("a:1:1 b:0:1", "sort the line"),
-     (":0:1", "is not word"), ("a:x:1", "a slot is 'x'")],
-)  # fmt: skip
-def test_refuses(tmp_path, line, cause):
-    with pytest.raises(UserError, match=f":1: .*{cause}"):
-        read(tmp_path, line, "wcn")
-
-
-@pytest.mark.parametrize(
     "skip", [Arc(0, 2, "b", {"am": -1.0}), Arc(1, 2, "*DELETE*", {"am": -1.0})]
 )
 def test_writes_confusion_networks_only(tmp_path, skip):
