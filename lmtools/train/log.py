@@ -16,26 +16,23 @@ class Log:
     steps (lost to a crash) are dropped.
     """
 
-    def __init__(self, directory, step: int, total: int, name: str):
-        self.path, self.total, self.name = Path(directory) / "metrics.jsonl", total, name
+    def __init__(self, directory: Path, step: int, total: int):
+        self.path, self.total, self.name = directory / "metrics.jsonl", total, directory.name
         keep = [line for _, line in read_lines(self.path)] if step and self.path.exists() else []
         with atomic_text(self.path) as stream:
             stream.writelines(line + "\n" for line in keep if is_before(line, step))
-        terminal = sys.stderr.isatty()
-        self.bar = (
-            tqdm(total=total, initial=step, desc=name, unit="step", dynamic_ncols=True)
-            if terminal
-            else None
-        )
+        self.bar = None
+        if sys.stderr.isatty():
+            self.bar = tqdm(
+                total=total, initial=step, desc=self.name, unit="step", dynamic_ncols=True
+            )
 
     def metrics(self, line: str, **values) -> None:
         """Append one line of metrics and show it."""
-        made = json.dumps(
-            {key: round(v, 6) if isinstance(v, float) else v for key, v in values.items()}
-        )
+        rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
         try:
             with open(self.path, "a") as stream:
-                stream.write(made + "\n")
+                stream.write(json.dumps(rounded) + "\n")
         except OSError as error:
             raise cannot("write", self.path, error) from None
         self.say(f"step {values['step']}/{self.total} {line}")

@@ -6,41 +6,23 @@ one that never stopped.
 """
 
 import contextlib
-import dataclasses
-import hashlib
-import json
 import math
-import shutil
 import signal
 import time
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from lmtools.checkpoint import (
-    CONFIG,
-    WEIGHTS,
-    Progress,
-    describe_model,
-    is_prepared,
-    load_checked,
-    load_training,
-    prepare,
-    save_training,
-    save_weights,
-    training_metadata,
-)
+from lmtools.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
 from lmtools.corpus import Corpus
-from lmtools.device import autocast, machine_facts, resolve_precision
+from lmtools.device import autocast
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.lock import hold_lock
 from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
-from lmtools.seal import Damaged
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
+from lmtools.train.directory import Found, TrainingPlan, inspect_directory, make_room
 from lmtools.train.log import Log, Silence
 from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, joined
@@ -51,28 +33,6 @@ VALIDATION_SEED = 0  # the masked objective masks the same validation tokens eve
 
 class Stopped(Exception):
     """SIGTERM came; the state is saved."""
-
-
-class Found(NamedTuple):
-    """What a training finds in its model directory.
-
-    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
-    make room; `lost`: why its weights are not those that they should be, although it can go on.
-    """
-
-    progress: Progress | None = None
-    aside: str | None = None
-    lost: str | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left to do."""
-        return self.progress is not None and self.progress.done and not self.lost
-
-    @property
-    def rebuilt(self) -> bool:
-        """Whether the lost weights are those of the checkpoint."""
-        return self.lost is not None and self.progress.best_step == self.progress.step
 
 
 def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
@@ -86,161 +46,46 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
     """
     with joined(device) as world, contextlib.ExitStack() as held:
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
-        settings = world.agree(lambda: on_device(settings, world.device(device)))
-        corpora = world.agree(lambda: read_corpora(train_bin, valid_bin))
-        fingerprint = world.agree(lambda: identify(settings, *corpora))
-        found = world.agree(lambda: inspect(out, fingerprint))
+        plan = world.agree(
+            lambda: TrainingPlan.read(settings, train_bin, valid_bin, out, world.device(device))
+        )
+        found = world.agree(lambda: inspect_directory(plan))
         training = None
         if not found.complete:  # refuses what does not fit before anything is written
-            training = world.agree(
-                lambda: Training(settings, *corpora, out, world.device(device), fingerprint, world)
-            )
-        world.agree(
-            lambda: (
-                make_room(out, settings, corpora[0].subword, found, world.device(device), training)
-                if world.first
-                else None
-            )
-        )
+            training = world.agree(lambda: Training(plan, world))
+        lm = training and training.lm
+        world.agree(lambda: make_room(plan, found, lm) if world.first else None)
         return training.run(found) if training else found.progress
-
-
-def on_device(settings: Settings, device: torch.device) -> Settings:
-    """The settings with the precision that `auto` is there."""
-    return dataclasses.replace(settings, precision=resolve_precision(settings.precision, device))
-
-
-def read_corpora(train_bin, valid_bin) -> tuple[Corpus, Corpus]:
-    """The corpora of a training, of one vocabulary."""
-    train, valid = Corpus.open(train_bin), Corpus.open(valid_bin)
-    return train, valid.check(train.subword)
-
-
-def identify(settings: Settings, *corpora: Corpus) -> str:
-    """A hash of all that determines the weights; UserError where a corpus is damaged."""
-    parts = [
-        dataclasses.asdict(settings),
-        corpora[0].subword.hash,
-        *(corpus.digest() for corpus in corpora),
-    ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def inspect(out, fingerprint: str) -> Found:
-    """What is in the model directory `out`; all of its weights and its checkpoint are read."""
-    path = Path(out) / WEIGHTS
-    lost, said = None, {}
-    try:
-        said = load_checked(path)[1] if path.exists() else {}
-    except Damaged as error:
-        lost = str(error).partition("; ")[0]
-    try:
-        state = training_metadata(out)
-    except Damaged as error:
-        return Found(aside=str(error).partition("; ")[0])
-    other = f"{out}: held a training of other settings or data"
-    if state is None:
-        return Found(
-            aside=lost or (other if said.get("fingerprint", fingerprint) != fingerprint else None)
-        )
-    if state["fingerprint"] != fingerprint:
-        return Found(aside=other)
-    if said.get("fingerprint", fingerprint) != fingerprint:
-        lost = f"{path}: weights of another training"
-    progress = Progress(**state["progress"])
-    if not path.exists() and progress.best is not None:
-        lost = f"{path}: is not there"
-    found = Found(progress, lost=lost if progress.best is not None else None)
-    return Found(aside=lost) if found.lost and progress.done and not found.rebuilt else found
-
-
-def make_room(
-    out,
-    settings: Settings,
-    subword,
-    found: Found,
-    device: torch.device,
-    training: "Training | None" = None,
-) -> None:
-    """Make a model directory, or mend it; what is in the way is set aside. `training` is what goes
-    on there, None where it is complete.
-    """
-    if found.aside:
-        set_aside(out, found.aside)
-    if found.lost:
-        how = (
-            "made again from the checkpoint"
-            if found.rebuilt
-            else "the next validation that is better than the best so far writes them"
-        )
-        print(f"{found.lost}; {how}", flush=True)
-        (Path(out) / WEIGHTS).unlink(missing_ok=True)
-    if found.complete and is_prepared(out, settings, subword):
-        return
-    if found.complete:
-        print(f"{out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
-    lm = training.lm if training else LanguageModel(settings, subword.size, words=subword.words)
-    prepare(out, settings, subword, machine_facts(device), describe_model(lm, subword))
-
-
-def set_aside(out, why: str) -> None:
-    """Move a model directory out of the way under the first free number."""
-    number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
-    shutil.move(out, f"{out}.{number}")
-    print(
-        f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True
-    )
 
 
 class Training:
     """The state of one training and the steps that change it."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        train: Corpus,
-        valid: Corpus,
-        out,
-        device: torch.device,
-        fingerprint: str,
-        world: World,
-    ):
-        self.settings, self.out, self.device, self.fingerprint, self.world = (
-            settings,
-            out,
-            device,
-            fingerprint,
-            world,
-        )
-        self.subword, words = train.subword, train.subword.words
+    def __init__(self, plan: TrainingPlan, world: World):
+        self.plan, self.world = plan, world
+        self.settings, self.out, self.device = plan.settings, plan.out, plan.device
+        settings, subword, words = plan.settings, plan.train.subword, plan.train.subword.words
         torch.manual_seed(settings.seed)
         objective = OBJECTIVES[settings.objective](words)
-        counts = target_counts(
-            objective, train, words.size if isinstance(objective, TwoWay) else self.subword.size
-        )
-        self.lm = LanguageModel(settings, self.subword.size, counts, words).to(device)
+        ids = words.size if isinstance(objective, TwoWay) else subword.size
+        counts = target_counts(objective, plan.train, ids)
+        self.lm = LanguageModel(settings, subword.size, counts, words).to(self.device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
-        self.train, self.valid = self.feed(train, settings.seed), self.feed(valid, None)
-        self.sentences = len(train)
-        self.per_epoch = self.train.per_epoch
-        self.total = settings.steps or settings.epochs * self.per_epoch
-        self.valid_every = settings.valid_every or self.per_epoch
+        self.train, self.valid = self.feed(plan.train, settings.seed), self.feed(plan.valid, None)
+        self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
+        self.log: Log | Silence = Silence()
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int | None) -> Sentences | Streams:
         """What the batches of a corpus come from; `seed` None: those of validation."""
-        if self.settings.batch.streams:
-            return Streams(corpus, self.settings.batch, seed, self.world)
-        return Sentences(
-            corpus,
-            self.settings.batch,
-            VALIDATION_SEED if seed is None else seed,
-            self.world,
-            self.lm,
-        )
+        batch = self.settings.batch
+        if batch.streams:
+            return Streams(corpus, batch, seed, self.world)
+        seed = VALIDATION_SEED if seed is None else seed
+        return Sentences(corpus, batch, seed, self.world, self.lm)
 
     def run(self, found: Found) -> Progress:
         """Train to the end, or until patience ends or SIGTERM comes."""
@@ -250,11 +95,8 @@ class Training:
             self.train.resume(saved.carried, self.device)
             if found.rebuilt and self.world.first:
                 self.save_best()
-        self.log = (
-            Log(self.out, self.progress.step, self.total, Path(self.out).name)
-            if self.world.first
-            else Silence()
-        )
+        if self.world.first:
+            self.log = Log(self.out, self.progress.step, self.total)
         self.log.say(self.describe(resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
@@ -269,7 +111,7 @@ class Training:
         """UserError where the best weights were lost on the way, and none were better
         afterwards.
         """
-        if not (Path(self.out) / WEIGHTS).exists():
+        if not (self.out / WEIGHTS).exists():
             raise UserError(
                 f"{self.out}/{WEIGHTS}: the best weights, of step {self.progress.best_step}, were"
                 " lost while this training was stopped; run the same command again, it trains from"
@@ -278,17 +120,18 @@ class Training:
 
     def describe(self, resume: bool) -> str:
         """One line that says what is trained on what."""
-        parameters = sum(p.numel() for p in self.lm.parameters())
-        verb = f"resuming at step {self.progress.step}" if resume else "starting"
-        batch, trunk = self.settings.batch, self.lm.trunk
-        told = f", {told}" if (told := trunk.describe()) else ""
-        streams = f" in {batch.streams} streams of {batch.unroll} a step" if batch.streams else ""
-        return (
-            f"{verb}: {self.settings.model}/{self.settings.objective}/{self.settings.criterion},"
-            f" {parameters:,} parameters{told}, {self.sentences:,} sentences{streams},"
-            f" {self.total:,} steps of {self.per_epoch:,} an epoch, {self.settings.precision} on"
-            f" {self.device}{f' by {self.world.size} processes' if self.world.size > 1 else ''}"
-        )
+        settings, batch = self.settings, self.settings.batch
+        said = f"resuming at step {self.progress.step}" if resume else "starting"
+        said += f": {settings.model}/{settings.objective}/{settings.criterion}"
+        said += f", {sum(p.numel() for p in self.lm.parameters()):,} parameters"
+        if told := self.lm.trunk.describe():
+            said += f", {told}"
+        said += f", {len(self.plan.train):,} sentences"
+        if batch.streams:
+            said += f" in {batch.streams} streams of {batch.unroll} a step"
+        said += f", {self.total:,} steps of {self.train.per_epoch:,} an epoch"
+        said += f", {settings.precision} on {self.device}"
+        return said + (f" by {self.world.size} processes" if self.world.size > 1 else "")
 
     def terminate(self, *_) -> None:
         """Note SIGTERM; the step under way is finished first."""
@@ -306,14 +149,15 @@ class Training:
             progress.tokens += self.train.tokens(batch)
             self.log.advance()
             stopping = self.world.any(self.terminated)  # all stop after the same step
-            due = {name: self.due(every) for name, every in self.intervals()}
-            if due["log"] or due["valid"] or due["save"] or stopping:
+            validating = self.due(self.settings.valid_every or self.train.per_epoch)
+            saving = validating or stopping or self.due(self.settings.checkpoint_every)
+            if saving or self.due(self.settings.log_every):
                 values = torch.stack(losses).tolist()  # waits for the device
                 progress.seconds += time.perf_counter() - begin
                 self.report(values, count)
-                if due["valid"]:
+                if validating:
                     self.validate()
-                if due["valid"] or due["save"] or stopping:
+                if saving:
                     self.save()
                 # time spent is that of training steps
                 losses, count, begin = [], 0, time.perf_counter()
@@ -327,24 +171,12 @@ class Training:
         """Write all that a continuation needs."""
         saved = Saved(self.optimiser, self.train.saved())
         if self.world.first:
-            save_training(self.out, self.lm, saved, self.progress, self.fingerprint)
+            save_training(self.out, self.lm, saved, self.progress, self.plan.fingerprint)
 
     def save_best(self) -> None:
         """Write the weights, the best so far."""
-        said = {
-            "step": self.progress.step,
-            "valid_loss": self.progress.best,
-            "fingerprint": self.fingerprint,
-        }
-        save_weights(self.out, self.lm, **said)
-
-    def intervals(self):
-        """What is done every so many steps."""
-        return (
-            ("log", self.settings.log_every),
-            ("valid", self.valid_every),
-            ("save", self.settings.checkpoint_every),
-        )
+        step, loss, fingerprint = self.progress.step, self.progress.best, self.plan.fingerprint
+        save_weights(self.out, self.lm, step=step, valid_loss=loss, fingerprint=fingerprint)
 
     def due(self, every: int) -> bool:
         """Whether something done every so many steps, and at the end, is due."""
@@ -382,7 +214,7 @@ class Training:
         """Stop on a loss that is not finite; on a GPU this is noticed when losses are next read,
         before anything is saved.
         """
-        epoch, index = divmod(step, self.per_epoch)
+        epoch, index = divmod(step, self.train.per_epoch)
         raise self.world.error(
             f"{self.out}: the loss is not finite at step {step + 1} (batch {index + 1} of epoch"
             f" {epoch + 1}: {self.train.place(step)} of the training corpus); lower optim.lr or"
@@ -395,7 +227,8 @@ class Training:
             if not math.isfinite(value):
                 self.refuse(self.progress.step - 1 - back)
         progress, loss = self.progress, math.fsum(values) / count
-        epoch, lr = (progress.step - 1) // self.per_epoch + 1, self.optimiser.param_groups[0]["lr"]
+        epoch = (progress.step - 1) // self.train.per_epoch + 1
+        lr = self.optimiser.param_groups[0]["lr"]
         rate = progress.tokens / max(progress.seconds, 1e-9)
         self.log.metrics(
             f"epoch {epoch} loss {loss:.4f} lr {lr:.2e} {rate:,.0f} tokens/s",
@@ -421,16 +254,12 @@ class Training:
         progress.worse = 0 if better else progress.worse + 1
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"
-        self.log.metrics(
-            f"validation loss {loss:.4f}{' (best)' if better else ''}",
-            step=progress.step,
-            tokens=progress.tokens,
-            valid_loss=loss,
-        )
-        impatient = self.settings.patience is not None and progress.worse >= self.settings.patience
+        said = f"validation loss {loss:.4f}{' (best)' if better else ''}"
+        self.log.metrics(said, step=progress.step, tokens=progress.tokens, valid_loss=loss)
+        patience = self.settings.patience
         progress.done = (
             progress.step >= self.total
-            or impatient
+            or (patience is not None and progress.worse >= patience)
             or shrunk_rate(optim, progress.shrunk) < optim.min_lr
         )
 

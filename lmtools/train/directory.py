@@ -1,0 +1,133 @@
+"""The model directory of a training: what is found in it, how room is made."""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from lmtools.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    Progress,
+    describe_model,
+    is_prepared,
+    load_checked,
+    prepare,
+    training_metadata,
+)
+from lmtools.corpus import Corpus
+from lmtools.device import machine_facts, resolve_precision
+from lmtools.lm import LanguageModel
+from lmtools.seal import Damaged
+from lmtools.settings import Settings
+
+
+class TrainingPlan(NamedTuple):
+    """What is trained on what, where; `fingerprint`: a hash of all that determines the weights."""
+
+    settings: Settings
+    train: Corpus
+    valid: Corpus
+    out: Path
+    device: torch.device
+    fingerprint: str
+
+    @classmethod
+    def read(cls, settings: Settings, train, valid, out, device: torch.device) -> "TrainingPlan":
+        """The plan, with the corpora of two files and the precision that `auto` is there; UserError
+        where a corpus is damaged or the two are of different vocabularies.
+        """
+        precision = resolve_precision(settings.precision, device)
+        settings = dataclasses.replace(settings, precision=precision)
+        train, valid = Corpus.open(train), Corpus.open(valid)
+        valid.check(train.subword)
+        parts = dataclasses.asdict(settings), train.subword.hash, train.digest(), valid.digest()
+        fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return cls(settings, train, valid, Path(out), device, fingerprint)
+
+
+class Found(NamedTuple):
+    """What a training finds in its model directory.
+
+    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
+    make room; `lost`: why its weights are not those that they should be, although it can go on.
+    """
+
+    progress: Progress | None = None
+    aside: str | None = None
+    lost: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.progress is not None and self.progress.done and not self.lost
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether the lost weights are those of the checkpoint."""
+        return self.lost is not None and self.progress.best_step == self.progress.step
+
+
+def inspect_directory(plan: TrainingPlan) -> Found:
+    """What is in the model directory; all of its weights and its checkpoint are read."""
+    path = plan.out / WEIGHTS
+    lost, said = None, {}
+    try:
+        said = load_checked(path)[1] if path.exists() else {}
+    except Damaged as error:
+        lost = str(error).partition("; ")[0]
+    try:
+        state = training_metadata(plan.out)
+    except Damaged as error:
+        return Found(aside=str(error).partition("; ")[0])
+    other = f"{plan.out}: held a training of other settings or data"
+    foreign = said.get("fingerprint", plan.fingerprint) != plan.fingerprint
+    if state is None:
+        return Found(aside=lost or (other if foreign else None))
+    if state["fingerprint"] != plan.fingerprint:
+        return Found(aside=other)
+    progress = Progress(**state["progress"])
+    if progress.best is None:  # no weights were written yet
+        return Found(progress)
+    if foreign:
+        lost = f"{path}: weights of another training"
+    if not path.exists():
+        lost = f"{path}: is not there"
+    found = Found(progress, lost=lost)
+    return Found(aside=lost) if lost and progress.done and not found.rebuilt else found
+
+
+def make_room(plan: TrainingPlan, found: Found, lm: LanguageModel | None) -> None:
+    """Make a model directory, or mend it; what is in the way is set aside. `lm` is the model that
+    is trained there, None where the training is complete.
+    """
+    if found.aside:
+        set_aside(plan.out, found.aside)
+    if found.lost:
+        how = (
+            "made again from the checkpoint"
+            if found.rebuilt
+            else "the next validation that is better than the best so far writes them"
+        )
+        print(f"{found.lost}; {how}", flush=True)
+        (plan.out / WEIGHTS).unlink(missing_ok=True)
+    settings, subword = plan.settings, plan.train.subword
+    if found.complete and is_prepared(plan.out, settings, subword):
+        return
+    if found.complete:
+        print(f"{plan.out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
+    lm = lm or LanguageModel(settings, subword.size, words=subword.words)
+    prepare(plan.out, settings, subword, machine_facts(plan.device), describe_model(lm, subword))
+
+
+def set_aside(out: Path, why: str) -> None:
+    """Move a model directory out of the way under the first free number."""
+    number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
+    shutil.move(out, f"{out}.{number}")
+    print(
+        f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True
+    )
