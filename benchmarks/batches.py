@@ -4,6 +4,9 @@ copies, against batches as full as they come.
 A T-TA with random weights scores made-up sentences of 6 to 32 tokens, by one thread, all at once
 and a list at a time. The ratio is of hypotheses a second, median of the turns, the two kinds of
 batches one after the other in each.
+
+`--lists 250 --turns 1`, one thread: 12,500 sentences at once keep 0.82 of the speed in float32 and
+0.83 in bfloat16, lists of 50 one by one 0.65 and 0.49; a sentence by itself costs as much as eight.
 """
 
 import argparse

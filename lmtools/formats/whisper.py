@@ -1,46 +1,17 @@
-"""One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python, dumped
-in a few lines:
+"""One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python; the
+lines that dump it are in docs/toolkits.md.
 
     [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31,
-    "tokens": [428, 3962, 1274]}, ...]}, ...]
+      "tokens": [428, 3962, 1274]}, ...]}, ...]
 
 Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` and at most one of
     sum_logprob  the natural-log probability of the whole output, taken as it is
-    avg_logprob  as openai-whisper and faster-whisper report it: that sum divided by the number of
-    `tokens` + 1 (the end, not listed)
-    score        as CTranslate2 (`scores`) and Hugging Face (`sequences_scores`) report it: the sum
-    divided by the number of `tokens` to
-                 the power `length_penalty` (a number beside it, 1 if missing); Hugging Face counts
-                 the end among the tokens
+    avg_logprob  that sum divided by the number of `tokens` + 1 (the end, not listed)
+    score        the sum divided by the number of `tokens` to the power `length_penalty` (a number
+                 beside it, 1 if missing); Hugging Face counts the end among the tokens
 `tokens` is the list of tokens or their number. With it the division is undone and the component
 `am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
 length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
-
-openai-whisper returns one hypothesis a decoding; several temperatures give a list:
-
-    runs = [whisper.decode(model, mel, whisper.DecodingOptions(temperature=t)) for t in (0, 0.2,
-    0.4, 0.6, 0.8)] hyps = [{"text": r.text, "avg_logprob": r.avg_logprob, "tokens": r.tokens} for r
-    in runs]
-
-CTranslate2 (`model` is a ctranslate2.models.Whisper, or the `.model` of a
-faster_whisper.WhisperModel):
-
-    [r] = model.generate(features, [prompt], beam_size=10, num_hypotheses=10, return_scores=True)
-    hyps = [{"text": tokenizer.decode(ids), "score": s, "tokens": ids} for ids, s in
-    zip(r.sequences_ids, r.scores)]
-
-Hugging Face (any encoder-decoder model; `beam_indices` says how many tokens each search added, the
-end among them):
-
-    out = model.generate(**inputs, num_beams=10, num_return_sequences=10,
-    return_dict_in_generate=True, output_scores=True) counts = (out.beam_indices >=
-    0).sum(-1).tolist() texts = processor.batch_decode(out.sequences, skip_special_tokens=True) hyps
-    = [{"text": t, "score": s, "tokens": n} for t, s, n in zip(texts, out.sequences_scores.tolist(),
-    counts)]
-
-then for all of them
-
-    json.dump([{"utt": utt, "hypotheses": hyps}, ...], open("nbest.json", "w"))
 """
 
 import json

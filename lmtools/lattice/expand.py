@@ -1,5 +1,8 @@
 """Rescoring of lattices by left-to-right language models: states are split by history until every
 arc has one score.
+
+Prefixes of equal futures share a node: KenLM's states, which make n-grams exact at the least work;
+neural prefixes are merged by their last words.
 """
 
 import math

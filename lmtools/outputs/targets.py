@@ -1,4 +1,7 @@
-"""What an output layer is told of the ids that it predicts."""
+"""What an output layer is told of the ids that it predicts.
+
+Counts rank the ids for log-uniform noise and adaptive clusters: no vocabulary has to be sorted.
+"""
 
 import math
 from collections.abc import Sequence

@@ -2,7 +2,8 @@
 may be the right one.
 
 Choosing the highest expected utility is minimum Bayes risk decoding over an N-best list (Kumar and
-Byrne 2004 for translation).
+Byrne 2004 for translation). It is a column as a language model's is: tuned, combined and reported
+like one.
 """
 
 import math

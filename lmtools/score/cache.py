@@ -1,5 +1,8 @@
 """A content-addressed store of scores and vectors: what a model gave a text once is never computed
 again, whoever asks.
+
+The key is (signature, sentence), not a file: another list, depth or weight costs nothing. A cache
+only ever helps: one that cannot be used is given up with one warning.
 """
 
 import contextlib

@@ -1,5 +1,8 @@
 """Scores of a model that reads both sides of a word, on lattices: each arc on the best path over
 it, its best context.
+
+How near that is to whole sentences depends on how good the paths are: left-to-right models go
+first, and the cover's beam prunes between.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,6 @@
 """Words spelled by pieces: a two-way language model (ELMo, subword ELMo) reads the pieces of any
-word and predicts words of a list.
+word and predicts words of a list. Both stand in one content with one hash, so that corpora and
+model directories need nothing else.
 """
 
 import json

@@ -2,7 +2,8 @@
 
 Every random choice is a function of (seed, epoch) or (seed, step): a training that was killed and
 resumed makes the same weights, byte for byte on a CPU of one kind with one number of threads, as
-one that never stopped.
+one that never stopped. Threads change LayerNorm's gradients (sums over rows), instruction sets
+the forward pass of attention; a small model's large learning rate carries that into its results.
 """
 
 import contextlib

@@ -1,4 +1,8 @@
-"""Optimisers and the learning rate as a function of the step."""
+"""Optimisers and the learning rate as a function of the step.
+
+Sampled criteria have sparse gradients: a second optimiser updates the rows in use, without weight
+decay. Every read of an embedding goes through nn.Embedding therefore.
+"""
 
 import itertools
 import types

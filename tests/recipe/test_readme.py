@@ -2,7 +2,8 @@
 
 A block marked `bash` or `python` is run; each section that has one needs a function here that makes
 its input and looks at what came out. Lists and lattices of the mini corpus are made in the
-toolkit's own files; pocketsphinx itself decodes. What is marked `sh` takes long, or other machines.
+toolkit's own files; pocketsphinx itself decodes. What is marked `sh` or `py` takes
+long, other machines or programs.
 """
 
 import json
