@@ -56,17 +56,17 @@ def main(argv=None) -> int:
         sys.stdout.flush()
         return status or 0
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
-        silence()
+        silence_output()
         return 0
     # OSError: standard output on a full disk, a directory that went away
     except (UserError, OSError, MemoryError) as error:
         if args.debug:
             raise
-        print(f"lmtools {args.verb}: {one_line(told(error))}", file=sys.stderr)
+        print(f"lmtools {args.verb}: {one_line(explain_error(error))}", file=sys.stderr)
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             return 1
-        silence()
+        silence_output()
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -79,7 +79,7 @@ def commands_allowed() -> contextlib.AbstractContextManager:
     return importlib.import_module("lmtools.formats.kaldi_io").allow_commands()
 
 
-def told(error: Exception) -> Exception:
+def explain_error(error: Exception) -> Exception:
     """The user's view of an error."""
     if isinstance(error, MemoryError):
         return UserError(
@@ -96,7 +96,7 @@ def told(error: Exception) -> Exception:
     return error
 
 
-def silence() -> None:
+def silence_output() -> None:
     """Send the rest of standard output nowhere: nobody reads it, or it cannot be written."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

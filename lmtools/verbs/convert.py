@@ -59,7 +59,7 @@ def arguments(parser):
     parser.groups["normaliser"].add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
 
 
-def kind_of(spec: str) -> str:
+def find_kind(spec: str) -> str:
     """The kind of what the format `spec` holds."""
     name = spec.partition(":")[0]
     for kind, formats in KINDS.items():
@@ -74,9 +74,9 @@ def kind_of(spec: str) -> str:
 def run(args):
     """Read, edit, write, and say on standard error what was written."""
     source = args.format or registry.detect(args.input, FORMATS | LATTICES)
-    kind = kind_of(source)
+    kind = find_kind(source)
     target = args.to or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
-    if kind_of(target) != kind:
+    if find_kind(target) != kind:
         remedy = (
             "take lists from lattices with `lmtools lattice nbest`"
             if kind == "lattices"
@@ -119,7 +119,7 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.rewrite_refs(nbests, detokeniser(args.detokenise_ref))
     if args.detokenise:
         nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
-    if normalises(args):
+    if has_normaliser_options(args):
         hyps = normaliser_of(args)
         refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
@@ -136,7 +136,7 @@ def convert_lists(args, source: str, target: str) -> str:
     )
 
 
-def normalises(args) -> bool:
+def has_normaliser_options(args) -> bool:
     """Whether options of the normaliser other than --case are given; UserError for those that do
     not go with them.
     """
@@ -157,7 +157,7 @@ def convert_lattices(args, source: str, target: str) -> str:
     count = arcs = dropped = 0
     drop = rewriting.read_words(args.drop_words) if args.drop_words else ()
     case = CASES.get(args.case, str)
-    change = normaliser_of(args) if normalises(args) else case
+    change = normaliser_of(args) if has_normaliser_options(args) else case
 
     def counted():
         nonlocal count, arcs, dropped

@@ -6,15 +6,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from lmtools.embed import WordVectors, writing_vectors
-from lmtools.embed.base import Encoder
-from lmtools.embed.contextual import How
-from lmtools.embed.encoders import load_encoder
-from lmtools.embed.sentences import encode
 from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
-from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
+from lmtools.verbs.encoding import encode_texts
 from lmtools.verbs.options import COMPUTING, ENCODER, POOLS, add_vectors
 
 WORDS = "words"
@@ -45,37 +41,22 @@ def arguments(parser):
     parser.add(*COMPUTING)
 
 
-def loaded(args) -> Encoder:
-    """The encoder that the options say."""
-    how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    return load_encoder(args.lm, *how, args.device, args.precision, args.rows)
-
-
-def encoded(args, encoder: Encoder, texts) -> vectors.SentenceVectors:
-    """The vectors of texts; says on standard error what static vectors lack."""
-    made = encode(texts, encoder, cache_directory(args.cache))
-    if missing := encoder.describe_missing():
-        print(f"{args.lm}: {missing}", file=sys.stderr)
-    return vectors.SentenceVectors(texts, made, encoder.layers, encoder.signature)
-
-
 def run(args):
     """Embed line by line; say on standard error how many there were."""
     texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_text)(args.text))
-    if args.pool == WORDS or (args.pool is None and two_way(args.lm)):
-        words(args, texts)
+    if args.pool == WORDS or (args.pool is None and is_two_way(args.lm)):
+        embed_words(args, texts)
     else:
-        sentences(args, list(texts))
+        embed_lines(args, list(texts))
 
 
-def sentences(args, texts: list[str]):
+def embed_lines(args, texts: list[str]) -> None:
     """Vectors of whole lines."""
-    encoder = loaded(args)
     if Path(args.out).suffix != ".npz":
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
-    made = encoded(args, encoder, texts)
+    made = encode_texts(args, texts)
     vectors.write(made, args.out)
     which = ", ".join(map(str, made.layers))
     print(
@@ -85,7 +66,7 @@ def sentences(args, texts: list[str]):
     )
 
 
-def two_way(lm: str) -> bool:
+def is_two_way(lm: str) -> bool:
     """Whether the directory is of a two-way model."""
     from lmtools.checkpoint import CONFIG, WEIGHTS, read_settings
 
@@ -95,7 +76,7 @@ def two_way(lm: str) -> bool:
     )
 
 
-def words(args, texts):
+def embed_words(args, texts):
     """Vectors of words, lazily."""
     check_suffix(args.out)
     if args.boundaries or args.masked:

@@ -50,14 +50,16 @@ def arguments(parser):
 
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
-    hyp, sources, against = inputs(args)
+    hyp, sources, against = read_inputs(args)
     ref, refs = sources[0], References(references(sources), args.metric)
-    tree, first = one(refs, hyp, args, prefix="")
+    tree, first = evaluate_system(refs, hyp, args, prefix="")
     if args.oracle or args.oracle_out:
-        tree["oracle"] = best(lists_of(ref, hyp, refs.refs), refs, args)
+        tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
     if against:
-        tree["against"], second = one(refs, against, args, prefix=f"against {against.path}: ")
-        tree |= compare(refs, hyp, against, first, second, args)
+        tree["against"], second = evaluate_system(
+            refs, against, args, prefix=f"against {against.path}: "
+        )
+        tree |= compare_systems(refs, hyp, against, first, second, args)
     if args.out:
         with atomic_text(args.out) as out:
             paths = [one.path for one in sources] if len(sources) > 1 else ref.path
@@ -65,7 +67,7 @@ def run(args):
             out.write("\n")
 
 
-def inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
+def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     """Hypotheses, references, and the other system's hypotheses."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
@@ -80,7 +82,7 @@ def inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     return hyp, sources, against
 
 
-def one(refs: References, hyp: Texts, args, prefix: str):
+def evaluate_system(refs: References, hyp: Texts, args, prefix: str):
     """The tree and the evaluation of one system, printed on the way."""
     evaluation = refs.evaluate(hyp.texts, hyp.path)
     interval = confidence(evaluation.statistics, args.metric, args.seed)
@@ -90,7 +92,7 @@ def one(refs: References, hyp: Texts, args, prefix: str):
     return show.tree(evaluation, interval), evaluation
 
 
-def best(nbests, refs: References, args) -> list[float]:
+def find_oracle(nbests, refs: References, args) -> list[float]:
     """The oracle by depth, printed on the way; its choices from whole lists are written if asked
     for.
     """
@@ -103,7 +105,7 @@ def best(nbests, refs: References, args) -> list[float]:
     return curve.tolist()
 
 
-def compare(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
+def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
     """The significance tests of two systems, printed on the way."""
     if isinstance(METRICS[args.metric], Sacre):
         result = METRICS[args.metric].paired_bootstrap(first.statistics, second.statistics)

@@ -41,10 +41,10 @@ def run(args):
         some = select_columns(features, columns.values, systems[system])
         unused = {*lengths} - {*weights.features}
         some = some.select([name for name in some.names if name not in unused])
-        apply(args, nbests, columns.select(systems[system]), some, weights, system)
+        apply_weights(args, nbests, columns.select(systems[system]), some, weights, system)
 
 
-def apply(args, nbests, columns, features, weights, system):
+def apply_weights(args, nbests, columns, features, weights, system):
     """Choose by the weights of one system, write, and say so."""
     lists = rescore(nbests, features, weights, args.nbest)
     warnings = check_signatures(weights, columns, of_system(args.weights, system))
@@ -54,12 +54,12 @@ def apply(args, nbests, columns, features, weights, system):
     kaldi_text.write(chosen, of_system(args.out, system))
     for line in (
         *warnings,
-        *notes(nbests, lists, weights, args.nbest, of_system(args.out, system)),
+        *describe_choice(nbests, lists, weights, args.nbest, of_system(args.out, system)),
     ):
         print(line if system is None else f"{system}: {line}", file=sys.stderr)
 
 
-def notes(nbests, lists, weights, source, out):
+def describe_choice(nbests, lists, weights, source, out):
     """What to tell of the result, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]

@@ -32,7 +32,7 @@ def run(args):
     scored.
     """
     piped = args.nbest == "-" or parse_specifier(args.nbest)
-    hypotheses, utterances, tokens, unknown = (from_pipe if piped else from_file)(
+    hypotheses, utterances, tokens, unknown = (score_pipe if piped else score_file)(
         args, scoring_options(args)
     )
     share = f", {unknown:,} unknown ({unknown / max(1, tokens):.2%})" if unknown else ""
@@ -48,13 +48,13 @@ def run(args):
     )
 
 
-def from_file(args, options: ScoreOptions) -> tuple[int, int, int, int]:
+def score_file(args, options: ScoreOptions) -> tuple[int, int, int, int]:
     """Score all lists at once; hypotheses, utterances, tokens, unknown tokens."""
     nbests = read(args.nbest, args.format)
     if not nbests:
-        raise nothing(args)
+        raise no_lists(args)
     table, flat = score_nbest(nbests, options)
-    with writing(args.out, table.signature) as add:
+    with open_scores(args.out, table.signature) as add:
         for nbest in nbests:
             add(nbest, table.log_prob[nbest.utt], table.tokens[nbest.utt])
     texts = (hyp.text for nbest in nbests for hyp in nbest.hyps)
@@ -69,13 +69,13 @@ def from_file(args, options: ScoreOptions) -> tuple[int, int, int, int]:
     return len(flat.log_prob), len(nbests), int(flat.tokens.sum()), int(flat.unknown.sum())
 
 
-def from_pipe(args, options: ScoreOptions) -> tuple[int, int, int, int]:
+def score_pipe(args, options: ScoreOptions) -> tuple[int, int, int, int]:
     """Score list by list; hypotheses, utterances, tokens, unknown tokens."""
     form = args.format or ("jsonl" if args.nbest == "-" else "kaldi-nbest")
     scorer, sizes, texts = options.load(), [0, 0, 0, 0], []
     with (
         contextlib.closing(options.open_cache(scorer)) as cache,
-        writing(args.out, scorer.signature) as add,
+        open_scores(args.out, scorer.signature) as add,
     ):
         for nbest in stream(args.nbest, form):
             flat = score_texts([hyp.text for hyp in nbest.hyps], scorer, options, cache)
@@ -84,18 +84,18 @@ def from_pipe(args, options: ScoreOptions) -> tuple[int, int, int, int]:
             more = len(nbest.hyps), 1, int(flat.tokens.sum()), int(flat.unknown.sum())
             sizes = [a + b for a, b in zip(sizes, more, strict=True)]
         if not sizes[1]:
-            raise nothing(args)
+            raise no_lists(args)
     warn_scored(args.nbest, texts, sizes[3], sizes[2] - sizes[0], options, lists=True)
     return tuple(sizes)
 
 
-def nothing(args) -> UserError:
+def no_lists(args) -> UserError:
     """The user's view of an input without lists."""
     return UserError(f"{args.nbest}: no utterances; give the recogniser's N-best lists")
 
 
 @contextlib.contextmanager
-def writing(path: str, signature):
+def open_scores(path: str, signature):
     """A function that writes one list's log-probabilities and tokens: rows of a score file, or
     costs of a Kaldi table.
     """

@@ -41,19 +41,20 @@ def arguments(parser):
 def run(args):
     """Correlate, print a line a layer, and write."""
     given = pairs.read(args.pairs, args.format)
-    made, places = looked_up(args, given) if args.vectors else embedded(args, given)
+    made, places = look_up_pairs(args, given) if args.vectors else embed_pairs(args, given)
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
     rows = [
-        row(args, layer, made.vectors[:, i], places, gold) for i, layer in enumerate(made.layers)
+        correlate_layer(args, layer, made.vectors[:, i], places, gold)
+        for i, layer in enumerate(made.layers)
     ]
     tree = {
         "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given),
         "signature": dict(made.signature),
         "similarity": None if gold is None else gold.tolist(), "rows": rows,
     }  # fmt: skip
-    lines = [line(one, len(given)) for one in rows]
+    lines = [describe_layer(one, len(given)) for one in rows]
     if args.against:
-        lines += compared(args, tree)
+        lines += compare_similarities(args, tree)
     if args.out:
         write_json(tree, args.out, indent=None)
     print("\n".join(lines))
@@ -64,17 +65,18 @@ def run(args):
         )
 
 
-def embedded(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2,
     N).
     """
-    from lmtools.verbs.embed import encoded, loaded  # torch
+    from lmtools.verbs.encoding import encode_texts  # imports torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
-    return encoded(args, loaded(args), texts), of(given, {text: i for i, text in enumerate(texts)})
+    place = {text: i for i, text in enumerate(texts)}
+    return encode_texts(args, texts), index_pairs(given, place)
 
 
-def looked_up(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+def look_up_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence
     that it lacks.
     """
@@ -87,15 +89,17 @@ def looked_up(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
                     f"{args.vectors}: no vector of {text[:60]!r}, which {args.pairs} has; embed the"
                     " sentences of these pairs"
                 )
-    return made, of(given, place)
+    return made, index_pairs(given, place)
 
 
-def of(given, place) -> np.ndarray:
+def index_pairs(given, place) -> np.ndarray:
     """Where the left and the right sentence of each pair are, (2, N)."""
     return np.array([[place[pair.left] for pair in given], [place[pair.right] for pair in given]])
 
 
-def row(args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarray | None) -> dict:
+def correlate_layer(
+    args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarray | None
+) -> dict:
     """The cosines of one layer and, where there are judgements, its correlations."""
     found = cosines(values[places[0]], values[places[1]])
     tree: dict = {"layer": layer}
@@ -111,7 +115,7 @@ def row(args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarr
     return tree | {"cosine": found.tolist()}
 
 
-def line(row: dict, count: int) -> str:
+def describe_layer(row: dict, count: int) -> str:
     """What is printed of one layer."""
     known = [
         f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]"
@@ -121,7 +125,7 @@ def line(row: dict, count: int) -> str:
     return f"layer {row['layer']}: {', '.join(known) or 'no correlation'} ({count:,} pairs)"
 
 
-def compared(args, tree: dict) -> list[str]:
+def compare_similarities(args, tree: dict) -> list[str]:
     """Williams' test of each last layer against that of the other system."""
     remedy = "write it again with lmtools sts --out"
     other = read_json(args.against, remedy)

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
         subword = (
             adopt(args.model, normaliser_of(args), args.out, args.vocab_size, args.words)
             if args.model
-            else learn(args)
+            else learn_subword(args)
         )
     spells = f" that spell {subword.words.size} words" if isinstance(subword, Spelled) else ""
     print(
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> None:
         )
 
 
-def learn(args: argparse.Namespace) -> Subword:
+def learn_subword(args: argparse.Namespace) -> Subword:
     """The subword model learnt from the text, saved."""
     kind, normaliser = SUBWORDS[args.scheme], normaliser_of(args)
     if issubclass(kind, Listed):

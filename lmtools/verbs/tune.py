@@ -86,16 +86,16 @@ def run(args):
         args.tolerance,
         args.reference,
     )
-    for line in (*columns.warnings, *features.warnings, *empty_lists(nbests)):
+    for line in (*columns.warnings, *features.warnings, *warn_empty(nbests)):
         print(line, file=sys.stderr)
     tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, args.nj)
     for system, weights in tuned:
         save(weights, places[system])
-        for line in notes(weights):
+        for line in describe_weights(weights):
             print(line if system is None else f"{system}: {line}", file=sys.stderr)
 
 
-def empty_lists(nbests):
+def warn_empty(nbests):
     """What to tell of lists without hypotheses."""
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]
     if empty:
@@ -105,7 +105,7 @@ def empty_lists(nbests):
         )
 
 
-def notes(weights):
+def describe_weights(weights):
     """What to tell of the result, line by line."""
     dev, found = (
         weights.dev,
@@ -115,7 +115,7 @@ def notes(weights):
         f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on"
         f" {dev.utterances} utterances of {dev.path}: {found}"
     )
-    if worse(weights):
+    if is_worse(weights):
         remedy = "--reference rank tunes from that order on, --allow-negative may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
@@ -129,7 +129,7 @@ def notes(weights):
         yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
 
 
-def worse(weights) -> bool:
+def is_worse(weights) -> bool:
     """Whether the weights choose worse hypotheses than the first ones."""
     gained = weights.dev.score - weights.dev.first_pass
     return gained > 0 if METRICS[weights.metric].lower_is_better else gained < 0

@@ -48,7 +48,8 @@ def run(args):
     torch.set_num_threads(args.threads)
     precision = resolve_precision(args.precision, choose_device(args.device))
     settings = override(
-        read_layers(Path(args.conf)) if args.conf else of_model(args.architecture), args.settings
+        read_layers(Path(args.conf)) if args.conf else usual_settings(args.architecture),
+        args.settings,
     )
     output = settings.pop("output", None) or {}
     how = {"device": args.device, "precision": precision, "threads": args.threads}
@@ -60,7 +61,7 @@ def run(args):
     return bench_criteria(jobs, args.criteria.split(","), args.repeats, args.seconds), []
 
 
-def of_model(model: str) -> dict:
+def usual_settings(model: str) -> dict:
     """Settings of a model of 3 layers of 512 and the paper's optimiser."""
     return {
         "model": model,

@@ -30,12 +30,12 @@ def arguments(parser):
 def run(args):
     """Print sizes and problems; repair if asked."""
     sizes, broken = [], {}
-    looked_at = look(args, sizes, broken)
+    looked_at = inspect_lattices(args, sizes, broken)
     if args.repair:
         registry.find_format(args.to, LATTICES).write(looked_at, args.repair)
     else:
         deque(looked_at, maxlen=0)
-    print(f"{args.input}: {len(sizes):,} lattices, {line(add_statistics(sizes))}")
+    print(f"{args.input}: {len(sizes):,} lattices, {describe_sizes(add_statistics(sizes))}")
     for (severity, kind), cases in sorted(broken.items()):
         utt, first = cases[0]
         count = sum(problem.count for _, problem in cases)
@@ -45,7 +45,7 @@ def run(args):
         )
 
 
-def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
+def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
     """The lattices without what is broken; their sizes (as they came, where these can be counted)
     and problems are entered on the way.
     """
@@ -66,13 +66,13 @@ def look(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
             )
         )
         if args.each:
-            print(f"{lattice.utt}: {line(sizes[-1])}")
+            print(f"{lattice.utt}: {describe_sizes(sizes[-1])}")
         if args.repair:
             say(f"{lattice.utt}: {message}" for message in done)
         yield better
 
 
-def line(size: Statistics) -> str:
+def describe_sizes(size: Statistics) -> str:
     """The sizes of one lattice or of many in one line."""
     parts = [
         f"{size.states:,} states",

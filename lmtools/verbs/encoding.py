@@ -1,0 +1,20 @@
+"""Vectors of texts by the options that `lmtools embed` and `lmtools sts` share; imports torch."""
+
+from collections.abc import Sequence
+
+from lmtools.embed.contextual import How
+from lmtools.embed.encoders import load_encoder
+from lmtools.embed.sentences import encode
+from lmtools.formats.vectors import SentenceVectors
+from lmtools.score.cache import cache_directory
+from lmtools.verbs import say
+
+
+def encode_texts(args, texts: Sequence[str]) -> SentenceVectors:
+    """The vectors of texts; says on standard error which words static vectors lack."""
+    how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
+    encoder = load_encoder(args.lm, *how, args.device, args.precision, args.rows)
+    made = encode(texts, encoder, cache_directory(args.cache))
+    if missing := encoder.describe_missing():
+        say([f"{args.lm}: {missing}"])
+    return SentenceVectors(texts, made, encoder.layers, encoder.signature)
