@@ -10,7 +10,7 @@ from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
 from lmtools.text.blocks import read_text
-from lmtools.verbs.encoding import encode_texts
+from lmtools.verbs.encoding import encode_texts, encoder_of
 from lmtools.verbs.options import COMPUTING, ENCODER, POOLS, add_vectors
 
 WORDS = "words"
@@ -52,11 +52,12 @@ def run(args):
 
 def embed_lines(args, texts: list[str]) -> None:
     """Vectors of whole lines."""
+    encoder = encoder_of(args)
     if Path(args.out).suffix != ".npz":
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
-    made = encode_texts(args, texts)
+    made = encode_texts(args, encoder, texts)
     vectors.write(made, args.out)
     which = ", ".join(map(str, made.layers))
     print(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lmtools.embed.base import Encoder
 from lmtools.embed.contextual import How
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
@@ -10,10 +11,14 @@ from lmtools.score.cache import cache_directory
 from lmtools.verbs import say
 
 
-def encode_texts(args, texts: Sequence[str]) -> SentenceVectors:
-    """The vectors of texts; says on standard error which words static vectors lack."""
+def encoder_of(args) -> Encoder:
+    """The encoder that the options say."""
     how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    encoder = load_encoder(args.lm, *how, args.device, args.precision, args.rows)
+    return load_encoder(args.lm, *how, args.device, args.precision, args.rows)
+
+
+def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:
+    """The vectors of texts; says on standard error which words static vectors lack."""
     made = encode(texts, encoder, cache_directory(args.cache))
     if missing := encoder.describe_missing():
         say([f"{args.lm}: {missing}"])

@@ -69,11 +69,11 @@ def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2,
     N).
     """
-    from lmtools.verbs.encoding import encode_texts  # imports torch
+    from lmtools.verbs.encoding import encode_texts, encoder_of  # imports torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
     place = {text: i for i, text in enumerate(texts)}
-    return encode_texts(args, texts), index_pairs(given, place)
+    return encode_texts(args, encoder_of(args), texts), index_pairs(given, place)
 
 
 def look_up_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
