@@ -21,7 +21,7 @@ from lmtools.report.sts.figures import STS_PICTURES
 from lmtools.report.sts.tables import STS_TABLES
 
 
-class Kind(NamedTuple):
+class ReportKind(NamedTuple):
     """A kind of report: how its experiment is read, of which makers its tables and figures (by how
     their files' names begin) are, and lines for what does not fit.
     """
@@ -33,9 +33,9 @@ class Kind(NamedTuple):
 
 
 REPORTS = {
-    "rescoring": Kind(collect_rescoring, TABLES, PICTURES, misfits),
-    "lm": Kind(collect_lms, LM_TABLES, LM_PICTURES),
-    "sts": Kind(collect_sts, STS_TABLES, STS_PICTURES),
+    "rescoring": ReportKind(collect_rescoring, TABLES, PICTURES, misfits),
+    "lm": ReportKind(collect_lms, LM_TABLES, LM_PICTURES),
+    "sts": ReportKind(collect_sts, STS_TABLES, STS_PICTURES),
 }
 
 

@@ -31,7 +31,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Trunk:
+class CriteriaTrunk:
     """Language models of one model, objective, architecture and vocabulary, in the order of
     CRITERIA.
     """
@@ -68,7 +68,7 @@ class Trunk:
         ]
 
 
-def trunks(experiment: RescoringExperiment) -> list[Trunk]:
+def trunks(experiment: RescoringExperiment) -> list[CriteriaTrunk]:
     """The trunks that were trained with other criteria than the softmax."""
     groups: dict[tuple, list[Entry]] = {}
     for name, tree in experiment.configs.items():
@@ -84,7 +84,7 @@ def trunks(experiment: RescoringExperiment) -> list[Trunk]:
     return [trunk(key, list(groups), arranged(entries)) for key, entries in groups.items()]
 
 
-def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> Trunk:
+def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> CriteriaTrunk:
     """A trunk by what `identity` says of it and of the others; those of one model are told apart by
     the settings that differ.
     """
@@ -100,8 +100,8 @@ def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> Trun
         [f"Model {model}", f"objective {objective}", *(f"{name} {value}" for name, value in arch)]
     )
     if len(alike) == 1:
-        return Trunk(model, title, f"{facts}; {size(vocabulary)}.", entries)
-    return Trunk(
+        return CriteriaTrunk(model, title, f"{facts}; {size(vocabulary)}.", entries)
+    return CriteriaTrunk(
         f"{model}-{number}",
         f"{title} ({', '.join(own) or number})",
         f"{facts}; {size(vocabulary)}.",
@@ -170,7 +170,7 @@ def perplexity(experiment: RescoringExperiment, one: Entry | None, name: str) ->
     return experiment.ppl.get((one.name, name), {}).get("word_ppl") if one else None
 
 
-def kind(experiment: RescoringExperiment, trunk: Trunk, name: str) -> str:
+def kind(experiment: RescoringExperiment, trunk: CriteriaTrunk, name: str) -> str:
     """Whether a trunk's models have perplexities or pseudo-perplexities."""
     kinds = {experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}
     return "pseudo-perplexity" if "pseudo-perplexity" in kinds else "perplexity"

@@ -19,7 +19,7 @@ from lmtools.report.page.labels import (
     plain_ticks,
     printed,
 )
-from lmtools.report.rescoring.criteria import Entry, Trunk, kind, perplexity, trunks
+from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, trunks
 from lmtools.report.rescoring.experiment import RescoringExperiment
 
 PANEL = 6  # lines that one panel can hold
@@ -32,7 +32,7 @@ def criteria_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
         yield from price_pictures(experiment, trunk)
 
 
-def time_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Picture]:
+def time_pictures(experiment: RescoringExperiment, trunk: CriteriaTrunk) -> Iterator[Picture]:
     """Validation perplexity over training time, one line a criterion."""
     curves = {one: curve(experiment.learning.get(one.name, ())) for one in trunk.entries}
     curves = {one: points for one, points in curves.items() if len(points)}
@@ -54,7 +54,7 @@ def time_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Pic
         )
 
 
-def price_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Picture]:
+def price_pictures(experiment: RescoringExperiment, trunk: CriteriaTrunk) -> Iterator[Picture]:
     """Perplexity against the time of a training step, one point a criterion."""
     texts = [*(measured.sample.name for measured in experiment.judged), "valid"]
     text = next(
@@ -82,12 +82,12 @@ def price_pictures(experiment: RescoringExperiment, trunk: Trunk) -> Iterator[Pi
         )
 
 
-def named(trunk: Trunk) -> dict[Entry, str]:
+def named(trunk: CriteriaTrunk) -> dict[Entry, str]:
     """The title of each entry."""
     return dict(zip(trunk.entries, trunk.titles(), strict=True))
 
 
-def draw_curves(theme: Theme, trunk: Trunk, curves) -> Figure:
+def draw_curves(theme: Theme, trunk: CriteriaTrunk, curves) -> Figure:
     """One panel, or of many criteria one a family, each with the full softmax to compare with."""
     families: dict[str, list[Entry]] = {}
     for one in curves:
@@ -114,7 +114,7 @@ def draw_curves(theme: Theme, trunk: Trunk, curves) -> Figure:
     return figure
 
 
-def draw_family(axes, theme: Theme, trunk: Trunk, curves, top: float) -> None:
+def draw_family(axes, theme: Theme, trunk: CriteriaTrunk, curves, top: float) -> None:
     """The curves (time, perplexity) of one panel; of a training that ends above `top` only a mark
     on the edge.
     """
@@ -126,7 +126,7 @@ def draw_family(axes, theme: Theme, trunk: Trunk, curves, top: float) -> None:
     beside_ends(axes, theme, labels, 1.04)
 
 
-def draw_price(theme: Theme, trunk: Trunk, points, what: str) -> Figure:
+def draw_price(theme: Theme, trunk: CriteriaTrunk, points, what: str) -> Figure:
     figure = Figure((10, 4.6) if len(points) > PANEL else (6.6, 4.4))
     axes = figure.subplots()
     top = logarithmic(axes, [ppl for _, ppl in points.values()], 1)
@@ -161,7 +161,7 @@ def draw_price(theme: Theme, trunk: Trunk, points, what: str) -> Figure:
     return figure
 
 
-def draw_line(axes, theme: Theme, one: Entry, trunk: Trunk, x, y) -> None:
+def draw_line(axes, theme: Theme, one: Entry, trunk: CriteriaTrunk, x, y) -> None:
     """A criterion's line in its own look with a mark at its end; that of the second and further
     models of a criterion is hollow.
     """

@@ -10,7 +10,7 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
 from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.criteria import Entry, Trunk, kind, perplexity, ratio, trunks
+from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, ratio, trunks
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import SEED, Measured, Result, interval
 
@@ -43,7 +43,7 @@ def criteria_tables(experiment: RescoringExperiment) -> Iterator[Table]:
 
 
 def cost_tables(
-    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
 ) -> Iterator[Table]:
     """Time a step, perplexity and score of each criterion (Tables 1-3 of the paper)."""
     name, entries = measured.sample.name, trunk.entries
@@ -60,7 +60,9 @@ def cost_tables(
     yield table(title, trunk, columns, tuple(cost_notes(experiment, trunk, measured)), left=2)
 
 
-def perplexities(experiment: RescoringExperiment, trunk: Trunk, name: str) -> Iterator[Column]:
+def perplexities(
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, name: str
+) -> Iterator[Column]:
     """Perplexities on the validation text and on set `name`, and how much the last that are known
     are above CE's.
     """
@@ -83,7 +85,7 @@ def perplexities(experiment: RescoringExperiment, trunk: Trunk, name: str) -> It
     )
 
 
-def scores(trunk: Trunk, measured: Measured, metric: str) -> Iterator[Column]:
+def scores(trunk: CriteriaTrunk, measured: Measured, metric: str) -> Iterator[Column]:
     """Scores with their intervals, of each model alone and in each combination."""
     for form, title in systems(trunk, measured.results).items():
         results = [measured.results.get(form.format(one.name)) for one in trunk.entries]
@@ -91,7 +93,7 @@ def scores(trunk: Trunk, measured: Measured, metric: str) -> Iterator[Column]:
         yield Column("95% CI", [interval(result) if result else NONE for result in results])
 
 
-def systems(trunk: Trunk, names: Mapping[str, Result]) -> dict[str, str]:
+def systems(trunk: CriteriaTrunk, names: Mapping[str, Result]) -> dict[str, str]:
     """How the systems of each model are called, `{}` for the model itself, and what they are in
     print: alone, combined, on lattices.
     """
@@ -110,7 +112,7 @@ def title(lattice: str, rest: str) -> str:
 
 
 def unnormalised_tables(
-    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
 ) -> Iterator[Table]:
     """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper):
     of lists, then of lattices.
@@ -148,7 +150,7 @@ def normaliser(experiment: RescoringExperiment, one: Entry, measured: Measured) 
 
 
 def normalisers(
-    experiment: RescoringExperiment, trunk: Trunk, measured: Measured
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
 ) -> Iterator[Column]:
     """Mean and standard deviation of log Z."""
     trees = [normaliser(experiment, one, measured) for one in trunk.entries]
@@ -157,7 +159,7 @@ def normalisers(
 
 
 def comparison(
-    experiment: RescoringExperiment, trunk: Trunk, measured: Measured, form: str, text: str
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured, form: str, text: str
 ) -> Iterator[Column]:
     """One combination with and without normalisation, the difference, its probability, and on
     lattices what each took.
@@ -196,7 +198,9 @@ def real_time(experiment: RescoringExperiment, name: str, measured: Measured) ->
     return ratio(tree.get("seconds"), tree.get("speech"))
 
 
-def cost_notes(experiment: RescoringExperiment, trunk: Trunk, measured: Measured) -> Iterator[str]:
+def cost_notes(
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
+) -> Iterator[str]:
     """What the figures of `cost_tables` are."""
     trees = [experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries]
     rules = dict.fromkeys(tree["rules"] for tree in trees if tree.get("rules"))
@@ -230,7 +234,7 @@ def scored(header: str, measured: Measured, results: Sequence[Result | None]) ->
 
 
 def table(
-    name: str, trunk: Trunk, columns: Sequence[Column], notes: Sequence[str], left: int
+    name: str, trunk: CriteriaTrunk, columns: Sequence[Column], notes: Sequence[str], left: int
 ) -> Table:
     """One row an entry, without the columns that nobody has anything in; `left` columns are aligned
     left.
