@@ -17,8 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
+from lmtools.batching import plan_batches
 from lmtools.lm import LanguageModel
-from lmtools.score import planner
+from lmtools.score.compute import score_batch
 from lmtools.score.scorers import NeuralScorer
 from lmtools.settings import Settings
 
@@ -86,8 +87,8 @@ def timed(score, scorer: NeuralScorer, parts: list) -> float:
 
 def fixed(scorer: NeuralScorer, some: list) -> None:
     """Score in batches of one shape."""
-    for batch in planner.plan_batches([scorer.cost(sentence) for sentence in some], scorer.rows):
-        planner.score_batch(scorer, [some[i] for i in batch])
+    for batch in plan_batches([scorer.cost(sentence) for sentence in some], scorer.rows):
+        score_batch(scorer, [some[i] for i in batch])
 
 
 def loose(scorer: NeuralScorer, some: list) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 
+from lmtools.batching import plan_batches
 from lmtools.bench.machine import machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.models.transformer import Transformer, matrix_flops
-from lmtools.score.planner import plan_batches, score_batch
+from lmtools.score.compute import score_batch
 from lmtools.score.scorers import NeuralScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import MASK, SPECIALS

@@ -16,7 +16,7 @@ from lmtools.embed.base import Encoder
 from lmtools.embed.pooling import POOLS
 from lmtools.errors import UserError
 from lmtools.models.base import Trunk
-from lmtools.score.scorers import windows
+from lmtools.windows import cut_windows
 
 
 class How(NamedTuple):
@@ -92,7 +92,7 @@ class ContextualEncoder(Encoder):
         """See Encoder; a sentence that does not fit the positions is read in windows, each token
         where it has most context.
         """
-        cuts = [windows(len(s), self.longest) for s in sentences]
+        cuts = [cut_windows(len(s), self.longest) for s in sentences]
         parts = [
             (s[begin:end], first, last)
             for s, some in zip(sentences, cuts, strict=True)

@@ -11,8 +11,8 @@ from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.score.scorers import windows
 from lmtools.subword import MASK
+from lmtools.windows import count_rows
 
 
 class NeuralEncoder(ContextualEncoder):
@@ -61,11 +61,7 @@ class NeuralEncoder(ContextualEncoder):
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        cuts, width = (
-            windows(len(sentence), self.longest),
-            min(len(sentence), self.longest) + self.lm.objective.boundary,
-        )
-        return len(cuts) * (width * width if self.how.masked else width)
+        return count_rows(len(sentence), self.longest, self.lm.objective.boundary, self.how.masked)
 
     def read(self, sentences):
         examples = self.lm.objective.scoring(sentences).to(self.device)

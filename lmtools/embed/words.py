@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model
 from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
@@ -89,7 +90,7 @@ class WordVectors:
             Embedded(text, [], np.empty((0, len(self.layers), self.width), dtype=np.float32))
             for text in texts
         ]
-        for batch in batches([len(some) for some in words], self.rows):
+        for batch in self.plan(np.array([len(some) for some in words])):
             vectors, lengths = self.vectors([sentences[i] for i in batch])
             for place, i in enumerate(batch):
                 if lengths[place] != len(words[i]):
@@ -101,6 +102,15 @@ class WordVectors:
                 own = vectors[place, : lengths[place]].copy()
                 result[i] = Embedded(texts[i], words[i], own)
         return result
+
+    def plan(self, lengths: np.ndarray) -> list[list[int]]:
+        """Indices of all lengths but 0, in batches of similar length."""
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] > 0]
+        if not len(order):
+            return []
+        cuts = cut_batches(lengths[order] + 2, self.rows)
+        return [batch.tolist() for batch in np.split(order, cuts)]
 
     @torch.inference_mode()
     def vectors(self, sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[int]]:
@@ -123,18 +133,3 @@ def two_way(lm: LanguageModel, source) -> LanguageModel:
             " as conf/elmo.yaml trains"
         )
     return lm
-
-
-def batches(lengths: Sequence[int], rows: int) -> list[list[int]]:
-    """Indices of all lengths but 0, in batches of similar length; of at most `rows` words with
-    boundaries and padding, where one fits.
-    """
-    result: list[list[int]] = []
-    for index in sorted(
-        (i for i, length in enumerate(lengths) if length), key=lambda i: (lengths[i], i)
-    ):
-        if result and (len(result[-1]) + 1) * (lengths[index] + 2) <= rows:
-            result[-1].append(index)
-        else:
-            result.append([index])
-    return result

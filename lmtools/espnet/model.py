@@ -15,6 +15,7 @@ from lmtools.espnet.tokens import NEVER
 from lmtools.lm import LanguageModel
 from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, UNK
+from lmtools.windows import tokens_kept
 
 IMPOSSIBLE = -1e10  # ESPnet's own log(0)
 
@@ -140,6 +141,5 @@ class TokenLM(nn.Module):
         ids = [self.read_list[token] for token in y[read:]]
         if depth + len(ids) <= self.positions:
             return row, depth, ids
-        longest = self.model.longest
-        kept = longest - max(1, longest // 2) + 1
+        kept = tokens_kept(self.model.longest) + 1
         return 0, 1, [self.read_list[token] for token in y[1:]][-kept:]

@@ -1,14 +1,14 @@
 """Scoring texts and N-best lists with any language model."""
 
-from lmtools.score.nbest import perplexity, score_nbest
+from lmtools.score.ppl import perplexity
+from lmtools.score.run import ScoreOptions, TextScores, score_lists, score_texts
 from lmtools.score.scorers import NORMALISATIONS
-from lmtools.score.texts import ScoreOptions, TextScores, score_texts
 
 __all__ = [
     "NORMALISATIONS",
     "ScoreOptions",
     "TextScores",
     "perplexity",
-    "score_nbest",
+    "score_lists",
     "score_texts",
 ]

@@ -9,8 +9,8 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.objectives import padded
 from lmtools.score.base import Scorer
+from lmtools.score.run import TextScores, refuse_not_finite
 from lmtools.score.scorers import NeuralScorer
-from lmtools.score.texts import TextScores, refuse_not_finite
 from lmtools.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time

@@ -13,8 +13,8 @@ from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
+from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
-from lmtools.score.planner import out_of_memory
 from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
 from lmtools.score.scorers import load_scorer
 from lmtools.types import EMPTY, Lattice

@@ -13,6 +13,7 @@ from lmtools.models.memory import Rows
 from lmtools.score.scorers import NeuralScorer
 from lmtools.score.words import WordPrefixes, WordTokens
 from lmtools.subword import BOS, EOS
+from lmtools.windows import tokens_kept
 
 # prefixes that go through the model at once: few enough that their ancestors fit into a CPU's cache
 TOGETHER = 128
@@ -60,7 +61,7 @@ class NeuralPrefixes(WordPrefixes):
         super().__init__(lm.words)
         self.lm, self.memory = lm, lm.trunk.memory()
         self.longest = lm.scorer.lm.longest
-        self.kept = self.longest - max(1, self.longest // 2)  # tokens, when the positions are full
+        self.kept = tokens_kept(self.longest)
         # of each node; row -1: not computed
         self.tokens, self.parents, self.depths, self.rows = [BOS], [-1], [0], [-1]
         self.children: dict[tuple[int, int], int] = {}

@@ -25,6 +25,7 @@ from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
 from lmtools.subword import MASK, UNK
+from lmtools.windows import count_rows, cut_windows
 
 NORMALISATIONS = ("full", "none")
 
@@ -83,11 +84,7 @@ class NeuralScorer(Scorer):
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        cuts, width = (
-            windows(len(sentence), self.lm.longest),
-            min(len(sentence), self.lm.longest) + self.lm.objective.boundary,
-        )
-        return len(cuts) * (width * width if self.masked else width)
+        return count_rows(len(sentence), self.lm.longest, self.lm.objective.boundary, self.masked)
 
     def unknown(self, sentence):
         return np.array(sentence, dtype=np.int64) == UNK
@@ -105,7 +102,7 @@ class NeuralScorer(Scorer):
         """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
         (tokens + 1, ...) a sentence.
         """
-        pieces = [windows(len(s), self.lm.longest) for s in sentences]
+        pieces = [cut_windows(len(s), self.lm.longest) for s in sentences]
         parts = [
             s[begin:end]
             for s, cuts in zip(sentences, pieces, strict=True)
@@ -197,21 +194,6 @@ def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
         for matrix in matrices
     }
     return copy.deepcopy(output, converted) if converted else output
-
-
-def windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
-    """Cover `length` tokens by windows of at most `longest`: (begin, end, first, last) with the
-    scores first:last of a window's end - begin + 1 to be used; together they are those of the
-    tokens and the end of sentence, once each, in order."""
-    if length <= longest:
-        return [(0, length, 0, length + 1)]
-    stride, margin = max(1, longest // 2), longest // 4
-    begins = [*range(0, length - longest, stride), length - longest]
-    cuts = [0, *(begin + margin for begin in begins[1:]), length + 1]
-    return [
-        (begin, begin + longest, first - begin, last - begin)
-        for begin, first, last in zip(begins, cuts, cuts[1:], strict=False)
-    ]
 
 
 class NgramScorer(Scorer):

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmtools.batching import cut_batches
 from lmtools.corpus import Corpus
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
@@ -114,30 +115,9 @@ def plan(
     """
     generator = np.random.default_rng([seed, epoch])
     order = np.lexsort((generator.random(len(lengths)), lengths))
-    cuts = boundaries(lengths[order] + boundary, batch)
+    if batch.sentences:
+        cuts = np.arange(batch.sentences, len(order), batch.sentences)
+    else:
+        cuts = cut_batches(lengths[order] + boundary, batch.tokens)
     batches = np.split(order, cuts)
     return [batches[i] for i in generator.permutation(len(batches))]
-
-
-def boundaries(widths: np.ndarray, batch: Batch) -> np.ndarray:
-    """Where the ascending `widths` are cut into batches; a sentence wider than the token budget is
-    a batch of its own.
-    """
-    if batch.sentences:
-        return np.arange(batch.sentences, len(widths), batch.sentences)
-    cuts, begin = [], 0
-    while True:
-        # Rows begin..end-1 are padded to widths[end-1]: the cost is ascending in `end`, so the last
-        # that fits is found by bisection.
-        low, high = begin + 1, min(len(widths), begin + max(1, batch.tokens // int(widths[begin])))
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (
-                (middle, high)
-                if (middle - begin) * widths[middle - 1] <= batch.tokens
-                else (low, middle - 1)
-            )
-        begin = low
-        if begin >= len(widths):
-            return np.array(cuts, dtype=np.int64)
-        cuts.append(begin)

@@ -5,7 +5,7 @@ import sys
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text
 from lmtools.score import perplexity
-from lmtools.score.unknown import warn_scored
+from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
 from lmtools.verbs.options import COMPUTING, scoring_options

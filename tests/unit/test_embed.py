@@ -1,6 +1,7 @@
 """Contextual word vectors: whose they are, in which order, and the files that hold them."""
 
 import json
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -12,7 +13,7 @@ from toys import sentences
 from lmtools.checkpoint import load_model
 from lmtools.embed import VECTOR_FILES, word_vectors, writing_vectors
 from lmtools.embed import words as module
-from lmtools.embed.words import Embedded, batches
+from lmtools.embed.words import Embedded, WordVectors
 from lmtools.errors import UserError
 from lmtools.objectives import END
 from lmtools.subword import BOS, EOS
@@ -120,7 +121,7 @@ def test_other_models_have_no_vectors(tmp_path):
 
 def test_batches_hold_every_text_with_words_once():
     lengths = [4, 0, 9, 1, 1, 30, 4, 0]
-    plan = batches(lengths, 18)
+    plan = WordVectors.plan(SimpleNamespace(rows=18), np.array(lengths))
     assert sorted(i for batch in plan for i in batch) == [0, 2, 3, 4, 5, 6]
     for batch in plan:
         assert len(batch) == 1 or len(batch) * (max(lengths[i] for i in batch) + 2) <= 18

@@ -261,7 +261,7 @@ def test_a_pipe_opens_the_cache_once_and_writes_each_second(
     )
     assert calls.count("open") == 1 and calls.count("write") < 20 < len(TEXTS)
     np.testing.assert_array_equal(scores(lm, "none"), scores(lm, tmp_path / "c"))
-    monkeypatch.setattr("lmtools.score.texts.score_batch", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
     scores(lm, tmp_path / "c")
 
 
@@ -276,7 +276,7 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
-    monkeypatch.setattr("lmtools.score.planner.APART", 1)
+    monkeypatch.setattr("lmtools.batching.APART", 1)
     options = ScoreOptions(lm, cache=str(tmp_path))
     scorer = options.load()
     left = iter(range(20))

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import torch
 
+from lmtools import batching
 from lmtools.embed.contextual import How
 from lmtools.embed.encoders import NeuralEncoder
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
-from lmtools.score import planner
+from lmtools.score import compute as computing
+from lmtools.score.run import ScoreOptions, score_sentences
 from lmtools.score.scorers import NeuralScorer
-from lmtools.score.texts import ScoreOptions, score_sentences
 from lmtools.settings import Settings
 from lmtools.types import NUMERICS
 
@@ -168,11 +169,11 @@ def test_what_numerics_depend_on_is_in_the_signature():
 @pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
 def test_batches_have_one_shape(rows):
     costs = np.random.default_rng(0).integers(1, 40, 500).tolist()
-    plan = planner.plan_batches(costs, rows)
+    plan = batching.plan_batches(costs, rows)
     assert sorted(i for batch in plan for i in batch) == list(range(500))
     for batch in plan:
         (cost,) = {costs[i] for i in batch}
-        size = planner.batch_size(cost, rows)
+        size = batching.batch_size(cost, rows)
         assert (
             len(batch) <= size
             and (size % 8 == 0 or size == 1)
@@ -193,7 +194,7 @@ def test_an_error_in_a_thread_ends_the_rest():
     torch.set_num_threads(2)
     try:
         with pytest.raises(ValueError, match="three"):
-            list(planner.compute_all(scorer, range(1000), compute))
+            list(computing.compute_all(scorer, range(1000), compute))
         assert len(done) < 1000 and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

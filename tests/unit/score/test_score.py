@@ -13,9 +13,10 @@ from toys import OBJECTIVE, sentences
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.score import ScoreOptions, perplexity, score_texts, texts
-from lmtools.score.scorers import load_scorer, windows
+from lmtools.score import ScoreOptions, perplexity, run, score_texts
+from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK
+from lmtools.windows import cut_windows
 
 TEXTS = [
     *sentences(60, 5),
@@ -81,7 +82,7 @@ def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monk
     cached = dataclasses.replace(options, cache=str(tmp_path))
     first = scores(cached)
     np.testing.assert_array_equal(first, scores(options))
-    monkeypatch.setattr(texts, "score_batch", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(run, "score_batch", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(cached), first)
 
 
@@ -93,7 +94,7 @@ def test_cache_of_another_model_is_not_used(trained, tmp_path):
 # passes a token and passes a sentence; processes start slowly
 @pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)
 def test_workers_give_the_same(options, monkeypatch):
-    monkeypatch.setattr(texts, "WORTH_A_PROCESS", 100)
+    monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
     spread = dataclasses.replace(options, nj=2, rows=200)
     np.testing.assert_array_equal(scores(spread), scores(dataclasses.replace(options, rows=200)))
 
@@ -129,7 +130,7 @@ def test_nan_is_refused(options, monkeypatch):
 @given(length=st.integers(0, 300), longest=st.integers(2, 40))
 @settings(max_examples=200)
 def test_windows_score_every_token_once_with_context(length, longest):
-    cuts = windows(length, longest)
+    cuts = cut_windows(length, longest)
     covered = [begin + i for begin, end, first, last in cuts for i in range(first, last)]
     assert covered == list(range(length + 1))
     for begin, end, first, last in cuts:

@@ -12,9 +12,8 @@ from toys import sentences
 from lmtools.checkpoint import load_model, prepare, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.score import ScoreOptions, perplexity
+from lmtools.score import ScoreOptions, perplexity, score_texts
 from lmtools.score.scorers import TwoWayScorer, load_scorer
-from lmtools.score.texts import score_texts
 from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser

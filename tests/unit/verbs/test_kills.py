@@ -30,7 +30,7 @@ SCRIPT = (
     "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import"
     " main; sys.exit(main(sys.argv[1:]))"
 )
-SCORING = "from lmtools.score import texts; texts.WORTH_A_PROCESS = 1"
+SCORING = "from lmtools.score import run; run.WORTH_A_PROCESS = 1"
 VERBS = {
     "score": "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache cache --rows 1 --nj 2",
     "rescore": (

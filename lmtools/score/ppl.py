@@ -1,29 +1,14 @@
-"""Scores of N-best lists as a ScoreTable, and perplexity of texts."""
+"""Perplexity of texts, with the rules by which it is counted."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from lmtools.batching import plan_batches
 from lmtools.score.carried import carried_texts
-from lmtools.score.planner import one_thread, plan_batches
+from lmtools.score.compute import one_thread
+from lmtools.score.run import ScoreOptions, score_texts
 from lmtools.score.scorers import NeuralScorer
-from lmtools.score.texts import ScoreOptions, TextScores, score_texts
-from lmtools.types import NBest, ScoreTable
-
-
-def score_nbest(nbests: Sequence[NBest], options: ScoreOptions) -> tuple[ScoreTable, TextScores]:
-    """The ScoreTable of `nbests`, and the same scores as one flat array over all hypotheses."""
-    flat = score_texts(
-        [hyp.text for nbest in nbests for hyp in nbest.hyps], options.load(), options
-    )
-    bounds = np.cumsum([len(nbest.hyps) for nbest in nbests])[:-1]
-    names = [nbest.utt for nbest in nbests]
-    log_prob, tokens = (
-        dict(zip(names, np.split(column, bounds), strict=True))
-        for column in (flat.log_prob, flat.tokens)
-    )
-    return ScoreTable(log_prob, tokens, flat.signature), flat
-
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
 # of its own

@@ -1,0 +1,127 @@
+"""What a model makes of many sentences, with the least work and the same bits each time: what a
+cache does not know, in batches of one shape, by threads, within memory.
+
+The bits of a matrix product depend on its shape, and with several threads on the place of a row in
+it. So a sentence goes through only with sentences of its own cost, always as many of them as
+lmtools.batching says (a batch that is not full is filled up with copies), and on a CPU one thread
+computes a batch, several batches at a time: what else there is to score then changes no bit of a
+sentence's score. benchmarks/batches.py measures what it costs.
+
+Not covered, equal but for rounding (1e-6 nats a sentence in float32, 4e-4 in bfloat16): two-way
+models, whose shapes depend on spellings; adaptive softmax; lattices; carried states; batches halved
+for want of memory; GPUs.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from lmtools.batching import full_batch_size, plan_batches
+from lmtools.errors import UserError
+from lmtools.score.base import Scorer
+from lmtools.score.cache import Cache
+
+
+def compute_missing(
+    sentences: Sequence, model, cache: Cache, compute: Callable[[list[list]], Iterator], about: str
+) -> list:
+    """One value for each of the distinct `sentences`: what `cache` knows, else what `compute` gives
+    and the cache keeps.
+
+    `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
+    (number of the batch, its values) in any order. `about` stands before the progress.
+    """
+    values = cache.get(sentences)
+    missing = [i for i in range(len(sentences)) if i not in values]
+    plan = plan_batches([model.cost(sentences[i]) for i in missing], model.rows)
+    plan = [[missing[i] for i in batch] for batch in plan]
+    with tqdm(total=len(missing), desc=about, unit="text", disable=None, dynamic_ncols=True) as bar:
+        for number, made in compute([[sentences[i] for i in batch] for batch in plan]):
+            values |= zip(plan[number], made, strict=True)
+            cache.put((sentences[i], values[i]) for i in plan[number])
+            bar.update(len(made))
+    return [values[i] for i in range(len(sentences))]
+
+
+def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
+    """What `compute` makes of each piece of work for `model`, a scorer or an encoder, in order.
+
+    On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
+    after the other.
+    """
+    if model.signature.get("device") != "cpu":
+        yield from map(compute, work)
+        return
+    with one_thread() as threads:
+        if min(threads, len(work)) <= 1:
+            yield from map(compute, work)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                yield from pool.map(compute, work)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[int]:
+    """A context in which each operation of torch has one thread; how many they had before."""
+    before = torch.get_num_threads()
+    if before > 1:
+        torch.set_num_threads(1)
+    try:
+        yield before
+    finally:
+        if before > 1:
+            torch.set_num_threads(before)
+
+
+def compute_batch(model, compute: Callable[[list], list], sentences: list) -> list:
+    """What `compute` gives of a batch of `plan_batches` for `model`, one value a sentence."""
+    return within_memory(compute, sentences, full_batch_size(model, sentences))
+
+
+def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
+    """What `compute` gives of a batch filled up to `size`, one value a sentence; what does not fit
+    into memory is halved until it does.
+
+    Halved, it has another shape, so that values may differ in their last bits from those of a
+    machine with more memory.
+    """
+    try:
+        return compute([*sentences, *sentences[-1:] * (size - len(sentences))])[: len(sentences)]
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if size == 1:
+            raise UserError(
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
+                " larger machine"
+            ) from None
+    torch.cuda.empty_cache()
+    half = size // 2
+    parts = [sentences[begin : begin + half] for begin in range(0, len(sentences), half)]
+    return [value for part in parts for value in within_memory(compute, part, half)]
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Whether memory, of the machine or of a device, did not suffice."""
+    known = torch.OutOfMemoryError | MemoryError
+    return isinstance(error, known) or "allocate memory" in str(error)
+
+
+def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
+    """The scorer's token log-probabilities of a batch of `plan_batches`."""
+    return compute_batch(scorer, scorer.log_probs, sentences)
+
+
+def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
+    """Pairs (indices, their token log-probabilities), batch by batch, of distinct `sentences`."""
+    plan = plan_batches([scorer.cost(s) for s in sentences], scorer.rows)
+    work = [[sentences[i] for i in batch] for batch in plan]
+    yield from zip(plan, compute_all(scorer, work, partial(score_batch, scorer)), strict=True)

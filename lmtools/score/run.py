@@ -1,0 +1,236 @@
+"""N-best lists and texts scored: read, each distinct sentence computed once, here or by several
+processes, unless a cache knows it, and written.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from lmtools.batching import prepare_distinct
+from lmtools.errors import UserError
+from lmtools.formats import kaldi_tables, read, scores, stream
+from lmtools.formats.registry import parse_specifier
+from lmtools.score.base import Scorer
+from lmtools.score.cache import Cache, cache_directory
+from lmtools.score.compute import compute_all, compute_missing, score_batch
+from lmtools.score.scorers import NgramScorer, load_scorer
+from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
+from lmtools.types import NBest
+from lmtools.workers import REMEDY, as_completed
+
+WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Which language model scores, and how; the scores depend on the first five, their last bits on
+    `device` and `rows` too.
+
+    `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs
+    beyond log p(<unk>).
+    """
+
+    lm: str
+    precision: str = "float32"
+    intact: bool = False
+    normalise: str = "full"
+    oov_penalty: float = 0.0
+    device: str = "auto"
+    nj: int = 1
+    cache: str = "default"  # a directory, default (the user's cache directory) or none
+    # model rows a batch, halved where they do not fit into memory; None: what suits the device
+    rows: int | None = None
+
+    def load(self) -> Scorer:
+        """The scorer; UserError for an n-gram model that is not to normalise."""
+        scorer = load_scorer(
+            self.lm, self.device, self.precision, self.intact, self.normalise, self.rows
+        )
+        if isinstance(scorer, NgramScorer) and self.normalise != "full":
+            raise UserError(
+                f"{self.lm}: an n-gram model has no score without normalisation; leave"
+                " --normalise out"
+            )
+        return scorer.with_oov_penalty(self.oov_penalty)
+
+    def open_cache(self, scorer: Scorer) -> Cache:
+        """The cache of what the scorer gives; to be closed."""
+        return Cache(cache_directory(self.cache), scorer.signature)
+
+
+@dataclass(frozen=True)
+class TextScores:
+    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums
+    over, unknown tokens among them.
+    """
+
+    log_prob: np.ndarray
+    tokens: np.ndarray
+    unknown: np.ndarray
+    kind: str
+    signature: dict[str, str]
+
+
+@dataclass
+class Totals:
+    """How much was scored."""
+
+    utterances: int = 0
+    hypotheses: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+
+def score_lists(source: str, form: str | None, out: str, options: ScoreOptions) -> Totals:
+    """Write the scores of the N-best lists in `source` to `out`: of a file at once, of a pipe (`-`,
+    Kaldi's rspecifiers) utterance by utterance, each as soon as it is done.
+
+    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. UserError without lists.
+    """
+    parts = read_parts(source, form)
+    first = next(parts)  # before the model, which takes longer
+    scorer, totals, texts, write = options.load(), Totals(), [], None
+    with contextlib.closing(options.open_cache(scorer)) as cache, contextlib.ExitStack() as output:
+        for nbests in itertools.chain([first], parts):
+            some = [hyp.text for nbest in nbests for hyp in nbest.hyps]
+            flat = score_texts(some, scorer, options, cache)
+            write = write or output.enter_context(write_scores(out, scorer.signature))
+            place = 0
+            for nbest in nbests:
+                own = slice(place, place := place + len(nbest.hyps))
+                write(nbest, flat.log_prob[own], flat.tokens[own])
+            texts += some[: LOOKED_AT - len(texts)]
+            totals.utterances += len(nbests)
+            totals.hypotheses += len(some)
+            totals.tokens += int(flat.tokens.sum())
+            totals.unknown += int(flat.unknown.sum())
+    words = totals.tokens - totals.hypotheses
+    warn_scored(source, texts, totals.unknown, words, options, lists=True)
+    return totals
+
+
+def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:
+    """The lists that are scored together: all of a file, each of a pipe; at least one."""
+    if source == "-" or parse_specifier(source):
+        lists = stream(source, form or ("jsonl" if source == "-" else "kaldi-nbest"))
+        parts = ([nbest] for nbest in lists)
+    else:
+        parts = iter([read(source, form)])
+    first = next(parts, None)
+    if not first:
+        raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
+    yield first
+    yield from parts
+
+
+@contextlib.contextmanager
+def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
+    """A function that writes one list's log-probabilities and tokens: rows of a score file, or
+    costs of a Kaldi table.
+    """
+    if not parse_specifier(path):
+        with scores.writing(path, signature) as write:
+            yield write
+        return
+    with kaldi_tables.Writer(path) as table:
+
+        def write_costs(nbest, log_prob, tokens):
+            for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
+                cost = kaldi_tables.pack_float(-float(value), table.text)
+                table.write(f"{nbest.utt}-{hyp.extra.get('n', rank)}", cost)
+
+        yield write_costs
+
+
+def warn_scored(
+    path,
+    texts: Iterable[str],
+    unknown: int,
+    tokens: int,
+    options: ScoreOptions,
+    lists: bool = False,
+) -> None:
+    """`warn_unknown` of what was scored: of `texts` from `path`, `unknown` tokens among `tokens`,
+    their ends not counted.
+    """
+    if unknown <= MANY * tokens:
+        return
+    scorer = options.load()  # once more: this is rare, and scores come from other processes too
+
+    def known(word: str) -> bool:
+        return not scorer.unknown(scorer.prepare([word])[0]).any()
+
+    warn_unknown(path, unknown, tokens, options.lm, map(scorer.normalise, texts), known, lists)
+
+
+def score_texts(
+    texts: Sequence[str], scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
+) -> TextScores:
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU;
+    see lmtools.score.compute).
+
+    `cache`: one that is open, for many calls; else that of the options is opened and closed.
+    """
+    sentences, which = prepare_distinct(texts, scorer.prepare)
+    with (
+        contextlib.nullcontext(cache) if cache else contextlib.closing(options.open_cache(scorer))
+    ) as known:
+        log_prob = score_sentences(sentences, scorer, options, known)
+    out_of_vocabulary = [scorer.unknown(s) for s in sentences]
+    lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
+    unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
+    return TextScores(
+        log_prob[which], lengths[which], unknown[which], scorer.kind, scorer.signature
+    )
+
+
+def score_sentences(
+    sentences: list, scorer: Scorer, options: ScoreOptions, cache: Cache
+) -> np.ndarray:
+    """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
+    compute = partial(sum_batches, scorer=scorer, options=options)
+    return np.array(compute_missing(sentences, scorer, cache, compute, f"score {options.lm}"))
+
+
+def sum_batches(
+    work: list[list], scorer: Scorer, options: ScoreOptions
+) -> Iterator[tuple[int, list[float]]]:
+    """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by
+    `nj` processes.
+    """
+    rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
+    processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
+    if processes > 1:
+        remedy = f"{REMEDY} or smaller batches (--rows)"
+        done = as_completed(sum_batch, work, processes, partial(load_alone, options), remedy)
+    else:
+        done = enumerate(compute_all(scorer, work, partial(sum_batch, scorer)))
+    for number, values in done:
+        refuse_not_finite(values, work[number], options.lm)
+        yield number, values
+
+
+def load_alone(options: ScoreOptions) -> Scorer:
+    """The scorer of a worker process, in which one thread computes a batch, as everywhere."""
+    torch.set_num_threads(1)
+    return options.load()
+
+
+def sum_batch(scorer: Scorer, batch: list) -> list[float]:
+    """One log-probability a sentence."""
+    return [float(values.sum()) for values in score_batch(scorer, batch)]
+
+
+def refuse_not_finite(values, sentences, lm: str) -> None:
+    """A score that is NaN or infinite would silently win or lose every comparison."""
+    for value, sentence in zip(values, sentences, strict=True):
+        if not np.isfinite(value):
+            raise UserError(
+                f"{lm}: scores {value} for {' '.join(map(str, sentence))[:100]!r}; the model is"
+                " damaged, train it again"
+            )
