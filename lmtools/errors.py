@@ -1,5 +1,9 @@
 """The one exception that a user's mistake raises, and how it is said."""
 
+import contextlib
+import sys
+from collections.abc import Iterator
+
 LONGEST = 500  # characters of a message
 
 
@@ -8,6 +12,15 @@ class UserError(Exception):
 
     The command line prints it on standard error and exits with status 1; nothing is half-written.
     """
+
+
+@contextlib.contextmanager
+def exit_with_message() -> Iterator[None]:
+    """The block of a script: a UserError is told in one line, with exit status 1."""
+    try:
+        yield
+    except UserError as error:
+        sys.exit(one_line(error))
 
 
 def one_line(error: Exception) -> str:

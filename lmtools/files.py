@@ -435,6 +435,38 @@ def atomic_text(path) -> Iterator[io.TextIOBase]:
 
 
 @contextlib.contextmanager
+def atomic_binary(path) -> Iterator[io.BufferedIOBase]:
+    """A binary stream that becomes `path`, which is no link, when the block ends well."""
+    with atomic_path(path, follow=False) as temporary, open(temporary, "wb") as stream:
+        yield stream
+
+
+def copy_file(path, out) -> None:
+    """The file as it is, whole or not at all."""
+    with atomic_binary(out) as copy, open(path, "rb") as stream:
+        shutil.copyfileobj(stream, copy)
+
+
+@contextlib.contextmanager
+def unpacking(archive) -> Iterator[None]:
+    """UserError where what the block takes out of `archive` shows that it is damaged."""
+    import tarfile
+    import zipfile
+
+    # the last two of odd headers and of encryption
+    odd = (tarfile.TarError, zipfile.BadZipFile, RuntimeError, ValueError)
+    try:
+        yield
+    except (*DAMAGED, *odd) as error:
+        remedy = "remove it and run again"
+        raise UserError(f"{archive}: damaged archive ({error}); {remedy}") from None
+    except OSError as error:
+        if error.filename != str(archive):
+            raise
+        raise cannot("read", archive, error) from None
+
+
+@contextlib.contextmanager
 def open_compressed(path: Path) -> Iterator[io.TextIOBase]:
     """A writing text stream for `path`; gzip carries no name and no time, so that equal content
     gives equal bytes.

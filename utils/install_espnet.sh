@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Installs ESPnet, with lmtools beside it, into an environment of its own: what `python -m lmtools.espnet` needs where no ESPnet is yet.
-# Usage: utils/install_espnet.sh [PREFIX]     (default: tools/espnet; the Python is PREFIX/bin/python)
-# PYTHON=... names the Python to make it from, 3.10 to 3.12. PIP_FLAGS=... goes to pip, as in
-# PIP_FLAGS="--extra-index-url https://download.pytorch.org/whl/cpu" for a torch without CUDA on Linux.
-# Running it again goes on where it was stopped, and does nothing when all is there.
+# Installs ESPnet, with lmtools beside it, into an environment of its own: what `python -m
+# lmtools.espnet` needs where no ESPnet is yet. Usage: utils/install_espnet.sh [PREFIX]
+# (default: tools/espnet; the Python is PREFIX/bin/python) PYTHON=... names the Python to make it
+# from, 3.10 to 3.12. PIP_FLAGS=... goes to pip, as in PIP_FLAGS="--extra-index-url
+# https://download.pytorch.org/whl/cpu" for a torch without CUDA on Linux. Running it again goes on
+# where it was stopped, and does nothing when all is there.
 set -euo pipefail
 
 torch=2.13.0
-# These come without what they ask for: ESPnet would replace torch by an older one, and pins versions that newer Pythons lack.
+# These come without what they ask for: ESPnet would replace torch by an older one, and pins
+# versions that newer Pythons lack.
 alone=(torchaudio==2.11.0 espnet==202511 torch_complex==0.4.4 espnet_tts_frontend==0.0.4)
 # What ESPnet's ASR and LM programs import of all that.
 needed=(typeguard==4.6.0 humanfriendly==10.0 configargparse==1.9.0 librosa==0.11.0 soundfile==0.14.0 kaldiio==2.18.1 editdistance==0.8.1

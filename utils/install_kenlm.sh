@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds KenLM's lmplz and build_binary, which `lmtools ngram` uses for large text.
 # Usage: utils/install_kenlm.sh [PREFIX]     (default: tools/kenlm; the programs come to PREFIX/bin)
-# PYTHON=... names the Python whose pip fetches the source. Running it again does nothing when the programs work.
+# PYTHON=... names the Python whose pip fetches the source. Running it again does nothing when the
+# programs work.
 set -euo pipefail
 
 version=0.3.0

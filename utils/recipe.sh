@@ -1,18 +1,22 @@
-# Options, stages with declared inputs and outputs, manifests, logs and one run at a time, for every recipe's run.sh:
+# Options, stages with declared inputs and outputs, manifests, logs and one run at a time, for every
+# recipe's run.sh:
 #
 #   cd "$(dirname "$0")" && . ../../utils/recipe.sh
-#   depth=50  # hypotheses an utterance: a variable is an option, its comment is what --help says of it
+#   depth=50  # hypotheses an utterance: a variable is an option, its comment what --help says
 #   options "$@"
 #   if stage 4 "score" $nbest $lm/config.yaml : $scores; then
 #     lmtools score ...
 #   fi
 #
-# Options whose defaults depend on others are set by a function `defaults`, if the recipe has one before `options`:
+# Options whose defaults depend on others are set by a function `defaults`, if the recipe has one
+# before `options`:
 #
 #   defaults() { : "${expdir:=exp/$pair}"; }
 #
-# A stage starts only if its inputs exist and has to leave its outputs behind. What it read and wrote is recorded in
-# $expdir/stages/4.json, what it said in $expdir/log/stage4.log. No stage changes the directory of the run.
+# A stage starts only if its inputs exist and has to leave its outputs behind; {name} in a path
+# stands for each element of the array `name`. What it read and wrote is recorded in
+# $expdir/stages/4.json, what it said in $expdir/log/stage4.log. No stage changes the directory of
+# the run.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -20,7 +24,8 @@ set -euo pipefail
 # Options of every recipe
 stage=0          # first stage to run
 stop_stage=99    # last stage to run
-skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their manifests say
+skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their
+                 # manifests say
 debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,7 +36,8 @@ recipe_open= # number of the stage that runs now
 recipe_line=
 recipe_names=()
 declare -A recipe_default=() recipe_about=() recipe_reads=() recipe_writes=()
-if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then # an environment that is active comes first
+# an environment that is active comes first
+if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then
   PATH=$recipe_home/.venv/bin:$PATH
 fi
 
@@ -46,16 +52,20 @@ wrong() {
   [[ $recipe_help = true ]] || recipe_fail "$1" 2
 }
 
-# paths ARRAY PREFIX SUFFIX NAME...: append PREFIX NAME SUFFIX for each NAME to ARRAY.
-paths() {
-  local -n recipe_array=$1
-  local name
-  for name in "${@:4}"; do
-    recipe_array+=("$2$name$3")
+# expand ARRAY PATH...: set ARRAY to the paths, {name} in them replaced by each element of the
+# array `name`; each path once. So do the paths that `stage` is told of.
+expand() {
+  local -n recipe_paths=$1
+  local -A recipe_seen=()
+  local recipe_path
+  recipe_paths=()
+  for recipe_path in "${@:2}"; do
+    recipe_expand "$recipe_path"
   done
 }
 
-# quoted WORD...: the words on a line that xargs takes apart again; a blank at its end would join the next line.
+# quoted WORD...: the words on a line that xargs takes apart again; a blank at its end would join
+# the next line.
 quoted() {
   local word line=
   for word in "$@"; do
@@ -64,16 +74,57 @@ quoted() {
   echo "$line"
 }
 
-# lms_of SYSTEM NAME...: the names of the LMs that a system combines: a+b those two, all every NAME, first-pass none.
-lms_of() {
-  case $1 in
-    first-pass) ;;
-    all) echo "${@:2}" ;;
-    *) echo "${1//+/ }" ;;
-  esac
+# language_models HOME NAME...: fill the arrays lm (directory by name), names, neural, ngrams (names
+# of those to train, into HOME/NAME) and given (directories) for LMs NAME to train and those that
+# are there, NAME=DIR or NAME=hf:DIR.
+language_models() {
+  local one name
+  declare -gA lm=() && names=() neural=() ngrams=() given=()
+  for one in "${@:2}"; do
+    name=${one%%=*} && names+=("$name")
+    case $one in
+      *=*) lm[$name]=${one#*=} && given+=("${lm[$name]#hf:}") ;;
+      ngram) lm[$name]=$1/$name && ngrams+=("$name") ;;
+      *) lm[$name]=$1/$name && neural+=("$name") ;;
+    esac
+  done
 }
 
-# alone DIR COMMAND...: run the command while no other run has the directory, for what several experiments write.
+# lms_of SYSTEM: the names of the LMs that a system combines, a+b or all; nothing if one is not
+# there.
+lms_of() {
+  local name parts=${1//+/ }
+  [[ $1 != all ]] || parts=${names[*]}
+  for name in $parts; do
+    [[ ${lm[$name]-} ]] || return 0
+  done
+  echo "$parts"
+}
+
+# timings ARRAY NAMES: set ARRAY to options of `lmtools bench score` for those neural LMs that NAMES
+# has; `all`: every one.
+timings() {
+  local -n recipe_array=$1
+  local name
+  recipe_array=()
+  for name in "${neural[@]}"; do
+    [[ $2 != all && " $2 " != *" $name "* ]] || recipe_array+=(--lm "$name=${lm[$name]}")
+  done
+}
+
+# find_lists DIR SET: the file or directory in DIR that holds the lists or lattices of SET;
+# SET.text are references.
+find_lists() {
+  local path found=("$1/$2/nbest.jsonl" "$1/$2" "$1/$2".*)
+  for path in "${found[@]}"; do
+    [[ ! -e $path || $path = *.text ]] || { echo "$path" && return; }
+  done
+  echo "$1: nothing of $2; put it in $1/$2, a file with any suffix or a directory" >&2
+  return 1
+}
+
+# alone DIR COMMAND...: run the command while no other run has the directory, for what several
+# experiments write.
 alone() {
   recipe_line=${BASH_LINENO[-2]} # of run.sh, should the command fail
   recipe_lock "$1" 8
@@ -81,13 +132,15 @@ alone() {
   exec 8>&-
 }
 
-# once OUT IN... : COMMAND...: run the command, which makes OUT out of the files IN, alone with OUT's directory; not if it made OUT
-# before and OUT and all IN are as they were then, so that experiments can share OUT.
+# once OUT IN... : COMMAND...: run the command, which makes OUT out of the files IN, alone with
+# OUT's directory; not if it made OUT before and OUT and all IN are as they were then, so that
+# experiments can share OUT.
 once() {
   alone "$(dirname "$1")" recipe_once "$@"
 }
 
-# options "$@": set the variables above from --name value and take the lock, or, under --help, explain the recipe.
+# options "$@": set the variables above from --name value and take the lock, or, under --help,
+# explain the recipe.
 options() {
   recipe_declare "${BASH_SOURCE[0]}"
   recipe_declare "$recipe_script"
@@ -101,9 +154,11 @@ options() {
   fi
 }
 
-# recipe_declare FILE: collect the lines NAME=DEFAULT # COMMENT; an indented comment line continues the one above it.
+# recipe_declare FILE: collect the lines NAME=DEFAULT # COMMENT; an indented comment line continues
+# the one above it.
 recipe_declare() {
-  local line name='' pattern='^([a-z][a-z0-9_]*)=("[^"]*"|'\''[^'\'']*'\''|[^[:space:]]*)([[:space:]]+#[[:space:]]*(.*))?$'
+  local line name='' value='"[^"]*"|'\''[^'\'']*'\''|[^[:space:]]*'
+  local pattern="^([a-z][a-z0-9_]*)=($value)([[:space:]]+#[[:space:]]*(.*))?$"
   while IFS= read -r line && [[ $line != 'options "$@"'* ]]; do
     if [[ $line =~ $pattern && $line != recipe_* ]]; then
       name=${BASH_REMATCH[1]}
@@ -118,7 +173,8 @@ recipe_declare() {
   done <"$1"
 }
 
-# recipe_parse "$@": --name value, --name=value, --switch; a dash in a name is as good as an underscore.
+# recipe_parse "$@": --name value, --name=value, --switch; a dash in a name is as good as an
+# underscore.
 recipe_parse() {
   local word name value
   while (($#)); do
@@ -143,7 +199,8 @@ recipe_parse() {
     fi
     recipe_set "$name" "$value"
   done
-  ((stage <= stop_stage)) || recipe_fail "--stage $stage comes after --stop-stage $stop_stage; nothing would run" 2
+  ((stage <= stop_stage)) ||
+    recipe_fail "--stage $stage comes after --stop-stage $stop_stage; nothing would run" 2
 }
 
 # recipe_unknown --NAME: refuse an option, naming the closest.
@@ -163,23 +220,29 @@ recipe_set() {
   [[ $1 = @(stage|stop_stage|skip_done|debug) ]] || recipe_command+=" $option $(printf %q "$2")"
 }
 
-# recipe_explain: the recipe's first comment and its options; the stages explain themselves as they are met.
+# recipe_explain: the recipe's first comment and its options; the stages explain themselves as they
+# are met.
 recipe_explain() {
   local name
   sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$recipe_script"
-  printf '\nUsage: %s [--option value]...   Paths are seen from the directory of run.sh.\n' "$recipe_script"
+  printf '\nUsage: %s [--option value]...   ' "$recipe_script"
+  printf 'Paths are seen from the directory of run.sh.\n'
   printf '\nOptions, with their defaults:\n'
   for name in "${recipe_names[@]}"; do
     printf '  --%s %s\n' "${name//_/-}" "${recipe_default[$name]:-\"\"}"
-    [[ ! ${recipe_about[$name]} ]] || printf '        %s\n' "${recipe_about[$name]//$'\n'/$'\n'        }"
+    [[ ! ${recipe_about[$name]} ]] ||
+      printf '        %s\n' "${recipe_about[$name]//$'\n'/$'\n'        }"
   done
   printf '\nStages:\n'
 }
 
-# recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all that it started end.
+# recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all
+# that it started end.
 recipe_start() {
-  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) || recipe_fail "bash $BASH_VERSION is too old; use 4.4 or newer"
-  command -v lmtools >/dev/null || recipe_fail "lmtools is not installed; run 'make setup' in $recipe_home"
+  ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 404)) ||
+    recipe_fail "bash $BASH_VERSION is too old; use 4.4 or newer"
+  command -v lmtools >/dev/null ||
+    recipe_fail "lmtools is not installed; run 'make setup' in $recipe_home"
   recipe_version=$(lmtools --version) && recipe_version=${recipe_version##* }
   if [[ $debug = true ]]; then
     # shellcheck disable=SC2317,SC2329  # run.sh calls it
@@ -191,7 +254,8 @@ recipe_start() {
   trap 'recipe_line=$LINENO' ERR
 }
 
-# recipe_lock DIR 8|9: make the directory and lock it with that descriptor; end the run if another has it.
+# recipe_lock DIR 8|9: make the directory and lock it with that descriptor; end the run if another
+# has it.
 recipe_lock() {
   recipe_python ready "$1/.lock" || exit 1
   case $2 in # children inherit it: the lock lasts as long as anything that may still write
@@ -224,18 +288,22 @@ recipe_python() {
   python3 "$recipe_home/utils/recipe.py" "$@"
 }
 
-# stage N TITLE IN... : OUT...: true if stage N is to run now; all commands up to the next stage belong to it.
+# stage N TITLE IN... : OUT...: true if stage N is to run now; all commands up to the next stage
+# belong to it.
 stage() {
-  local number=$1 title=$2 inputs=() status=0
+  local number=$1 title=$2 inputs=() outputs=() status=0
   shift 2
   while (($#)) && [[ $1 != : ]]; do
     inputs+=("$1")
     shift
   done
+  expand inputs "${inputs[@]}"
+  expand outputs "${@:2}"
   recipe_reads[$number]=$(printf '%s\n' "${inputs[@]}")
-  recipe_writes[$number]=$(printf '%s\n' "${@:2}")
+  recipe_writes[$number]=$(printf '%s\n' "${outputs[@]}")
   if [[ $recipe_help = true ]]; then
-    printf '  %s  %s\n       reads  %s\n       writes %s\n' "$number" "$title" "${inputs[*]}" "${*:2}"
+    printf '  %s  %s\n       reads  %s\n' "$number" "$title" "${inputs[*]}"
+    printf '       writes %s\n' "${outputs[*]}"
     return 1
   fi
   recipe_close
@@ -244,24 +312,43 @@ stage() {
     return 1
   fi
   recipe_need "$number" "${inputs[@]}"
-  recipe_begin "$number" "$title" "${#inputs[@]}" "${inputs[@]}" "${@:2}" || status=$?
+  recipe_begin "$number" "$title" "${#inputs[@]}" "${inputs[@]}" "${outputs[@]}" || status=$?
   ((status == 0 || status == 3)) || exit 1
   return "$status"
 }
 
-# recipe_need N IN...: each input of stage N exists; else say which stage writes it, and from where to start.
+# recipe_expand PATH: `expand` of one path, to recipe_paths.
+recipe_expand() {
+  local word name
+  if [[ $1 =~ \{([a-z_]+)\} ]] && declare -p "${BASH_REMATCH[1]}" &>/dev/null; then
+    name=${BASH_REMATCH[1]}
+    local -n recipe_words=$name
+    for word in "${recipe_words[@]}"; do
+      recipe_expand "${1%%"{$name}"*}$word${1#*"{$name}"}"
+    done
+  elif [[ ! ${recipe_seen[/$1]-} ]]; then
+    recipe_seen[/$1]=yes
+    recipe_paths+=("$1")
+  fi
+}
+
+# recipe_need N IN...: each input of stage N exists; else say which stage writes it, and from where
+# to start.
 recipe_need() {
   local number=$1 path writer first
   for path in "${@:2}"; do
     [[ ! -e $path ]] || continue
     writer=$(recipe_writer "$path" "$number")
-    [[ $writer ]] || recipe_fail "stage $number needs $path, which no earlier stage writes; check the path"
+    [[ $writer ]] ||
+      recipe_fail "stage $number needs $path, which no earlier stage writes; check the path"
     first=$(recipe_first "$writer")
-    recipe_fail "stage $number needs $path, which stage $writer writes; run $recipe_command --stage $first --stop-stage $writer"
+    recipe_fail "stage $number needs $path, which stage $writer writes; run $recipe_command\
+ --stage $first --stop-stage $writer"
   done
 }
 
-# recipe_writer PATH N: number of the last stage before N that writes PATH or a directory around it; nothing if none does.
+# recipe_writer PATH N: number of the last stage before N that writes PATH or a directory around it;
+# nothing if none does.
 recipe_writer() {
   local number output last=
   for number in "${!recipe_writes[@]}"; do
@@ -285,18 +372,22 @@ recipe_first() {
   echo "$first"
 }
 
-# recipe_begin N TITLE COUNT IN... OUT...: record the start of a stage and open its log; status 3 if it is done and may be skipped.
+# recipe_begin N TITLE COUNT IN... OUT...: record the start of a stage and open its log; status 3 if
+# it is done and may be skipped.
 recipe_begin() {
   local number=$1 title=$2 inputs=("${@:4:$3}") values=() name
   for name in "${recipe_names[@]}"; do
     [[ $name = @(stage|stop_stage|skip_done|debug) ]] || values+=("$name=${!name}")
   done
-  recipe_python begin "$expdir/stages" "$number" --title "$title" --script "$recipe_script" --command "$recipe_command" \
-    --version "$recipe_version" --skip-done "$skip_done" --options "${values[@]}" --inputs "${inputs[@]}" --outputs "${@:4+$3}" || return
+  recipe_python begin "$expdir/stages" "$number" --title "$title" --script "$recipe_script" \
+    --command "$recipe_command" --version "$recipe_version" --skip-done "$skip_done" \
+    --options "${values[@]}" --inputs "${inputs[@]}" --outputs "${@:4+$3}" || return
   recipe_open=$number
   recipe_log=$expdir/log/stage$number.log
-  exec {recipe_out}>&1 {recipe_err}>&2 > >(trap '' HUP INT PIPE TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
-  recipe_tee=$! # it ignores the signals that end a stage, so that the stage's last words are kept, and outlives its terminal
+  # tee ignores the signals that end a stage: the stage's last words are kept
+  exec {recipe_out}>&1 {recipe_err}>&2 \
+    > >(trap '' HUP INT PIPE TERM && exec tee -a "$recipe_log" 9>&-) 2>&1
+  recipe_tee=$!
   echo "== stage $number: $title == $(date '+%F %T')"
   [[ $debug = false ]] || set -x
 }
@@ -307,7 +398,8 @@ recipe_unlog() {
   wait "$recipe_tee" || true
 }
 
-# recipe_close: the stage that runs, if any, is over: its outputs exist, and its manifest is complete.
+# recipe_close: the stage that runs, if any, is over: its outputs exist, and its manifest is
+# complete.
 recipe_close() {
   { set +x; } 2>/dev/null
   [[ $recipe_open ]] || return 0
@@ -322,7 +414,8 @@ recipe_close() {
 recipe_exit() {
   local status=$?
   { set +x; } 2>/dev/null
-  # A signal ends the shell with the status of an earlier command; that something still works tells it from a regular end.
+  # A signal ends the shell with the status of an earlier command; that something still works tells
+  # it from a regular end.
   if [[ $recipe_open ]] && recipe_python stop "$expdir/.lock" && ((status == 0)); then
     status=143
   fi
@@ -331,9 +424,11 @@ recipe_exit() {
   elif [[ $recipe_open ]]; then
     recipe_unlog
     if ((status > 128)); then
-      recipe_fail "stage $recipe_open was interrupted; the same command goes on with it (its log: $recipe_log)" "$status"
+      recipe_fail "stage $recipe_open was interrupted; the same command goes on with it (its log:\
+ $recipe_log)" "$status"
     fi
-    printf '%s:%s: stage %s failed with status %s; its log: %s\n' "$recipe_script" "$recipe_line" "$recipe_open" "$status" "$recipe_log" >&2
+    printf '%s:%s: stage %s failed with status %s; its log: %s\n' \
+      "$recipe_script" "$recipe_line" "$recipe_open" "$status" "$recipe_log" >&2
     exit "$status"
   fi
 }

@@ -285,9 +285,12 @@ def test_damaged_archives_are_refused(tmp_path, damage):
     assert os.listdir(tmp_path) == ["a.tar.gz"]
 
 
+UNPACKED = ("train.txt", "valid.txt", "dev.nbest.jsonl", "dev.lattices.tar.xz")
+
+
 @pytest.fixture
 def corpus(tmp_path):
-    """A small corpus with lattices, damaged as told, and how get_mini.py unpacks it."""
+    """A small corpus with lattices, damaged as told, and how stage 0 unpacks it."""
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for name in ("train.txt", "valid.txt", "dev.nbest.jsonl", "test.nbest.jsonl"):
@@ -295,7 +298,20 @@ def corpus(tmp_path):
 
     def unpack(path, content, status=0):
         (corpus / path).write_bytes(content)
-        return run(sys.executable, LOCAL / "get_mini.py", corpus, tmp_path / "out", status=status)
+        files = [
+            f"{part}.{kind}"
+            for part in ("dev", "test")
+            for kind in ("nbest.jsonl", "lattices.tar.xz")
+        ]
+        command = [
+            REPOSITORY / "utils/unpack.py",
+            corpus,
+            tmp_path / "out",
+            "train.txt",
+            "valid.txt",
+            *files,
+        ]
+        return run(sys.executable, *command, status=status)
 
     return unpack
 
@@ -432,6 +448,6 @@ def test_a_set_without_lists_is_named(full, server, tmp_path):
             status=1,
         )
     assert (
-        f"{tmp_path}/nbest: no N-best lists of test-clean; put them in {tmp_path}/nbest/test-clean"
+        f"{tmp_path}/nbest: nothing of test-clean; put it in {tmp_path}/nbest/test-clean"
         in done.stdout
     )

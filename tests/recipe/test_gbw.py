@@ -189,7 +189,7 @@ def test_wrong_options(tree, make_recipe, shell, options, message):
 
 
 def test_wrong_grid(tree, make_recipe, shell):
-    done = make_recipe(tree, shell)("--grids", "gatez", "--expdir", "wrong", status=1)
+    done = make_recipe(tree, shell)("--grids", "gatez", "--expdir", "wrong", status=2)
     assert done.stderr == f"conf/grids/gatez.yaml: not there; known: {', '.join(GRIDS)}\n"
 
 

@@ -191,9 +191,15 @@ def test_what_is_not_whole_leaves_no_text(tmp_path, how):
 # The mini corpus
 
 
+def unpack(mini, home, status=0):
+    """As stage 0 does."""
+    command = [REPOSITORY / "utils/unpack.py", mini, home / "raw", "train.txt", "valid.txt"]
+    return run(sys.executable, *command, status=status)
+
+
 @pytest.mark.skipif(not MINI.exists(), reason="no mini corpus in this tree")
 def test_the_mini_corpus_of_the_repository(tmp_path):
-    run(sys.executable, LOCAL / "get_mini.py", MINI, tmp_path / "raw")
+    unpack(MINI, tmp_path)
     assert sorted(os.listdir(tmp_path / "raw")) == ["train.txt", "valid.txt"]
     prepare("mini", tmp_path)
     made = texts(tmp_path)
@@ -232,22 +238,19 @@ def test_a_mini_corpus_of_one_s_own(tmp_path):
         "\n".join([*lines, f"x {shared} y", f"{short} d", short]) + "\n"
     )
     (mini / "valid.txt").write_text(f"{short}\n")
-    run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw")
+    unpack(mini, tmp_path)
     prepare("mini", tmp_path)
     assert texts(tmp_path) == {"train": lines, "valid": [short], "test": [f"{short} d"]}
     (mini / "train.txt").write_text("too short\n")
-    run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw")
+    unpack(mini, tmp_path)
     assert (
         "too short to keep a part of it for testing" in prepare("mini", tmp_path, status=1).stderr
     )
     (mini / "SHA256SUMS").write_text(f"{'0' * 64}  train.txt\n")
-    assert (
-        "restore it from the repository"
-        in run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw", status=1).stderr
-    )
+    assert "restore it from the repository" in unpack(mini, tmp_path, status=1).stderr
     (mini / "SHA256SUMS").unlink()
     (mini / "valid.txt").unlink()
-    done = run(sys.executable, LOCAL / "get_mini.py", mini, tmp_path / "raw", status=1)
+    done = unpack(mini, tmp_path, status=1)
     assert "give a directory with train.txt, valid.txt" in done.stderr
 
 

@@ -48,9 +48,7 @@ def test_copy_runs_at_once(tree, shell, make_recipe):
     assert "egs/my-corpus/README.md" in new_recipe(tree, "librispeech", "egs/my-corpus").stdout
     home = tree / "egs/my-corpus"
     assert sorted(os.listdir(home)) == ["README.md", "conf", "local", "run.sh"]
-    assert not [
-        name for name in os.listdir(home / "local") if "mini" in name and name != "get_mini.py"
-    ]
+    assert not [name for name in os.listdir(home / "local") if "mini" in name]
     assert (home.stat().st_mode & 0o777, (home / "run.sh").stat().st_mode & 0o111) == (0o755, 0o111)
     done = make_recipe(home, shell)("--stop-stage", 1)
     assert "stage 1 done" in done.stdout

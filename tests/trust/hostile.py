@@ -579,8 +579,9 @@ def archive(home: Path, name: str) -> None:
         if name == "truncated":
             whole = (home / "mini/dev.lattices.tar.xz").read_bytes()
             (home / "mini/dev.lattices.tar.xz").write_bytes(whole[: len(whole) // 2])
-        script = REPOSITORY / "egs/librispeech/local/get_mini.py"
-        command = [sys.executable, str(script), "mini", "out"]
+        script = REPOSITORY / "utils/unpack.py"
+        archives = ("dev.lattices.tar.xz", "test.lattices.tar.xz")
+        command = [sys.executable, str(script), "mini", "out", "train.txt", *archives]
         begin = time.monotonic()
         try:
             ended = subprocess.run(
@@ -598,7 +599,7 @@ def archive(home: Path, name: str) -> None:
             os.unlink("/tmp/lmtools-trust-canary")
             raise Wrong("written outside", "/tmp/lmtools-trust-canary")
     done = Done(
-        ("get_mini.py", "mini", "out"),
+        ("unpack.py", "mini", "out"),
         ended.returncode,
         ended.stdout,
         ended.stderr,

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""grids.py plan|sizes CONF GRID..., grids.py write CONF GRID... OUT: the runs of the grids
-CONF/grids/GRID.yaml.
+"""grids.py plan CONF LMS GRID..., sizes CONF GRID..., write CONF GRID... OUT: LMs to train, and the
+runs of the grids CONF/grids/GRID.yaml.
 
-plan: a line a run with tabs between NAME, YAML, VOCABULARY, timed or untimed, and settings over the
-YAML. sizes: receptive field, weights and blocks of the convolutional ones, for people. write: what
+plan: a line an LM with tabs between NAME, YAML file (of an n-gram knORDER), VOCABULARY, timed or
+untimed, and settings over the file, quoted for a shell; LMS are words NAME or NAME@VOCABULARY, or
+none. sizes: receptive field, weights and blocks of the convolutional runs, for people. write: what
 the runs are called and how they are drawn, for the report, in OUT/GRID.yaml. What CONF lacks is
 taken from conf/grids and ../../conf.
 """
 
 import re
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from widths import context, matched, parsed, weights, written
 
 from lmtools.config import build, load_yaml, override, read_layers
-from lmtools.errors import UserError
+from lmtools.errors import UserError, exit_with_message
 from lmtools.files import atomic_text
 
 SHARED = Path("../../conf")
@@ -123,37 +124,64 @@ def settings(grid: Grid, run: Run, conf: Path) -> list[str]:
     chosen, tree = list(run.settings), read_layers(base_of(grid, run, conf))
     if not (grid.match or run.kernel):
         return chosen
+    from widths import matched, read, written  # torch, which takes seconds
+
     arch = override(tree, chosen)["arch"]
-    blocks = parsed(arch["blocks"])
+    blocks = own = read(arch)
     if run.kernel:
-        blocks = [[(run.kernel, blocks[-1][-1][1])]] * (run.depth or len(blocks))
+        blocks = [((run.kernel, blocks[-1][-1][1]),)] * (run.depth or len(blocks))
     if grid.match:
         blocks = matched(arch, tree["arch"], blocks)
-    if written(blocks) != written(parsed(arch["blocks"])):
+    if blocks != own:
         chosen.append("arch.blocks=[" + ", ".join(f"'{text}'" for text in written(blocks)) + "]")
     return chosen
 
 
-def plan(conf: Path, *names: str) -> None:
-    """Print the runs of all grids."""
-    for name in names:
-        timed = "timed" if load(conf, name)[0].timed else "untimed"
-        for _, _, model, base, vocabulary, chosen in planned(conf, name):
-            print(model, base, vocabulary, timed, *chosen, sep="\t")
+def plan(conf: Path, lms: str, *names: str) -> None:
+    """Print the LMs and the runs of all grids, each once."""
+    rows = {}
+    for word in lms.split():
+        if word != "none":
+            name, *row = planned_lm(conf, word)
+            rows.setdefault(name, [*row, "timed"])
+    for grid in names:
+        timed = "timed" if load(conf, grid)[0].timed else "untimed"
+        for _, _, name, base, vocabulary, chosen in planned(conf, grid):
+            row = rows.setdefault(name, [find(base, conf, SHARED), vocabulary, timed, *chosen])
+            row[2] = "timed" if "timed" in (row[2], timed) else timed
+    for name, (file, vocabulary, timed, *chosen) in rows.items():
+        if not re.fullmatch("words|char|(char|bpe|unigram)-[1-9][0-9]*", vocabulary):
+            known = "it is words, char, bpe-SIZE or unigram-SIZE"
+            raise UserError(f"'{vocabulary}' is no vocabulary; {known}")
+        print(name, file, vocabulary, timed, shlex.join(chosen), sep="\t")
+
+
+def planned_lm(conf: Path, word: str) -> tuple[str, str, str]:
+    """The name of an LM, its YAML file or knORDER, and its vocabulary, from NAME or
+    NAME@VOCABULARY.
+    """
+    base, _, vocabulary = word.partition("@")
+    vocabulary = vocabulary or "words"
+    if re.fullmatch("kn[1-6]", word):
+        return word, word, vocabulary
+    if not any((folder / f"{base}.yaml").exists() for folder in (conf, SHARED)):
+        raise UserError(f"no {base}.yaml in {conf} and {SHARED}; name LMs that are there")
+    return word.replace("@", "-"), str(find(base, conf, SHARED)), vocabulary
 
 
 def sizes(conf: Path, *names: str) -> None:
     """Print what the widths came to."""
+    from widths import read, weights, written  # torch, which takes seconds
+
     for name in names:
         for label, _, _, base, _, chosen in planned(conf, name):
             arch = override(read_layers(find(base, conf, SHARED)), chosen).get("arch", {})
             if "blocks" in arch:
-                blocks = parsed(arch["blocks"])
+                blocks = read(arch)
                 count = weights(arch["dim"], blocks, arch.get("gate", "glu"))
-                print(
-                    f"{name} {label}\t{context(blocks)} tokens\t{count:,}"
-                    f" weights\t{' '.join(written(blocks))}"
-                )
+                context = 1 + sum(kernel - 1 for block in blocks for kernel, _ in block)
+                text = " ".join(written(blocks))
+                print(f"{name} {label}\t{context} tokens\t{count:,} weights\t{text}")
 
 
 def write(conf: Path, *names: str) -> None:
@@ -186,7 +214,5 @@ def place(label: str, run: Run) -> float | None:
 
 if __name__ == "__main__":
     verb, conf, *names = sys.argv[1:]
-    try:
+    with exit_with_message():
         {"plan": plan, "sizes": sizes, "write": write}[verb](Path(conf), *names)
-    except UserError as error:
-        sys.exit(str(error))

@@ -16,9 +16,8 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import copy, readable, written
+from lmtools.errors import UserError, exit_with_message
+from lmtools.files import atomic_binary, copy_file, unpacking
 
 PARTS = ("train", "valid", "test")
 # mini: the last line in so many of the training text is for testing (of the Bible: Revelation and
@@ -53,14 +52,14 @@ def mini(raw: Path, data: Path) -> None:
         }
     test = [line for line in lines[cut:] if seen.isdisjoint(runs(line))]
     if not test:
-        sys.exit(
+        raise UserError(
             f"{raw / 'train.txt'}: too short to keep a part of it for testing; give {TEST_SHARE}"
             " lines or more"
         )
-    with written(data / "train/text") as text:
+    with atomic_binary(data / "train/text") as text:
         text.writelines(lines[:cut])
-    copy(raw / "valid.txt", data / "valid/text")
-    with written(data / "test/text") as text:
+    copy_file(raw / "valid.txt", data / "valid/text")
+    with atomic_binary(data / "test/text") as text:
         text.writelines(test)
 
 
@@ -82,7 +81,7 @@ def gbw(raw: Path, data: Path) -> None:
     found = set()
     with (
         streams(data) as (train, valid, test),
-        readable(archive),
+        unpacking(archive),
         tarfile.open(archive, "r|gz") as members,
     ):
         for member in members:
@@ -103,7 +102,7 @@ def gbw(raw: Path, data: Path) -> None:
             - found
         ):
             kind, shard = min(missing)
-            sys.exit(
+            raise UserError(
                 f"{archive}: lacks {len(missing)} shards, such as {kind} shard {shard}; fetch it"
                 " again"
             )
@@ -125,11 +124,11 @@ def wikitext(raw: Path, data: Path) -> None:
     `<unk>` stays.
     """
     archive = only(raw, "*.zip")
-    with streams(data) as texts, readable(archive), zipfile.ZipFile(archive) as members:
+    with streams(data) as texts, unpacking(archive), zipfile.ZipFile(archive) as members:
         names = {name.rpartition("/")[2]: name for name in members.namelist()}
         for part, text in zip(PARTS, texts, strict=True):
             if f"wiki.{part}.tokens" not in names:
-                sys.exit(
+                raise UserError(
                     f"{archive}: lacks wiki.{part}.tokens; fetch the tokenised corpus, not the"
                     " raw one"
                 )
@@ -141,7 +140,7 @@ def only(raw: Path, pattern: str) -> Path:
     """The one file in `raw` of that name."""
     found = sorted(raw.glob(pattern))
     if len(found) != 1:
-        sys.exit(f"{raw}: expected one {pattern}, found {len(found)}; run stage 0")
+        raise UserError(f"{raw}: expected one {pattern}, found {len(found)}; run stage 0")
     return found[0]
 
 
@@ -149,7 +148,7 @@ def only(raw: Path, pattern: str) -> Path:
 def streams(data: Path):
     """The texts of PARTS, which appear together when all are written."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(written(data / part / "text")) for part in PARTS]
+        yield [stack.enter_context(atomic_binary(data / part / "text")) for part in PARTS]
 
 
 def blocks(stream) -> Iterator[bytes]:
@@ -170,4 +169,5 @@ CORPORA = {"mini": mini, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikit
 
 if __name__ == "__main__":
     corpus, raw, data = sys.argv[1:]
-    CORPORA[corpus](Path(raw), Path(data))
+    with exit_with_message():
+        CORPORA[corpus](Path(raw), Path(data))

@@ -34,9 +34,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import written
+from lmtools.errors import UserError, exit_with_message
+from lmtools.files import atomic_binary
 
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
 SWITCHBOARD = re.compile(r"sw(\d{4,5})[AB]-ms98-a-trans\.text")
@@ -68,7 +67,7 @@ def switchboard(path: Path) -> Iterator[str]:
     for number, line in lines(path):
         fields = line.split(maxsplit=3)
         if len(fields) < 3 or "-ms98-a-" not in fields[0]:
-            sys.exit(
+            raise UserError(
                 f"{path}:{number}: not `segment start end words`; give the transcription as the LDC"
                 " distributes it"
             )
@@ -83,7 +82,7 @@ def fisher(path: Path) -> Iterator[str]:
             continue
         turn = re.match(r"[\d.]+ [\d.]+ [AB]\d?: ?(.*)", line)
         if not turn:
-            sys.exit(
+            raise UserError(
                 f"{path}:{number}: not `start end A: words`; give the transcription as the LDC"
                 " distributes it"
             )
@@ -121,22 +120,22 @@ def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
 
 def write(path: Path, sentences: Iterator[str]) -> int:
     """The sentences, a line each, in a file that is whole or not there; how many they are."""
-    with written(path) as out:
+    with atomic_binary(path) as out:
         return sum(1 for sentence in sentences if out.write(f"{sentence}\n".encode()))
 
 
 def main(raw: Path, lists: Path, folders: list[str]):
-    """See above; SystemExit where something is missing."""
+    """See above; UserError where something is missing."""
     conversations, turns = find(folders)
     if len(conversations) < 2:
-        sys.exit(
+        raise UserError(
             f"{' '.join(folders)}: no swNNNN{{A,B}}-ms98-a-trans.text of two conversations; give"
             " LDC97S62's transcriptions"
         )
     raw.mkdir(parents=True, exist_ok=True)
     for name in ("dev", "test"):
         if not (lists / f"{name}.text").exists():
-            sys.exit(
+            raise UserError(
                 f"{lists / name}.text: not there; put the references of {name}'s lists there,"
                 " `utterance w1 w2 ...` a line"
             )
@@ -158,4 +157,5 @@ def main(raw: Path, lists: Path, folders: list[str]):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    with exit_with_message():
+        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

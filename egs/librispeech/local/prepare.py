@@ -9,20 +9,17 @@ import gzip
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import copy, references, written
+from lmtools.errors import exit_with_message
+from lmtools.files import atomic_binary, copy_file
 
 # full: of so many lines of LM text one is kept for validation (2,000 of 40 million)
 VALID_EVERY = 20_000
 
 
 def mini(raw: Path, data: Path):
-    """The embedded corpus: its text as it is, the references out of its N-best lists."""
+    """The embedded corpus: its text as it is; its references are in its N-best lists."""
     for part in ("train", "valid"):
-        copy(raw / f"{part}.txt", data / part / "text")
-    for part in ("dev", "test"):
-        references(raw / f"{part}.nbest.jsonl", data / part / "text")
+        copy_file(raw / f"{part}.txt", data / part / "text")
 
 
 def full(raw: Path, data: Path):
@@ -31,23 +28,24 @@ def full(raw: Path, data: Path):
     """
     with (
         gzip.open(raw / "librispeech-lm-norm.txt.gz", "rb") as lines,
-        written(data / "train" / "text") as train,
-        written(data / "valid" / "text") as valid,
+        atomic_binary(data / "train" / "text") as train,
+        atomic_binary(data / "valid" / "text") as valid,
     ):
         for number, line in enumerate(lines, 1):
             (valid if number % VALID_EVERY == 1 else train).write(line)
     for path in sorted(raw.glob("*.text")):
-        copy(path, data / path.stem / "text")
+        copy_file(path, data / path.stem / "text")
 
 
 def swbd(raw: Path, data: Path):
     """Switchboard: text as stage 0 cleaned it, references as they are."""
     for part in ("train", "valid"):
-        copy(raw / f"{part}.txt", data / part / "text")
+        copy_file(raw / f"{part}.txt", data / part / "text")
     for path in sorted(raw.glob("*.text")):
-        copy(path, data / path.stem / "text")
+        copy_file(path, data / path.stem / "text")
 
 
 if __name__ == "__main__":
     corpus, raw, data = sys.argv[1:]
-    {"mini": mini, "full": full, "swbd": swbd}[corpus](Path(raw), Path(data))
+    with exit_with_message():
+        {"mini": mini, "full": full, "swbd": swbd}[corpus](Path(raw), Path(data))

@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
-# Training criteria of word LMs, after Gao et al. 2021, On Sampling-Based Training Criteria for Neural Language Modeling: models trained
-# with each criterion rescore N-best lists, alone and with the n-gram, with and without normalisation; some rescore lattices.
+# Training criteria of word LMs, after Gao et al. 2021, On Sampling-Based Training Criteria for
+# Neural Language Modeling: models trained with each criterion rescore N-best lists, alone and with
+# the n-gram, with and without normalisation; some rescore lattices.
 #
-# Writes a YAML file for each model and criterion (lstm-bce-nce.yaml) and calls run.sh once: it takes every option of run.sh too; stages,
-# logs, killing and going on are run.sh's. --corpus full and swbd train the paper's sizes (../../conf), on a GPU.
+# Writes a YAML file for each model and criterion (lstm-bce-nce.yaml) and calls run.sh once: it
+# takes every option of run.sh too; stages, logs, killing and going on are run.sh's. --corpus full
+# and swbd train the paper's sizes (../../conf), on a GPU.
 
 cd "$(dirname "$0")" && . ../../../utils/recipe.sh
 
 corpus=mini       # mini, full or swbd
-lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a noise may follow); none: no LSTM;
-                  # empty: all but mse-sigmoid for mini and swbd, none for full
-causal=           # the same of the Transformer; empty: four for mini, those of the paper for full, none for swbd
-tta=              # the same of T-TA, which the paper does not have; empty: two for mini, none for full and swbd
+lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a noise
+                  # may follow); none: no LSTM; empty: all but mse-sigmoid for mini and swbd, none
+                  # for full
+causal=           # the same of the Transformer; empty: four for mini, those of the paper for full,
+                  # none for swbd
+tta=              # the same of T-TA, which the paper does not have; empty: two for mini, none for
+                  # full and swbd
 noise=log-uniform # of sampled criteria: log-uniform, unigram or uniform
-rival=            # output.rival of mse, how much the ids that are not the target count; empty: 0.001 for mini, 1 for full and swbd
-cutoffs=          # of adaptive, ranks with commas between them; empty: 1000,4000 for mini, 2000,10000 for the others
+rival=            # output.rival of mse, how much the ids that are not the target count; empty: 0.001
+                  # for mini, 1 for full and swbd
+cutoffs=          # of adaptive, ranks with commas between them; empty: 1000,4000 for mini, 2000,10000
+                  # for the others
 samples=          # of noise for a batch; empty: 1024 for mini, 8192 for full and swbd
-unnormalised="softmax bce bce-mcs bce-is bce-cps bce-nce bce-mcs-unigram bce-cps-unigram" # criteria to score without normalisation too
-lattices="lstm-softmax lstm-bce-is lstm-bce-nce" # models that rescore lattices, with the n-gram; none: no lattices
-oov_penalty=      # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for all of them; empty: 8.5 for mini,
-                  # the log of how many words of its text occur once; none for full and swbd
+unnormalised="softmax bce bce-mcs bce-is bce-cps bce-nce bce-mcs-unigram bce-cps-unigram" # criteria
+                  # to score without normalisation too
+lattices="lstm-softmax lstm-bce-is lstm-bce-nce" # models that rescore lattices, with the n-gram;
+                  # none: no lattices
+oov_penalty=      # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for all
+                  # of them; empty: 8.5 for mini, the log of how many words of its text occur once;
+                  # none for full and swbd
 nj=2              # processes that train and score at a time
 expdir=exp/sampling # for models, scores and results
 
@@ -50,7 +60,8 @@ sampled="bce-mcs bce-is bce-cps bce-nce ce-mcs ce-is ce-cps ce-nce"
 every="softmax bce mse $sampled adaptive bce-mcs-unigram bce-cps-unigram"
 case $corpus in
   mini)
-    : "${lstm:=$every}" "${causal:=softmax bce-is bce-nce ce-is}" "${tta:=softmax bce-nce}" "${samples:=1024}"
+    : "${lstm:=$every}" "${causal:=softmax bce-is bce-nce ce-is}" "${tta:=softmax bce-nce}"
+    : "${samples:=1024}"
     : "${oov_penalty:=8.5}" "${rival:=0.001}" "${cutoffs:=1000,4000}"
     ;;
   full) : "${lstm:=none}" "${causal:=softmax $sampled}" "${tta:=none}" ;;
@@ -58,12 +69,13 @@ case $corpus in
 esac
 : "${samples:=8192}" "${rival:=1}" "${cutoffs:=2000,10000}"
 if [[ $corpus = mini ]]; then
-  declare -A base=([lstm]=conf/word/lstm.yaml [causal]=conf/word/causal.yaml [tta]=conf/word/tta.yaml)
+  declare -A base=([lstm]=conf/word/lstm [causal]=conf/word/causal [tta]=conf/word/tta)
 else
-  declare -A base=([lstm]=../../conf/lstm-sgd.yaml [causal]=../../conf/causal42.yaml [tta]=../../conf/tta.yaml)
+  declare -A base=([lstm]=../../conf/lstm-sgd [causal]=../../conf/causal42 [tta]=../../conf/tta)
 fi
 
-# configure MODEL CRITERION[-NOISE]: its settings in $expdir/conf, and its name among the LMs and, if its criterion is, the unnormalised
+# configure MODEL CRITERION[-NOISE]: its settings in $expdir/conf, and its name among the LMs and,
+# if its criterion is, the unnormalised
 configure() {
   local name=$1-$2 criterion=$2 drawn=$noise kind
   for kind in log-uniform unigram uniform; do
@@ -74,11 +86,12 @@ configure() {
   [[ $recipe_help = false ]] || return 0
   {
     echo "# Written by local/sampling.sh"
-    echo "base: $(realpath --relative-to="$expdir/conf" "${base[$1]}")"
+    echo "base: $(realpath --relative-to="$expdir/conf" "${base[$1]}.yaml")"
     echo "criterion: $criterion"
     [[ $criterion != mse ]] || echo "output: {rival: $rival}"
     [[ $criterion != adaptive ]] || echo "output: {cutoffs: [$cutoffs]}"
-    [[ $criterion != softmax ]] || echo "output: {start: unigram}" # as sampled criteria start from their noise
+    # as sampled criteria start from their noise
+    [[ $criterion != softmax ]] || echo "output: {start: unigram}"
     [[ " $sampled " != *" $criterion "* ]] || echo "output: {noise: $drawn, samples: $samples}"
   } >"$expdir/conf/.$name.tmp"
   mv "$expdir/conf/.$name.tmp" "$expdir/conf/$name.yaml"
@@ -95,8 +108,9 @@ for name in ${lattices#none}; do
   [[ " ${names[*]} " != *" $name "* ]] || systems+=("$name+ngram")
   [[ " ${raws[*]} " != *" $name "* ]] || systems+=("$name-unnormalised+ngram")
 done
-run=(./run.sh --corpus "$corpus" --lm-unit word --conf "$expdir/conf" --expdir "$expdir" --nj "$nj" --oov-penalty "$oov_penalty"
-  --lms "ngram ${names[*]}" --combinations "${names[*]/%/+ngram}" --unnormalised "${raws[*]}" --lattice-systems "${systems[*]}" "${further[@]}")
+run=(./run.sh --corpus "$corpus" --lm-unit word --conf "$expdir/conf" --expdir "$expdir" --nj "$nj"
+  --oov-penalty "$oov_penalty" --lms "ngram ${names[*]}" --combinations "${names[*]/%/+ngram}"
+  --unnormalised "${raws[*]}" --lattice-systems "${systems[*]}" "${further[@]}")
 if [[ $recipe_help = true ]]; then
   "${run[@]}" --help | grep '^  [0-9]  '
 else

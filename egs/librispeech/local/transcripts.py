@@ -8,27 +8,26 @@ import sys
 import tarfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import readable, written
+from lmtools.errors import UserError, exit_with_message
+from lmtools.files import atomic_binary, unpacking
 
 
 def transcripts(archive: Path) -> list:
-    """Lines `utterance words` of all *.trans.txt in the archive; SystemExit if a member lies or
+    """Lines `utterance words` of all *.trans.txt in the archive; UserError if a member lies or
     points outside of it.
     """
     lines = []
     with tarfile.open(archive, "r|gz") as members:
         for member in members:
             if outside(member):
-                sys.exit(
+                raise UserError(
                     f"{archive}: refused, since its member '{member.name}' would leave the"
                     " directory; fetch it from its publisher"
                 )
             if member.isfile() and member.name.endswith(".trans.txt"):
                 lines += members.extractfile(member).read().decode("utf-8").splitlines()
     if not lines:
-        sys.exit(f"{archive}: no *.trans.txt in it; is it a LibriSpeech archive?")
+        raise UserError(f"{archive}: no *.trans.txt in it; is it a LibriSpeech archive?")
     return sorted(lines)
 
 
@@ -47,12 +46,13 @@ def outside(member: tarfile.TarInfo) -> bool:
 
 def main(archive: str, out: str):
     """Write the transcripts of `archive` to `out`, whole or not at all."""
-    with readable(Path(archive)):
+    with unpacking(Path(archive)):
         lines = transcripts(Path(archive))
-    with written(Path(out)) as text:
+    with atomic_binary(Path(out)) as text:
         text.write(("\n".join(lines) + "\n").encode())
     print(f"{out}: {len(lines)} utterances")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    with exit_with_message():
+        main(*sys.argv[1:])

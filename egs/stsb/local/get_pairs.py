@@ -9,6 +9,7 @@ What is there already is not fetched again.
 """
 
 import hashlib
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -16,14 +17,11 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from fetch import fetch
-from texts import OPENERS, unpack, written
-
-from lmtools.errors import UserError
+from lmtools.errors import UserError, exit_with_message
+from lmtools.files import OPENERS, atomic_binary
 from lmtools.formats import pairs
 
+UTILS = Path(__file__).resolve().parents[3] / "utils"
 ARCHIVES = {
     "stsb": {"Stsbenchmark.tar.gz": ("sts-dev.csv", "sts-test.csv")},
     "sick": {
@@ -43,7 +41,7 @@ def sums(corpus: str) -> dict[str, str]:
 
 
 def fetched(corpus: str, out: Path, url: str) -> None:
-    """The files out of the archives at `url`; SystemExit if they are not the published ones,
+    """The files out of the archives at `url`; UserError if they are not the published ones,
     without keeping the archive.
     """
     for archive, names in ARCHIVES[corpus].items():
@@ -53,7 +51,7 @@ def fetched(corpus: str, out: Path, url: str) -> None:
         if not missing:
             continue
         path = out / archive
-        fetch(f"{url}/{archive}", path, None)
+        call("fetch.py", f"{url}/{archive}", path)
         try:
             for name, digest in missing.items():
                 extract(path, name, out / name, digest)
@@ -63,7 +61,7 @@ def fetched(corpus: str, out: Path, url: str) -> None:
             remedy = (
                 f"removed: run again, or name a directory with {', '.join(names)} as --pairs-dir"
             )
-            sys.exit(f"{url}/{archive}: {error}; {remedy}")
+            raise UserError(f"{url}/{archive}: {error}; {remedy}") from None
 
 
 def extract(archive: Path, name: str, out: Path, digest: str) -> None:
@@ -77,7 +75,7 @@ def extract(archive: Path, name: str, out: Path, digest: str) -> None:
         raise ValueError(f"has no {name}")
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"its {name} is not the published one (SHA-256 {digest})")
-    with written(out) as stream:
+    with atomic_binary(out) as stream:
         stream.write(content)
 
 
@@ -96,20 +94,27 @@ def given(corpus: str, out: Path, directory: Path) -> None:
     names = [name for some in ARCHIVES[corpus].values() for name in some]
     whole = [
         directory / f"SICK.txt{suffix}"
-        for suffix in OPENERS
+        for suffix in ("", *OPENERS)
         if (directory / f"SICK.txt{suffix}").exists()
     ]
     if corpus == "sick" and whole and not list(directory.glob("SICK_trial.txt*")):
         for name in names:
             pairs.write(pairs.read(whole[0], f"sick:set={SETS[name]}"), out / name, "sick")
     else:
-        unpack(directory, names, out)
+        call("unpack.py", directory, out, *names)
     for name in names:
         if not same(out / name, sums(corpus)[name]):
             print(
                 f"{name}: not the file that is published under this name; figures on it do not"
                 " compare with others'"
             )
+
+
+def call(script: str, *args) -> None:
+    """Run a script of utils; its exit status, if it fails."""
+    command = [sys.executable, str(UTILS / script), *map(str, args)]
+    if status := subprocess.run(command).returncode:
+        sys.exit(status)
 
 
 def same(path: Path, digest: str) -> bool:
@@ -119,10 +124,8 @@ def same(path: Path, digest: str) -> bool:
 
 if __name__ == "__main__":
     called, target, address, *own = sys.argv[1:]
-    try:
+    with exit_with_message():
         if own and own[0]:
             given(called, Path(target), Path(own[0]))
         else:
             fetched(called, Path(target), address)
-    except UserError as error:
-        sys.exit(str(error))

@@ -8,12 +8,8 @@ RAW holds the files as they were published; pairs.tsv has left TAB right TAB sim
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import copy
-
-from lmtools.errors import UserError
-from lmtools.files import atomic_text
+from lmtools.errors import exit_with_message
+from lmtools.files import atomic_text, copy_file
 from lmtools.formats import pairs
 
 # The files of each set, and their format
@@ -27,7 +23,7 @@ SOURCES = {
 def main(corpus: str, raw: Path, out: Path) -> None:
     """Write all of it, and say how much there is."""
     for part in ("train", "valid"):
-        copy(raw / f"{part}.txt", out / f"{part}.txt")
+        copy_file(raw / f"{part}.txt", out / f"{part}.txt")
     form, files = SOURCES[corpus]
     sentences = {}
     for part, file in files.items():
@@ -41,7 +37,5 @@ def main(corpus: str, raw: Path, out: Path) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with exit_with_message():
         main(sys.argv[1], *map(Path, sys.argv[2:]))
-    except UserError as error:
-        sys.exit(str(error))

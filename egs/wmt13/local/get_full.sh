@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# get_full.sh DIR LANGUAGE TEXT URL FILE...: newstest2012 and newstest2013, LANGUAGE (de or fr) and English, as DIR/{dev,test}.LANGUAGE and
-# DIR/{dev,test}.en, from sacreBLEU's data sets, which sacreBLEU fetches and checks itself; each FILE from URL into DIR, or, if TEXT is not
-# empty, train.txt and valid.txt of that directory. What is there already is not fetched again, an interrupted download goes on.
+# get_full.sh DIR LANGUAGE TEXT URL FILE...: newstest2012 and newstest2013, LANGUAGE (de or fr) and
+# English, as DIR/{dev,test}.LANGUAGE and DIR/{dev,test}.en, from sacreBLEU's data sets, which
+# sacreBLEU fetches and checks itself; each FILE from URL into DIR, or, if TEXT is not empty,
+# train.txt and valid.txt of that directory. What is there already is not fetched again, an
+# interrupted download goes on.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$1 language=$2 text=$3 url=$4
@@ -14,13 +16,16 @@ echo_side() {
 }
 
 mkdir -p "$dir"
-command -v sacrebleu >/dev/null || { echo "get_full.sh: no program sacrebleu; it comes with lmtools: make its environment active" >&2 && exit 1; }
+if ! command -v sacrebleu >/dev/null; then
+  echo "get_full.sh: no program sacrebleu; it comes with lmtools: make its environment active" >&2
+  exit 1
+fi
 for set in dev=wmt12 test=wmt13; do
   echo_side "${set#*=}" src "$dir/${set%=*}.$language"
   echo_side "${set#*=}" ref "$dir/${set%=*}.en"
 done
 if [[ $text ]]; then
-  python3 "$here/prepare.py" unpack "$dir" "$text"
+  python3 "$here/../../../utils/unpack.py" "$text" "$dir" train.txt valid.txt
 else
   for file in "${@:5}"; do
     python3 "$here/../../../utils/fetch.py" "$url/$file" "$dir/$file"

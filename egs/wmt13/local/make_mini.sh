@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the mini corpus in egs/wmt13/mini from Debian packages of translated manuals: sentence pairs, a small Transformer trained on them,
-# and its N-best lists of held-out sentences. Its output is in the repository: run this only to change the corpus or to see how it was made.
+# Builds the mini corpus in egs/wmt13/mini from Debian packages of translated manuals: sentence
+# pairs, a small Transformer trained on them, and its N-best lists of held-out sentences. Its output
+# is in the repository: run this only to change the corpus or to see how it was made.
 #   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about two hours on 2 cores; a second run goes on where the first one stopped
 # PYTHON=... chooses the interpreter (default python3), with lmtools and transformers.
 set -euo pipefail

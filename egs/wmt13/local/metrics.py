@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""metrics.py REFERENCES RESCORED OUT SYSTEM...: BLEU, chrF and TER of RESCORED/SYSTEM/test.txt, a
-table in Markdown, printed and in OUT.
+"""metrics.py REFERENCES RESCORED OUT SYSTEMS.yaml [KEY=WORDS...]: BLEU, chrF and TER of
+RESCORED/SYSTEM/test.txt of each system of `lmtools rescore --systems`, a table in Markdown, printed
+and in OUT.
 """
 
 import sys
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
 from lmtools.report.names import label, ordered
+from lmtools.rescore import read_systems
 
 SHOWN = ("bleu", "chrf", "ter")
 
@@ -30,16 +32,15 @@ def rows(references: str, rescored: Path, systems: list[str]):
         yield f"- {METRICS[metric].title}: {METRICS[metric].signature}"
 
 
-def main(references: str, rescored: str, out: str, *systems: str) -> None:
+def main(references: str, rescored: str, out: str, file: str, *settings: str) -> None:
     """Write and print the table."""
-    text = "".join(f"{line}\n" for line in rows(references, Path(rescored), list(systems)))
+    systems = list(read_systems(file, settings))
+    text = "".join(f"{line}\n" for line in rows(references, Path(rescored), systems))
     with atomic_text(out) as stream:
         stream.write(text)
     print(text, end="")
 
 
 if __name__ == "__main__":
-    try:
+    with exit_with_message():
         main(*sys.argv[1:])
-    except UserError as error:
-        sys.exit(str(error))

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """English text, a sentence a line, and references.
 
-prepare.py unpack DIR CORPUS: train.txt and valid.txt of the directory CORPUS, plain, .gz or .xz,
-into DIR. prepare.py copy OUT TRAIN VALID: the texts as they are, as OUT/train.txt and
+prepare.py copy OUT TRAIN VALID: the texts as they are, as OUT/train.txt and
 OUT/valid.txt. prepare.py split OUT DEV TEST FILE.gz...: of every VALID_EVERY lines of the files one
 into OUT/valid.txt, the others into OUT/train.txt,
     without those that DEV or TEST, the references, have too.
-prepare.py references LISTS TEXT: the references of N-best lists as Kaldi text.
 """
 
 import gzip
@@ -14,26 +12,25 @@ import sys
 import zlib
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
-
-from texts import copy, references, unpack, written
+from lmtools.errors import UserError, exit_with_message
+from lmtools.files import atomic_binary, copy_file
 
 VALID_EVERY = 5_000  # about 3,000 lines of a year of news
 
 
 def copied(out: Path, train: Path, valid: Path) -> None:
     """Both texts as they are."""
-    copy(train, out / "train.txt")
-    copy(valid, out / "valid.txt")
+    copy_file(train, out / "train.txt")
+    copy_file(valid, out / "valid.txt")
 
 
 def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
-    """Training and validation text out of compressed files, streaming; SystemExit if one is
+    """Training and validation text out of compressed files, streaming; UserError if one is
     damaged.
     """
     hidden = {line.strip() for path in (dev, test) for line in path.read_bytes().splitlines()}
     number = 0
-    with written(out / "train.txt") as train, written(out / "valid.txt") as valid:
+    with atomic_binary(out / "train.txt") as train, atomic_binary(out / "valid.txt") as valid:
         for path in files:
             try:
                 with gzip.open(path, "rb") as lines:
@@ -44,19 +41,15 @@ def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
                             )
                             number += 1
             except (EOFError, OSError, zlib.error) as error:
-                sys.exit(
+                raise UserError(
                     f"{path}: damaged archive ({error}); remove it and {path.name}.sha256, and run"
                     " stage 0 again"
-                )
+                ) from None
 
 
-def unpacked(out: Path, corpus: Path) -> None:
-    """The user's texts."""
-    unpack(corpus, ("train.txt", "valid.txt"), out)
-
-
-VERBS = {"unpack": unpacked, "copy": copied, "split": split, "references": references}
+VERBS = {"copy": copied, "split": split}
 
 if __name__ == "__main__":
     verb, *paths = sys.argv[1:]
-    VERBS[verb](*map(Path, paths))
+    with exit_with_message():
+        VERBS[verb](*map(Path, paths))
