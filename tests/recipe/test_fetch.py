@@ -298,19 +298,7 @@ def corpus(tmp_path):
 
     def unpack(path, content, status=0):
         (corpus / path).write_bytes(content)
-        files = [
-            f"{part}.{kind}"
-            for part in ("dev", "test")
-            for kind in ("nbest.jsonl", "lattices.tar.xz")
-        ]
-        command = [
-            REPOSITORY / "utils/unpack.py",
-            corpus,
-            tmp_path / "out",
-            "train.txt",
-            "valid.txt",
-            *files,
-        ]
+        command = [REPOSITORY / "utils/unpack.py", corpus, tmp_path / "out", *UNPACKED]
         return run(sys.executable, *command, status=status)
 
     return unpack
