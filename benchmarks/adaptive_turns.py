@@ -17,7 +17,7 @@ from fairseq.criterions.adaptive_loss import AdaptiveLoss
 from fairseq.modules import AdaptiveSoftmax
 from torch import Tensor, nn
 
-from lmtools.bench.machine import machine, stopwatch
+from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.outputs.adaptive import Adaptive
 from lmtools.outputs.noise import LogUniform
 
@@ -150,7 +150,7 @@ def main() -> int:
     torch.manual_seed(0)
     like = nn.AdaptiveLogSoftmaxWithLoss(args.width, args.size, args.cutoffs, args.divide)
     layers = {name: kind(like, args.size) for name, kind in KINDS.items()}
-    print(f"{machine(torch.device('cpu'))}; {args.threads} thread(s), float32")
+    print(f"{describe_machine(torch.device('cpu'))}; {args.threads} thread(s), float32")
     print(
         f"{args.size:,} ids, cutoffs {args.cutoffs}, width {args.width} divided by {args.divide:g};"
         f" median of {args.turns} turns"
@@ -159,7 +159,7 @@ def main() -> int:
     if args.out:
         with open(args.out, "w") as stream:
             json.dump(
-                {"rows": rows, "machine": machine(torch.device("cpu")), **vars(args)},
+                {"rows": rows, "machine": describe_machine(torch.device("cpu")), **vars(args)},
                 stream,
                 indent=1,
             )

@@ -34,18 +34,18 @@ from fairseq.utils import clip_grad_norm_
 from torch.nn import functional as F
 
 from lmtools.bench.lm import multiply_adds
-from lmtools.bench.machine import machine, stopwatch
+from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.config import build
 from lmtools.corpus import Corpus, binarise
 from lmtools.device import autocast
 from lmtools.files import read_lines
 from lmtools.lm import LanguageModel
-from lmtools.objectives import CausalObjective, Examples, target_counts
+from lmtools.objectives import CausalObjective, Examples, count_targets
 from lmtools.settings import Batch, Settings
 from lmtools.subword import PAD
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
-from lmtools.train.batches import plan
+from lmtools.train.batches import plan_epoch
 from lmtools.train.optim import build_optimiser, clip_gradients
 
 CPU = torch.device("cpu")
@@ -171,11 +171,11 @@ class Data:
         self.size, self.args, self.objective = words.size, args, CausalObjective()
         self.train = binarise([args.text], words, directory / "train.bin")
         self.valid = binarise([args.valid], words, directory / "valid.bin")
-        self.counts = target_counts(self.objective, self.train, self.size)
+        self.counts = count_targets(self.objective, self.train, self.size)
 
     def epoch(self, corpus: Corpus, number: int) -> Iterator[Examples]:
         """The batches of an epoch."""
-        for indices in plan(
+        for indices in plan_epoch(
             corpus.lengths,
             Batch(tokens=self.args.tokens),
             self.objective.boundary,
@@ -261,14 +261,14 @@ def main() -> int:
             for precision in args.precisions
         }
         print(
-            f"{machine(CPU)}; {args.threads} thread(s); {data.size:,} ids, batches of"
+            f"{describe_machine(CPU)}; {args.threads} thread(s); {data.size:,} ids, batches of"
             f" {args.tokens:,} tokens"
         )
         rows = measure(models, data, args)
     if args.out:
         made = {
             "rows": rows,
-            "machine": machine(CPU),
+            "machine": describe_machine(CPU),
             "size": data.size,
             "versions": {"torch": torch.__version__},
         }

@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
-from lmtools.bench.machine import machine
+from lmtools.bench.machine import describe_machine
 from lmtools.corpus import Corpus
 from lmtools.files import atomic_path, atomic_text, read_lines
 from lmtools.report.names import Look
@@ -83,7 +83,7 @@ def main() -> None:
     about = {
         "nj": args.nj,
         "min_count": MIN_COUNT,
-        "machine": machine(torch.device("cpu")),
+        "machine": describe_machine(torch.device("cpu")),
         "versions": versions,
     }
     with atomic_text(args.out) as stream:

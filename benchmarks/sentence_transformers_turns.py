@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from lmtools.bench.machine import machine
+from lmtools.bench.machine import describe_machine
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.evaluate.similarity import cosines
@@ -106,7 +106,7 @@ def main() -> None:
     used = ", ".join(
         f"{name} {version(name)}" for name in ("sentence-transformers", "transformers")
     )
-    print(f"{machine(torch.device('cpu'))}, {used}; {args.threads} thread(s), float32")
+    print(f"{describe_machine(torch.device('cpu'))}, {used}; {args.threads} thread(s), float32")
     print(f"{Path(args.model).name}: {len(texts)} distinct sentences of {words:.1f} words")
     for name, values in seconds.items():
         print(

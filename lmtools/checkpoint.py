@@ -55,7 +55,7 @@ def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 @contextlib.contextmanager
-def opened(path) -> Iterator[tuple]:
+def open_tensors(path) -> Iterator[tuple]:
     """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if
     it is missing.
     """
@@ -87,7 +87,7 @@ def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
     """The tensors of a safetensors file by name, and its metadata; Damaged unless they are what was
     written.
     """
-    with opened(path) as (stream, said):
+    with open_tensors(path) as (stream, said):
         tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (no mapping)
     if "tensors" in said and said["tensors"] != tensors_digest(tensors):
         raise Damaged(f"{path}: damaged (its tensors are not those that were written); {REMEDY}")
@@ -101,11 +101,11 @@ def load_tensors(path) -> dict[str, torch.Tensor]:
 
 def load_metadata(path) -> dict:
     """The metadata that `save_tensors` wrote."""
-    with opened(path) as (_, said):
+    with open_tensors(path) as (_, said):
         return said
 
 
-def prepare(
+def prepare_directory(
     directory,
     settings: Settings,
     subword,
@@ -149,7 +149,7 @@ def config_text(settings: Settings, subword) -> str:
 
 
 def is_prepared(directory, settings: Settings, subword) -> bool:
-    """Whether the directory has what `prepare` wrote, undamaged."""
+    """Whether the directory has what `prepare_directory` wrote, undamaged."""
     try:
         written = load_subword(Path(directory) / "subword").hash
         return written == subword.hash and read_config(directory) == yaml.safe_load(

@@ -69,7 +69,7 @@ def cpu_multiplies_bfloat16() -> bool:
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
-def processor(device: torch.device) -> str:
+def name_processor(device: torch.device) -> str:
     """The name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
@@ -86,7 +86,7 @@ def machine_facts(device: torch.device) -> dict[str, str | int]:
     threads, torch, device.
     """
     return {
-        "processor": processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
+        "processor": name_processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__), "device": device.type,
     }  # fmt: skip

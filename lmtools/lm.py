@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from lmtools.errors import UserError
 from lmtools.models import MODELS
-from lmtools.objectives import OBJECTIVES, Examples, TwoWay, never
+from lmtools.objectives import OBJECTIVES, Examples, TwoWay, excluded_ids
 from lmtools.outputs import CRITERIA, Targets
 from lmtools.settings import Settings
 from lmtools.subword.spelled import WordTargets
@@ -37,7 +37,9 @@ class LanguageModel(nn.Module):
                 f"objective: {settings.objective} does not go with model {settings.model}; two-way"
                 " is elmo's, and only elmo's"
             )
-        targets = Targets(words.size if self.two_way else size, never(self.objective), counts)
+        targets = Targets(
+            words.size if self.two_way else size, excluded_ids(self.objective), counts
+        )
         make = CRITERIA[settings.criterion].create
         self.output = make(
             settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse

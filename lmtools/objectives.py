@@ -25,7 +25,7 @@ class Examples:
     """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened states (N,)
     predict which targets (N,).
 
-    Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each
+    Where words are spelled, the input is indices into `pad_spellings` (U, L): the piece ids of each
     distinct word of the batch, right-padded.
     """
 
@@ -55,7 +55,7 @@ class Examples:
         )
 
 
-def padded(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def pad_sentences(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Ids (B, T) with boundary tokens, right-padded, and the true lengths (B,)."""
     lengths = np.array([len(s) + len(prefix) + len(suffix) for s in sentences])
     inputs = np.full((len(sentences), int(lengths.max())), PAD, dtype=np.int64)
@@ -64,7 +64,7 @@ def padded(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray,
     return inputs, lengths
 
 
-def examples(
+def make_examples(
     inputs: np.ndarray, lengths: np.ndarray, where: np.ndarray, targets: np.ndarray
 ) -> Examples:
     """Examples that predict `targets` (B, T) where `where` (B, T) is True."""
@@ -97,9 +97,11 @@ class CausalObjective(Objective):
         """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their
         input.
         """
-        inputs, lengths = padded(sentences, [BOS], [])
-        targets, _ = padded(sentences, [], [EOS])
-        return examples(inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], targets)
+        inputs, lengths = pad_sentences(sentences, [BOS], [])
+        targets, _ = pad_sentences(sentences, [], [EOS])
+        return make_examples(
+            inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], targets
+        )
 
     def scoring(self, sentences) -> Examples:
         """Examples whose targets are the tokens of each sentence in order and its EOS."""
@@ -116,13 +118,15 @@ class Autoencoding(Objective):
     ends = (BOS, EOS)
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        inputs, lengths = padded(sentences, [BOS], [EOS])
-        return examples(inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], inputs)
+        inputs, lengths = pad_sentences(sentences, [BOS], [EOS])
+        return make_examples(inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], inputs)
 
     def scoring(self, sentences) -> Examples:
-        inputs, lengths = padded(sentences, [BOS], [EOS])
+        inputs, lengths = pad_sentences(sentences, [BOS], [EOS])
         position = np.arange(inputs.shape[1])
-        return examples(inputs, lengths, (position > 0) & (position < lengths[:, None]), inputs)
+        return make_examples(
+            inputs, lengths, (position > 0) & (position < lengths[:, None]), inputs
+        )
 
 
 class MaskedObjective(Objective):
@@ -136,7 +140,7 @@ class MaskedObjective(Objective):
     share = 0.15
 
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        original, lengths = padded(sentences, [BOS], [EOS])
+        original, lengths = pad_sentences(sentences, [BOS], [EOS])
         position = np.arange(original.shape[1])
         chance = np.where(
             (position > 0) & (position < lengths[:, None]), generator.random(original.shape), np.inf
@@ -149,7 +153,7 @@ class MaskedObjective(Objective):
         # no special token
         noise = generator.integers(min(len(SPECIALS), vocabulary - 1), vocabulary, original.shape)
         corrupted = np.where(kind < 0.8, MASK, np.where(kind < 0.9, noise, original))
-        return examples(np.where(chosen, corrupted, original), lengths, chosen, original)
+        return make_examples(np.where(chosen, corrupted, original), lengths, chosen, original)
 
     def scoring(self, sentences) -> Examples:
         return Autoencoding().scoring(sentences)
@@ -194,8 +198,8 @@ class TwoWay(Objective):
             [place.setdefault((*word[: self.longest - 1], END), len(place)) for word in words]
             for words in split
         ]
-        inputs, lengths = padded(places, [0], [1])
-        ids, _ = padded(
+        inputs, lengths = pad_sentences(places, [0], [1])
+        ids, _ = pad_sentences(
             [[self.words.id_of(word) for word in words] for words in split], [BOS], [EOS]
         )
         here, before = np.arange(ids.shape[1]), lengths[:, None] - 1
@@ -203,14 +207,16 @@ class TwoWay(Objective):
         targets = np.concatenate([np.roll(ids, -1, axis=1), np.roll(ids, 1, axis=1)], axis=1)
         where = np.concatenate([here < before, (here > 0) & (here <= before)], axis=1)
         inputs[here > before] = 0  # the place of BOS; nothing reads it
-        made = examples(inputs, lengths, where, targets)
-        return Examples(made.inputs, made.lengths, made.rows, made.targets, spellings(list(place)))
+        made = make_examples(inputs, lengths, where, targets)
+        return Examples(
+            made.inputs, made.lengths, made.rows, made.targets, pad_spellings(list(place))
+        )
 
     def scoring(self, sentences) -> Examples:
         return self.training(sentences, None, 0)
 
 
-def spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
+def pad_spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
     """The ids (U, L) of words, right-padded with PAD."""
     ids = np.full((len(words), max(map(len, words))), PAD, dtype=np.int64)
     for row, word in zip(ids, words, strict=True):
@@ -218,12 +224,12 @@ def spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
     return torch.from_numpy(ids)
 
 
-def never(objective) -> tuple[int, ...]:
+def excluded_ids(objective) -> tuple[int, ...]:
     """The special ids that an objective never predicts."""
     return tuple(i for i in (PAD, EOS, BOS, MASK) if i not in objective.ends)
 
 
-def target_counts(objective, corpus, size: int) -> np.ndarray:
+def count_targets(objective, corpus, size: int) -> np.ndarray:
     """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of
     spelled words, where their list was made.
     """

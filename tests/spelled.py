@@ -5,7 +5,7 @@ words, a causal one over words.
 import torch
 from toys import sentences, settings
 
-from lmtools.checkpoint import prepare, save_weights
+from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.lm import LanguageModel
 from lmtools.settings import Settings
 from lmtools.subword import train
@@ -48,6 +48,6 @@ def random_causal(home):
 
 def saved(lm, vocabulary, directory):
     """The model directory of both."""
-    prepare(directory, lm.settings, vocabulary)
+    prepare_directory(directory, lm.settings, vocabulary)
     save_weights(directory, lm)
     return directory

@@ -25,12 +25,12 @@ import torch
 from torch import Tensor
 
 from lmtools import __version__
-from lmtools.bench.machine import machine, stopwatch
+from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.config import build
 from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.objectives import OBJECTIVES, Examples, never
+from lmtools.objectives import OBJECTIVES, Examples, excluded_ids
 from lmtools.outputs import CRITERIA, OutputLayer, Targets
 from lmtools.outputs.noise import LogUniform
 from lmtools.settings import Settings
@@ -64,7 +64,9 @@ class Job:
         """The settings of a training by that criterion; of `output` it takes the options that it
         has.
         """
-        own = {name: value for name, value in self.output.items() if name in options(criterion)}
+        own = {
+            name: value for name, value in self.output.items() if name in option_names(criterion)
+        }
         if criterion == "adaptive":
             own["cutoffs"] = [c for c in own.get("cutoffs", CUTOFFS) if c < self.size] or [
                 max(1, self.size // 8)
@@ -100,7 +102,7 @@ class Job:
         return examples.to(choose_device(self.device))
 
 
-def options(kind: str) -> set[str]:
+def option_names(kind: str) -> set[str]:
     """The names of a criterion's options."""
     return {field.name for field in fields(CRITERIA[kind].Config)}
 
@@ -124,7 +126,7 @@ class Bench:
         if criterion not in self.layers:
             lm, settings = self.lm, self.job.of(criterion)
             shared = None if settings.criterion == "adaptive" else self.layers[REFERENCE].weight
-            targets = Targets(lm.size, never(lm.objective), self.job.counts)
+            targets = Targets(lm.size, excluded_ids(lm.objective), self.job.counts)
             layer = CRITERIA[settings.criterion].create(
                 settings.output_layer, shared, lm.trunk.width, targets, settings.sparse
             )
@@ -181,10 +183,10 @@ class Bench:
             for t in s.values()
             if isinstance(t, Tensor)
         )
-        return {"peak": growth(self.step, self.device), "state": state}
+        return {"peak": measure_growth(self.step, self.device), "state": state}
 
 
-def growth(function: Callable, device: torch.device) -> int | None:
+def measure_growth(function: Callable, device: torch.device) -> int | None:
     """Bytes by which memory grows at most while `function` runs: torch's on a GPU, resident memory
     of this process on Linux, else None.
     """
@@ -197,18 +199,18 @@ def growth(function: Callable, device: torch.device) -> int | None:
     if not clear.exists():
         return None
     clear.write_text("5")  # forget the peak so far: proc(5)
-    before = resident("VmRSS")
+    before = resident_bytes("VmRSS")
     function()
-    return max(0, resident("VmHWM") - before)
+    return max(0, resident_bytes("VmHWM") - before)
 
 
-def resident(name: str) -> int:
+def resident_bytes(name: str) -> int:
     """A line of this process's status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def memory(job: Job, criterion: str) -> dict:
+def measure_memory(job: Job, criterion: str) -> dict:
     """`Bench.memory` in a process where nothing else ran."""
     with WorkerPool(
         partial(alone_memory, job), 1, remedy="measure a smaller --vocab-size or --batch"
@@ -222,9 +224,9 @@ def alone_memory(job: Job, criterion: str) -> dict:
     return Bench(job).memory(criterion)
 
 
-def measure(job: Job, criteria: Sequence[str], turns: int, least: float) -> Iterator[dict]:
+def measure_job(job: Job, criteria: Sequence[str], turns: int, least: float) -> Iterator[dict]:
     """One row a criterion, of one job; memory first, while nothing else is loaded."""
-    sizes = {criterion: memory(job, criterion) for criterion in criteria}
+    sizes = {criterion: measure_memory(job, criterion) for criterion in criteria}
     bench = Bench(job)
     spent: dict[str, list[float]] = {criterion: [] for criterion in criteria}
     for _ in range(turns):
@@ -250,28 +252,28 @@ def bench_criteria(
     criteria. `say` gets each job's table.
     """
     criteria = list(dict.fromkeys([REFERENCE, *criteria]))
-    check(jobs[0].output, criteria)
+    check_options(jobs[0].output, criteria)
     rows = []
     for job in jobs:
-        rows += (table := list(measure(job, criteria, turns, least)))
-        say("\n".join(lines(table)))
+        rows += (table := list(measure_job(job, criteria, turns, least)))
+        say("\n".join(format_table(table)))
     first = jobs[0]
     return {
         "rows": rows, "settings": asdict(first.of(REFERENCE)), "output": first.output,
         "turns": turns, "least_seconds": least,
         "threads": first.threads, "precision": first.precision, "device": first.device,
-        "machine": machine(choose_device(first.device)),
+        "machine": describe_machine(choose_device(first.device)),
         "versions": {"lmtools": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }  # fmt: skip
 
 
-def check(output: Mapping, criteria: Sequence[str]) -> None:
+def check_options(output: Mapping, criteria: Sequence[str]) -> None:
     """UserError for a criterion that is not known and for an option that none of the criteria
     has.
     """
     if unknown := [name for name in criteria if name not in CRITERIA]:
         raise UserError(f"--criteria: {unknown[0]!r} is unknown; known: {', '.join(CRITERIA)}")
-    known = set().union(*(options(name) for name in criteria))
+    known = set().union(*(option_names(name) for name in criteria))
     if unknown := [name for name in output if name not in known]:
         raise UserError(
             f"output.{unknown[0]}: no option of these criteria; known:"
@@ -279,7 +281,7 @@ def check(output: Mapping, criteria: Sequence[str]) -> None:
         )
 
 
-def lines(rows: Sequence[Mapping]) -> Iterator[str]:
+def format_table(rows: Sequence[Mapping]) -> Iterator[str]:
     """The table of one job."""
     first = rows[0]
     yield (

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from lmtools.bench.machine import machine
+from lmtools.bench.machine import describe_machine
 from lmtools.errors import UserError
 from lmtools.lattice.density import duration
 from lmtools.lattice.prune import prune
@@ -64,17 +64,17 @@ def bench_lattice(
             rescorers[name] = Rescorer(own, {name: scorer})
         arcs = sum(len(lattice.words) for lattice in some)
         size = {"kind": kind, "beam": beam, "tokens": kept, "arcs": arcs, "density": arcs / speech}
-        rows += [size | row for row in timed(some, rescorers, arcs, speech, repeats)]
+        rows += [size | row for row in time_lattices(some, rescorers, arcs, speech, repeats)]
     return {
         "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order,
         "repeats": repeats,
         "threads": torch.get_num_threads(), "precision": settings.precision,
-        "machine": machine(torch.device("cpu")),
+        "machine": describe_machine(torch.device("cpu")),
         "models": {name: dict(scorer.signature) for name, scorer in scorers.items()},
     }  # fmt: skip
 
 
-def timed(
+def time_lattices(
     lattices: Sequence[Lattice],
     rescorers: Mapping[str, Rescorer],
     arcs: int,

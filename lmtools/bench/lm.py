@@ -23,7 +23,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from lmtools import __version__
-from lmtools.bench.machine import machine, stopwatch
+from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.bench.score import RandomVocabulary
 from lmtools.config import from_yaml
 from lmtools.device import choose_device
@@ -93,7 +93,7 @@ class Sizes:
         )
 
 
-def published() -> dict[str, Settings]:
+def published_models() -> dict[str, Settings]:
     """The settings of the published models by name."""
     common = {"objective": "causal", "criterion": "adaptive", "output": ADAPTIVE}
     return {name: Settings(**common, **made) for name, made in PUBLISHED.items()}
@@ -142,13 +142,13 @@ class Reader:
         self, name: str, lengths: Sequence[int], text: Sequence[str] | None
     ) -> list[tuple]:
         """What the model reads, so many words each."""
-        known = listed(self.scorer)
+        known = list_words(self.scorer)
         if text is not None:
             words = itertools.cycle(text)
         elif known is not None:
-            words = (known[i] for i in zipf(len(known), sum(lengths)))
+            words = (known[i] for i in draw_zipf(len(known), sum(lengths)))
         elif self.neural:
-            ids = iter(len(SPECIALS) + zipf(self.scorer.lm.size - len(SPECIALS), sum(lengths)))
+            ids = iter(len(SPECIALS) + draw_zipf(self.scorer.lm.size - len(SPECIALS), sum(lengths)))
             return [tuple(map(int, itertools.islice(ids, length))) for length in lengths]
         else:
             raise UserError(f"--lm {name}: lists no words to draw from; give a text by --text")
@@ -201,7 +201,7 @@ class Reader:
         }
 
 
-def listed(scorer: Scorer) -> list[str] | None:
+def list_words(scorer: Scorer) -> list[str] | None:
     """The words of a vocabulary that lists them, the most frequent first: what it is made of, or
     what it spells and predicts.
     """
@@ -211,7 +211,7 @@ def listed(scorer: Scorer) -> list[str] | None:
     return list(words.vocabulary[len(SPECIALS) :]) if isinstance(words, Word) else None
 
 
-def zipf(size: int, count: int) -> np.ndarray:
+def draw_zipf(size: int, count: int) -> np.ndarray:
     """`count` log-uniform ranks below `size`, the same for the same numbers."""
     return LogUniform(np.ones(size), ()).draw(count, torch.Generator().manual_seed(count))
 
@@ -274,17 +274,19 @@ def bench_lm(
                 values[name, task] += [speed] if turn else []  # the first is a warm-up
     chosen = choose_device(device)
     return {
-        "rows": [row(name, reader, values, tasks, sizes) for name, reader in readers.items()],
+        "rows": [make_row(name, reader, values, tasks, sizes) for name, reader in readers.items()],
         **asdict(sizes), "tokens": sizes.batch * sizes.length,
         "text": None if text is None else str(text), "repeats": repeats,
-        "least_seconds": least, "machine": machine(chosen), "threads": torch.get_num_threads(),
-        "device": chosen.type,
+        "least_seconds": least, "machine": describe_machine(chosen),
+        "threads": torch.get_num_threads(), "device": chosen.type,
         "precision": next((r.scorer.precision for r in readers.values() if r.neural), "float32"),
         "versions": {"lmtools": __version__, "torch": torch.__version__, "numpy": np.__version__},
     }  # fmt: skip
 
 
-def row(name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes: Sizes) -> dict:
+def make_row(
+    name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes: Sizes
+) -> dict:
     """What is known of one model; None for what it does not have."""
     speeds = {task: values.get((name, task)) for task in tasks}
     model = reader.scorer.lm.settings.model if reader.neural else reader.scorer.signature["lm"]
@@ -296,7 +298,7 @@ def row(name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes:
     }  # fmt: skip
 
 
-def lines(figures: Mapping) -> Iterator[str]:
+def format_table(figures: Mapping) -> Iterator[str]:
     """The table: tokens a second, and how many times as many as the first LSTM (else the first
     model) reads.
     """
@@ -315,20 +317,22 @@ def lines(figures: Mapping) -> Iterator[str]:
         f"{task:>16}{'x':>8}" for task in TASKS
     )
     for row in rows:
-        yield from (line(row, kind, reference) for kind in ("", HIDDEN) if row[TASKS[0] + kind])
+        yield from (
+            format_row(row, kind, reference) for kind in ("", HIDDEN) if row[TASKS[0] + kind]
+        )
 
 
-def line(row: Mapping, kind: str, reference: Mapping) -> str:
+def format_row(row: Mapping, kind: str, reference: Mapping) -> str:
     """One line of the table: with the output layer, or of hidden states alone."""
     name = f"  {kind.strip('_')}" if kind else row["name"]
     size = f"{row['parameters']:,}" if row["parameters"] and not kind else ""
     work = "" if row["flops" + kind] is None else f"{row['flops' + kind] / 1e6:,.1f}"
     return f"{name:<14}{size:>14}{work:>12}" + "".join(
-        cells(row[task + kind], reference[task + kind]) for task in TASKS
+        format_speed(row[task + kind], reference[task + kind]) for task in TASKS
     )
 
 
-def cells(speed: Mapping, base: Mapping | None) -> str:
+def format_speed(speed: Mapping, base: Mapping | None) -> str:
     """A speed and its ratio."""
     ratio = f"{speed['median'] / base['median']:.3g}" if base else ""
     return f"{speed['median']:>16,.1f}{ratio:>8}"

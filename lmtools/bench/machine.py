@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from lmtools.device import processor
+from lmtools.device import name_processor
 
 
 def stopwatch(function: Callable, device: torch.device) -> float:
@@ -18,7 +18,7 @@ def stopwatch(function: Callable, device: torch.device) -> float:
     return time.perf_counter() - begin
 
 
-def machine(device: torch.device) -> str:
+def describe_machine(device: torch.device) -> str:
     """The processor or GPU, its number of cores, and torch's version."""
     cores = "" if device.type == "cuda" else f"{os.cpu_count()} cores, "
-    return f"{processor(device)}, {cores}torch {torch.__version__}"
+    return f"{name_processor(device)}, {cores}torch {torch.__version__}"

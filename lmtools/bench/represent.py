@@ -11,15 +11,15 @@ from lmtools.bench.score import (
     TOKENS_A_WORD,
     Tasks,
     by_length,
-    figures,
+    collect_figures,
     layer_shapes,
+    measure_throughput,
     naive_states,
-    throughput,
-    transformers,
+    select_transformers,
 )
 from lmtools.device import autocast
 from lmtools.errors import UserError
-from lmtools.models.base import last
+from lmtools.models.base import last_state
 from lmtools.models.transformer import matrix_flops
 from lmtools.score.scorers import NeuralScorer
 from lmtools.subword import MASK
@@ -29,13 +29,13 @@ INTACT = "-intact"  # of a masked model's name: one pass over the input as it is
 
 
 @torch.inference_mode()
-def intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
+def embed_intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
     """Sentence vectors (B, D) out of one pass over the input as it is; beginning and end of
     sentence are not in the mean.
     """
     examples = scorer.lm.objective.scoring(sentences).to(scorer.device)
     with autocast(scorer.device, scorer.precision):
-        states = last(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, columns)
+        states = last_state(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, columns)
     place, ends = (
         torch.arange(states.shape[1], device=scorer.device),
         scorer.lm.objective.boundary - 1,
@@ -45,7 +45,7 @@ def intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
 
 
 @torch.inference_mode()
-def one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
+def embed_one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
     """The vector (D,) of a masked model as papers make it (mask-and-predict): of each token the
     state where it alone is masked, from a whole pass a token over copies of the sentence that go
     through as one batch."""
@@ -57,31 +57,31 @@ def one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
 
 
 @torch.inference_mode()
-def shared(scorer: NeuralScorer, sentence: tuple) -> Tensor:
+def embed_masked(scorer: NeuralScorer, sentence: tuple) -> Tensor:
     """The same vector (D,) without what the copies have in common."""
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
     with autocast(scorer.device, scorer.precision):
         return scorer.lm.trunk.masked_states(inputs, MASK)[0, 1:-1].mean(0)
 
 
-def representations(scorer: NeuralScorer) -> Tasks:
+def representation_tasks(scorer: NeuralScorer) -> Tasks:
     """The ways to a sentence's vector; a masked model has three."""
     if not scorer.lm.trunk.masks:
-        return {("", TASK): lambda sentence: intact(scorer, [sentence])}
+        return {("", TASK): lambda sentence: embed_intact(scorer, [sentence])}
     return {
-        ("", TASK): lambda sentence: one_by_one(scorer, sentence),
-        ("-shared", TASK): lambda sentence: shared(scorer, sentence),
-        (INTACT, TASK): lambda sentence: intact(scorer, [sentence]),
+        ("", TASK): lambda sentence: embed_one_by_one(scorer, sentence),
+        ("-shared", TASK): lambda sentence: embed_masked(scorer, sentence),
+        (INTACT, TASK): lambda sentence: embed_intact(scorer, [sentence]),
     }
 
 
-def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
+def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     """Batched vectors of `count` sentences, one pass each: sentences a second, and the share of the
     machine's matrix-product rate.
     """
     config, width = scorer.lm.trunk.config, tokens + scorer.lm.objective.boundary
     flops = matrix_flops(config, width, width)
-    return throughput(
+    return measure_throughput(
         scorer,
         tokens,
         count,
@@ -89,7 +89,7 @@ def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
         "sentences",
         flops,
         layer_shapes(config),
-        lambda some: intact(scorer, some),
+        lambda some: embed_intact(scorer, some),
     )
 
 
@@ -108,7 +108,9 @@ def bench_representation(
             f"--length {max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
             " shorter lengths"
         )
-    rows = by_length(scorers, words, repeats, representations)
-    each = {name + INTACT * s.lm.trunk.masks: s for name, s in transformers(scorers).items()}
-    rates = {name: batched(scorer, min(24, longest), 256, 2048) for name, scorer in each.items()}
-    return figures(scorers, rows, rates, repeats)
+    rows = by_length(scorers, words, repeats, representation_tasks)
+    each = {name + INTACT * s.lm.trunk.masks: s for name, s in select_transformers(scorers).items()}
+    rates = {
+        name: measure_batches(scorer, min(24, longest), 256, 2048) for name, scorer in each.items()
+    }
+    return collect_figures(scorers, rows, rates, repeats)

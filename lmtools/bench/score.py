@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lmtools.batching import plan_batches
-from lmtools.bench.machine import machine, stopwatch
+from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.models.transformer import Transformer, matrix_flops
@@ -81,7 +81,7 @@ def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
         lm.output.log_prob(lm.trunk.head(states), examples.targets)
 
 
-def tasks(scorer: NeuralScorer) -> Tasks:
+def scoring_tasks(scorer: NeuralScorer) -> Tasks:
     """Scoring a sentence, and its states alone; a masked model both as papers do it and as we
     do.
     """
@@ -106,7 +106,7 @@ def by_length(
     scorers: Mapping[str, NeuralScorer],
     words: list[int],
     repeats: int,
-    tasks: Callable[[NeuralScorer], Tasks] = tasks,
+    tasks: Callable[[NeuralScorer], Tasks] = scoring_tasks,
 ) -> list[dict]:
     """Seconds a sentence for every model, task and length: one row each; the models take turns, so
     that noise meets all alike.
@@ -165,7 +165,7 @@ def layer_shapes(config) -> list[tuple[int, int]]:
     return [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers
 
 
-def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
+def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's
     own matrix-product rate reached.
     """
@@ -174,7 +174,7 @@ def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    return throughput(
+    return measure_throughput(
         scorer,
         tokens,
         count,
@@ -186,7 +186,7 @@ def batched(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
     )
 
 
-def throughput(
+def measure_throughput(
     scorer: NeuralScorer,
     tokens: int,
     count: int,
@@ -244,7 +244,7 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
     return scorers
 
 
-def transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]:
+def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]:
     """Those whose floating point operations `matrix_flops` counts."""
     return {
         name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)
@@ -254,16 +254,18 @@ def transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]
 def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
     rows = by_length(scorers, words, repeats)
-    counted = {name: scorer for name, scorer in transformers(scorers).items() if not scorer.masked}
-    return figures(
+    counted = {
+        name: scorer for name, scorer in select_transformers(scorers).items() if not scorer.masked
+    }
+    return collect_figures(
         scorers,
         rows,
-        {name: batched(scorer, 24, 256, 2048) for name, scorer in counted.items()},
+        {name: measure_batches(scorer, 24, 256, 2048) for name, scorer in counted.items()},
         repeats,
     )
 
 
-def figures(
+def collect_figures(
     scorers: Mapping[str, NeuralScorer], rows: list[dict], batched: Mapping[str, dict], repeats: int
 ) -> dict:
     """What is written: the measurements, what follows from them, and where and of what they were
@@ -271,8 +273,8 @@ def figures(
     """
     first = next(iter(scorers.values()))
     return {
-        "rows": rows, "ratios": compared(rows), "batched": batched,
-        "machine": machine(first.device), "threads": torch.get_num_threads(),
+        "rows": rows, "ratios": compare_families(rows), "batched": batched,
+        "machine": describe_machine(first.device), "threads": torch.get_num_threads(),
         "precision": first.precision, "repeats": repeats,
         "models": {
             name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())}
@@ -281,16 +283,16 @@ def figures(
     }  # fmt: skip
 
 
-def medians(rows: list[dict]) -> dict[tuple[str, str, int], float]:
+def median_seconds(rows: list[dict]) -> dict[tuple[str, str, int], float]:
     """Seconds a sentence by (model, task, words)."""
     return {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
 
 
-def compared(rows: list[dict]) -> list[dict]:
+def compare_families(rows: list[dict]) -> list[dict]:
     """How many times as fast T-TA is as the other models, and T-TA without the softmax as with it,
     by task and length.
     """
-    seconds, found = medians(rows), []
+    seconds, found = median_seconds(rows), []
     for (lm, task, words), own in seconds.items():
         if lm in AGAINST:
             times = {
@@ -302,10 +304,10 @@ def compared(rows: list[dict]) -> list[dict]:
     return found
 
 
-def ratios(rows: list[dict]) -> list[str]:
-    """Lines that say what `compared` found."""
-    seconds, lines = medians(rows), []
-    for row in compared(rows):
+def format_ratios(rows: list[dict]) -> list[str]:
+    """Lines that say what `compare_families` found."""
+    seconds, lines = median_seconds(rows), []
+    for row in compare_families(rows):
         lm, task, words = (row[key] for key in ("lm", "task", "words"))
         against = ", ".join(
             f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)"

@@ -2,7 +2,7 @@
 (`vector_files`).
 """
 
-from lmtools.embed.vector_files import VECTOR_FILES, writing_vectors
+from lmtools.embed.vector_files import VECTOR_FILES, open_vectors
 from lmtools.embed.words import Embedded, WordVectors, word_vectors
 
-__all__ = ["VECTOR_FILES", "Embedded", "WordVectors", "word_vectors", "writing_vectors"]
+__all__ = ["VECTOR_FILES", "Embedded", "WordVectors", "open_vectors", "word_vectors"]

@@ -82,7 +82,7 @@ class TwoWayEncoder(NeuralEncoder):
         return super().pooled([(part, 0, len(split(part))) for part, _, _ in parts])
 
 
-def static(make, source: str, how: How) -> Encoder:
+def make_static(make, source: str, how: How) -> Encoder:
     """A static encoder; UserError where contextual states are asked for."""
     if (
         how.masked
@@ -118,7 +118,7 @@ def load_encoder(
     how = How(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
-        return static(lambda: STATICS[kind](rest or None), lm, how)
+        return make_static(lambda: STATICS[kind](rest or None), lm, how)
     if kind == "hf" or (Path(lm) / "config.json").exists():
         # transformers is an optional dependency
         from lmtools.embed.huggingface import load_huggingface

@@ -24,7 +24,7 @@ class StaticVectors(Encoder):
     `path`: lines `WORD NUMBER...`, plain, .gz or .xz, with (word2vec) or without (GloVe) a first
     line `COUNT DIMENSION`; of a word that comes twice the first line counts. Words are looked up as
     the normaliser leaves them: by default in lower case and without punctuation; one with an
-    apostrophe whole if the file has it so, else in parts (`spellings`). Only vectors of words that
+    apostrophe whole if the file has it so, else in parts (`spell_word`). Only vectors of words that
     occur in the prepared texts are held. UserError, with the line, for a file of another form.
     """
 
@@ -32,7 +32,7 @@ class StaticVectors(Encoder):
 
     def __init__(self, path, normaliser: Normaliser | None = None):
         self.path, self.normaliser = path, normaliser or NORMALISERS["librispeech"]
-        self.count, self.width = shape(path)
+        self.count, self.width = read_shape(path)
         self.held: dict[str, np.ndarray] = {}
         self.sought: set[str] = set()  # what the file has been searched for
         self.words = 0  # in all texts prepared so far
@@ -59,7 +59,7 @@ class StaticVectors(Encoder):
         """
         split = [self.normaliser(text).split() for text in texts]
         counts = Counter(word for words in split for word in words)
-        wanted = {part for word in counts for way in spellings(word) for part in way} - self.sought
+        wanted = {part for word in counts for way in spell_word(word) for part in way} - self.sought
         if wanted:
             self.load(wanted)
         if counts and not self.held:
@@ -78,7 +78,9 @@ class StaticVectors(Encoder):
         """The parts of a word that have vectors, in the first of the spellings of which the file
         has the largest share.
         """
-        known = [(way, tuple(part for part in way if part in self.held)) for way in spellings(word)]
+        known = [
+            (way, tuple(part for part in way if part in self.held)) for way in spell_word(word)
+        ]
         return max(known, key=lambda pair: len(pair[1]) / len(pair[0]))[1]
 
     def load(self, wanted: set[str]) -> None:
@@ -89,7 +91,7 @@ class StaticVectors(Encoder):
         for number, line in read_lines(self.path):
             word = line.partition(" ")[0]
             if word in wanted and word not in self.held and not (header and number == 1):
-                vector = parsed(self.path, number, line, self.width)
+                vector = parse_vector(self.path, number, line, self.width)
                 if vector is not None:
                     self.held[word] = vector
         if header and number - 1 < self.count:
@@ -119,7 +121,7 @@ class StaticVectors(Encoder):
         return result
 
 
-def spellings(word: str) -> list[tuple[str, ...]]:
+def spell_word(word: str) -> list[tuple[str, ...]]:
     """The ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's` and `do
     n't`; cut at apostrophes, `it s`.
     """
@@ -131,7 +133,7 @@ def spellings(word: str) -> list[tuple[str, ...]]:
     return [way for way in (tuple(filter(None, way)) for way in ways) if way]
 
 
-def shape(path) -> tuple[int | None, int]:
+def read_shape(path) -> tuple[int | None, int]:
     """The number of words, where the first line says it, and of values of each vector; UserError
     for a file of another form.
     """
@@ -148,25 +150,25 @@ def shape(path) -> tuple[int | None, int]:
                 f"{path}:{number}: no word with its vector; give lines WORD NUMBER..., as GloVe and"
                 " word2vec have"
             )
-        parsed(path, number, line, len(fields) - 1)
+        parse_vector(path, number, line, len(fields) - 1)
         return None, len(fields) - 1
     raise UserError(f"{path}: empty; give lines WORD NUMBER..., as GloVe and word2vec have")
 
 
-def parsed(path, number: int, line: str, width: int) -> np.ndarray | None:
+def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
     """The vector on a line, float32 (width,); None if its word goes on after the first space, as
     some do in glove.840B.
     """
     fields = line.split()
     extra = len(fields) - 1 - width
-    if extra > 0 and not all(map(numeric, fields[1 : 1 + extra])):
+    if extra > 0 and not all(map(is_numeric, fields[1 : 1 + extra])):
         return None
     if extra:
         raise UserError(
             f"{path}:{number}: {len(fields) - 1} numbers, not {width} as in line 1; the file is"
             " damaged, fetch it again"
         )
-    wrong = [field for field in fields[1:] if not numeric(field)]
+    wrong = [field for field in fields[1:] if not is_numeric(field)]
     if wrong:
         raise UserError(
             f"{path}:{number}: '{wrong[0]}' is not a number; give lines WORD NUMBER..., as GloVe"
@@ -175,7 +177,7 @@ def parsed(path, number: int, line: str, width: int) -> np.ndarray | None:
     return np.array(fields[1:], dtype=np.float32)
 
 
-def numeric(field: str) -> bool:
+def is_numeric(field: str) -> bool:
     """Whether a field is a number that float32 can hold."""
     try:
         return abs(float(field)) <= GREATEST

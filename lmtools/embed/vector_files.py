@@ -18,7 +18,7 @@ Add = Callable[[Embedded], None]
 
 
 @contextlib.contextmanager
-def npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
+def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
     """Arrays `vectors` (words in all, layers, 2 D), float32; `offsets` (lines + 1,), where each
     line's words begin; `words`; `layers`.
     """
@@ -40,7 +40,7 @@ def npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 
 @contextlib.contextmanager
-def hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
+def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
     """One dataset a line, named 0, 1 ..., float32 (layers, words, 2 D), and `sentence_to_index`,
     JSON from lines to these names.
 
@@ -74,12 +74,10 @@ def needed_h5py(path):
     return h5py
 
 
-VECTOR_FILES = {".npz": npz, ".h5": hdf5, ".hdf5": hdf5}
+VECTOR_FILES = {".npz": write_npz, ".h5": write_hdf5, ".hdf5": write_hdf5}
 
 
-def writing_vectors(
-    path, layers: Sequence[int], width: int
-) -> contextlib.AbstractContextManager[Add]:
+def open_vectors(path, layers: Sequence[int], width: int) -> contextlib.AbstractContextManager[Add]:
     """A context with a function that writes the next line; the file is there when it ends well."""
     return VECTOR_FILES[check_suffix(path)](path, layers, width)
 
@@ -94,6 +92,6 @@ def check_suffix(path) -> str:
             f"{path}: not a kind of file for vectors; give a name that ends in one of"
             f" {', '.join(VECTOR_FILES)}"
         )
-    if VECTOR_FILES[suffix] is hdf5:
+    if VECTOR_FILES[suffix] is write_hdf5:
         needed_h5py(path)
     return suffix

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from lmtools.errors import UserError, one_line
-from lmtools.espnet.export import CONFIG, WEIGHTS, export
+from lmtools.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.espnet.tokens import read_tokens
 from lmtools.spelling import update_spelling
 
@@ -22,7 +22,7 @@ Python in which ESPnet is installed."""
 def main(argv: list[str]) -> int:
     """0 done, 1 the user's input is wrong, 2 wrong usage; or what ESPnet's program exits with."""
     if argv[:1] not in ([], ["export"]) and not argv[0].startswith("-"):
-        return guarded(launch, argv[0], argv[1:])
+        return report_errors(launch_program, argv[0], argv[1:])
     parser = argparse.ArgumentParser("python -m lmtools.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
@@ -38,13 +38,13 @@ def main(argv: list[str]) -> int:
     command.add_argument(
         "--out", required=True, metavar="OUT", help=f"directory to write: {CONFIG} and {WEIGHTS}"
     )
-    return guarded(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
+    return report_errors(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
 
 
 def run_export(args: argparse.Namespace) -> None:
     """Write, and say how well the vocabularies fit and what comes next."""
     tokens = read_tokens(args.token_list)
-    lacking = export(args.lm, tokens, args.token_list, args.out)
+    lacking = export_model(args.lm, tokens, args.token_list, args.out)
     unknown = (
         f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
         if lacking
@@ -57,7 +57,7 @@ def run_export(args: argparse.Namespace) -> None:
     )
 
 
-def launch(program: str, arguments: list[str]) -> None:
+def launch_program(program: str, arguments: list[str]) -> None:
     """Run one of ESPnet's programs as `python -m` would."""
     try:
         import espnet2  # noqa: F401
@@ -65,12 +65,12 @@ def launch(program: str, arguments: list[str]) -> None:
         raise UserError(
             f"{sys.executable}: ESPnet is not installed here; use the Python that has it"
         ) from None
-    from lmtools.espnet.plugin import run
+    from lmtools.espnet.plugin import run_program
 
-    run(program, arguments)
+    run_program(program, arguments)
 
 
-def guarded(function, *arguments) -> int:
+def report_errors(function, *arguments) -> int:
     """Call; a user's mistake becomes one line on standard error."""
     try:
         function(*arguments)

@@ -9,7 +9,7 @@ import yaml
 
 from lmtools.checkpoint import load_model, read_settings
 from lmtools.errors import UserError
-from lmtools.espnet.tokens import match
+from lmtools.espnet.tokens import match_tokens
 from lmtools.files import atomic_directory
 from lmtools.settings import Settings
 
@@ -17,7 +17,7 @@ CONFIG, WEIGHTS = "config.yaml", "lm.pth"
 NAME = "lmtools"  # of the class among ESPnet's choices
 
 
-def export(directory, tokens: Sequence[str], source, out) -> list[str]:
+def export_model(directory, tokens: Sequence[str], source, out) -> list[str]:
     """Write the model in `directory` for ESPnet's `tokens` (read from `source`) to the directory
     `out`; returns the tokens it lacks.
 
@@ -31,10 +31,10 @@ def export(directory, tokens: Sequence[str], source, out) -> list[str]:
             " one; use a left-to-right model"
         )
     lm, subword = load_model(directory)
-    ids, lacking = match(tokens, subword, source, directory)
+    ids, lacking = match_tokens(tokens, subword, source, directory)
     with atomic_directory(out, CONFIG) as temporary:
         (temporary / CONFIG).write_text(
-            configuration(settings, subword.size, ids, tokens), encoding="utf-8"
+            write_configuration(settings, subword.size, ids, tokens), encoding="utf-8"
         )
         torch.save(
             {f"lm.model.{name}": tensor for name, tensor in lm.state_dict().items()},
@@ -43,7 +43,9 @@ def export(directory, tokens: Sequence[str], source, out) -> list[str]:
     return lacking
 
 
-def configuration(settings: Settings, size: int, ids: list[int], tokens: Sequence[str]) -> str:
+def write_configuration(
+    settings: Settings, size: int, ids: list[int], tokens: Sequence[str]
+) -> str:
     """The YAML from which espnet2.tasks.lm builds lmtools.espnet.plugin.LmtoolsLM."""
     names = ("model", "objective", "criterion", "arch", "output")
     model = {name: getattr(settings, name) for name in names}

@@ -18,16 +18,16 @@ class LmtoolsLM(TokenLM, AbsLM):
     """A model of `lmtools train` as one of ESPnet's language models."""
 
 
-def register() -> None:
+def register_class() -> None:
     """Let `lm: lmtools` in a configuration mean LmtoolsLM, in this process."""
     lm_choices.classes[NAME] = LmtoolsLM
 
 
-def run(program: str, arguments: list[str]) -> None:
+def run_program(program: str, arguments: list[str]) -> None:
     """Run espnet2.bin.`program` with the class registered, as `python -m` would."""
     module = f"espnet2.bin.{program}"
     if importlib.util.find_spec(module) is None:
         raise UserError(f"{module}: ESPnet has no such program; give one such as asr_inference")
-    register()
+    register_class()
     sys.argv = [program, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

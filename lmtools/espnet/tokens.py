@@ -42,7 +42,9 @@ def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
     return [{BLANK: NEVER, BOUNDARY: EOS}.get(token, known.get(token, UNK)) for token in tokens]
 
 
-def match(tokens: Sequence[str], subword: Subword, source, lm) -> tuple[list[int], list[str]]:
+def match_tokens(
+    tokens: Sequence[str], subword: Subword, source, lm
+) -> tuple[list[int], list[str]]:
     """Our id of each token, and the tokens that we lack; UserError if the vocabularies of `source`
     and `lm` do not belong together.
 

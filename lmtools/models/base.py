@@ -65,7 +65,7 @@ class Trunk(nn.Module, ABC):
         """The last layer's states (B, T, columns), of which `head` makes (., width); two-way:
         (B, 2 T, width), those of the left-to-right half first.
         """
-        return last(self.layer_states(*read))
+        return last_state(self.layer_states(*read))
 
     def head(self, states: Tensor) -> Tensor:
         """States (N, columns) ready for the output matrix, (N, width)."""
@@ -115,7 +115,7 @@ class Trunk(nn.Module, ABC):
         return {"layers": layers, "dim": dim}
 
 
-def last(states: Iterable[Tensor]) -> Tensor:
+def last_state(states: Iterable[Tensor]) -> Tensor:
     """The last of the states; those before it can go as soon as it is there."""
     state = None
     for state in states:  # noqa: B007

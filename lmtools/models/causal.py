@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.models.memory import Rows, levels
+from lmtools.models.memory import Rows, group_levels
 from lmtools.models.transformer import Transformer
 
 
@@ -71,7 +71,7 @@ class KeyValues:
             self.paths = np.concatenate(
                 [self.paths, np.zeros((room, self.paths.shape[1]), dtype=np.int32)]
             )
-        for some in levels(parents, first):
+        for some in group_levels(parents, first):
             rows, before = first + some, parents[some]
             if first + some[0] == 0:
                 self.depths[0] = 0

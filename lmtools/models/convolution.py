@@ -56,23 +56,23 @@ def best_halvings(
     (batch, length, channels), kernel = x, weight[0]
     costs = []  # in multiply-adds for one of the outputs' channels
     for halvings in range(MOST + 1):
-        rows = batch * padded(length, halvings)
-        work = rows * (multiplications(kernel, halvings) * channels + ADDITIONS * halvings)
+        rows = batch * padded_length(length, halvings)
+        work = rows * (count_multiplications(kernel, halvings) * channels + ADDITIONS * halvings)
         costs.append(work + FILTERS * halvings * kernel * channels)
     return costs.index(min(costs))
 
 
-def multiplications(kernel: int, halvings: int) -> float:
+def count_multiplications(kernel: int, halvings: int) -> float:
     """Products with the state of one time that one output takes."""
     if kernel == 1 or halvings == 0:
         return kernel
     return (
-        2 * multiplications(kernel - kernel // 2, halvings - 1)
-        + multiplications(kernel // 2, halvings - 1)
+        2 * count_multiplications(kernel - kernel // 2, halvings - 1)
+        + count_multiplications(kernel // 2, halvings - 1)
     ) / 2
 
 
-def padded(length: int, halvings: int) -> int:
+def padded_length(length: int, halvings: int) -> int:
     """The length up to which time is filled with zeros, so that it can be halved."""
     return -(-length >> halvings) << halvings
 
@@ -93,38 +93,42 @@ class CausalConvolution(torch.autograd.Function):
     def compute(x, weight, bias, halvings):
         """The convolution of inputs of any length."""
         length = x.shape[1]
-        return convolve(fill(x, halvings), weight, bias, halvings)[:, :length]
+        return convolve(pad_time(x, halvings), weight, bias, halvings)[:, :length]
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         (x, weight), length = ctx.saved_tensors, grad.shape[1]
         kinds = ctx.kinds
-        grad_x, grad_weight = gradients(
-            fill(x, ctx.halvings), weight, fill(grad.to(x.dtype), ctx.halvings), ctx.halvings
+        grad_x, grad_weight = convolve_backward(
+            pad_time(x, ctx.halvings),
+            weight,
+            pad_time(grad.to(x.dtype), ctx.halvings),
+            ctx.halvings,
         )
         grad_bias = grad.sum((0, 1), dtype=kinds[2])
         return grad_x[:, :length].to(kinds[0]), grad_weight.to(kinds[1]), grad_bias, None, None
 
 
-def fill(x: Tensor, halvings: int) -> Tensor:
+def pad_time(x: Tensor, halvings: int) -> Tensor:
     """`x` with zeros after its end where its length cannot be halved."""
-    lacking = padded(x.shape[1], halvings) - x.shape[1]
+    lacking = padded_length(x.shape[1], halvings) - x.shape[1]
     return F.pad(x, (0, 0, 0, lacking)) if lacking else x
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> Tensor:
     """The convolution where the length (B, T, C) can be halved so often; (B, T, O)."""
     if halvings == 0 or len(weight) == 1:
-        seen = windows(x, len(weight))
+        seen = stack_windows(x, len(weight))
         matrix = weight.reshape(-1, weight.shape[-1])
         return (seen @ matrix if bias is None else torch.addmm(bias, seen, matrix)).unflatten(
             0, x.shape[:2]
         )
-    both, odd, even = filters(weight)
+    both, odd, even = branch_filters(weight)
     p = convolve(x[:, ::2], both, bias, halvings - 1)  # is in every output, and the bias with it
     q, r = (
-        convolve(y, h, None, halvings - 1) for y, h in zip(differences(x), (odd, even), strict=True)
+        convolve(y, h, None, halvings - 1)
+        for y, h in zip(branch_inputs(x), (odd, even), strict=True)
     )
     result = p.new_empty(*x.shape[:2], weight.shape[-1])
     torch.add(p, q, out=result[:, ::2])
@@ -132,41 +136,43 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> T
     return result
 
 
-def gradients(x: Tensor, weight: Tensor, grad: Tensor, halvings: int) -> tuple[Tensor, Tensor]:
+def convolve_backward(
+    x: Tensor, weight: Tensor, grad: Tensor, halvings: int
+) -> tuple[Tensor, Tensor]:
     """The gradients of `convolve` by `x` and `weight`, from that by its result."""
     if halvings == 0 or len(weight) == 1:
         return window_gradients(x, weight, grad)
-    both, odd, even = filters(weight)
-    after_q, after_r = differences(x)
+    both, odd, even = branch_filters(weight)
+    after_q, after_r = branch_inputs(x)
     grad_even, grad_odd = grad[:, ::2], grad[:, 1::2]
-    by_p, by_both = gradients(x[:, ::2], both, grad_even + grad_odd, halvings - 1)
-    by_q, by_odd = gradients(after_q, odd, grad_even, halvings - 1)
-    by_r, by_even = gradients(after_r, even, grad_odd, halvings - 1)
+    by_p, by_both = convolve_backward(x[:, ::2], both, grad_even + grad_odd, halvings - 1)
+    by_q, by_odd = convolve_backward(after_q, odd, grad_even, halvings - 1)
+    by_r, by_even = convolve_backward(after_r, even, grad_odd, halvings - 1)
     grad_x, grad_weight = x.new_empty(x.shape), torch.empty_like(weight)
     torch.sub(by_p, by_q, out=grad_x[:, ::2]).sub_(by_r)
     grad_x[:, 1::2] = by_r
     grad_x[:, 1:-1:2] += by_q[:, 1:]
-    of_even, of_odd = phases(grad_weight)
+    of_even, of_odd = split_phases(grad_weight)
     torch.add(by_even, by_both, out=of_even)
     torch.add(by_odd, by_both[-len(by_odd) :], out=of_odd)
     return grad_x, grad_weight
 
 
-def phases(weight: Tensor) -> tuple[Tensor, Tensor]:
+def split_phases(weight: Tensor) -> tuple[Tensor, Tensor]:
     """Views of the filter's even lags (k + 1) // 2 and odd lags k // 2; lag 0 is its last row."""
     kernel = len(weight)
     return weight[(kernel - 1) % 2 :: 2], weight[kernel % 2 :: 2]
 
 
-def filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def branch_filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The filters of p, q and r."""
-    even, odd = phases(weight)
+    even, odd = split_phases(weight)
     both = even.clone()
     both[-len(odd) :] += odd
     return both, odd, even
 
 
-def differences(x: Tensor) -> tuple[Tensor, Tensor]:
+def branch_inputs(x: Tensor) -> tuple[Tensor, Tensor]:
     """The inputs of q and r, (B, T / 2, C) each."""
     even, odd = x[:, ::2], x[:, 1::2]
     before = even.neg()
@@ -174,7 +180,7 @@ def differences(x: Tensor) -> tuple[Tensor, Tensor]:
     return before, odd - even
 
 
-def windows(x: Tensor, kernel: int) -> Tensor:
+def stack_windows(x: Tensor, kernel: int) -> Tensor:
     """What each output sees, the oldest first: (B, T, C) -> (B * T, k * C)."""
     batch, length, channels = x.shape
     if kernel == 1:
@@ -192,7 +198,7 @@ def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, T
     """
     kernel, length = len(weight), x.shape[1]
     rows = grad.reshape(-1, grad.shape[-1])
-    grad_weight = (windows(x, kernel).T @ rows).view(weight.shape)
+    grad_weight = (stack_windows(x, kernel).T @ rows).view(weight.shape)
     apart = (rows @ weight.reshape(-1, weight.shape[-1]).T).view(len(x), length, kernel, -1)
     if kernel == 1:
         return apart[:, :, 0], grad_weight

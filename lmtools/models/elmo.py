@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from lmtools.config import check_numbers
 from lmtools.errors import UserError
-from lmtools.models.base import Trunk, last
+from lmtools.models.base import Trunk, last_state
 from lmtools.models.dropout import Dropout
 from lmtools.models.projected import Packing, TwoWayLstm
 from lmtools.models.spelling import Speller
@@ -84,7 +84,7 @@ class Elmo(Trunk):
         right-to-left one; 0 at padding.
         """
         packing = Packing.of(lengths, inputs.shape[1])
-        return packing.unpacked(last(self.passes(inputs, packing, spellings)))
+        return packing.unpacked(last_state(self.passes(inputs, packing, spellings)))
 
     @property
     def depth(self) -> int:

@@ -28,7 +28,7 @@ class Gate:
     function: Callable[[Tensor], Tensor]
 
 
-def halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def gate_halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """A function of two convolutions, of both side by side."""
     return lambda both: function(*both.chunk(2, -1))
 
@@ -38,9 +38,9 @@ GATES = {
     # (X*W + b) sigmoid(X*V + c): Eq. 1 of Dauphin et al. 2017
     "glu": Gate(2, 4.0, lambda both: F.glu(both, -1)),
     # Oord et al. 2016, as in an LSTM
-    "gtu": Gate(2, 4.0, halves(lambda a, b: a.tanh() * b.sigmoid())),
+    "gtu": Gate(2, 4.0, gate_halves(lambda a, b: a.tanh() * b.sigmoid())),
     # Mnih and Hinton 2007: no non-linearity but the product
-    "bilinear": Gate(2, 1.0, halves(torch.mul)),
+    "bilinear": Gate(2, 1.0, gate_halves(torch.mul)),
     "relu": Gate(1, 2.0, F.relu),  # half of the variance: He et al. 2015
     "tanh": Gate(1, 1.0, torch.tanh),  # near 0 it is the identity
     "linear": Gate(1, 1.0, lambda one: one),
@@ -96,7 +96,7 @@ class GatedConvolution(nn.Module):
         )
         if self.training or torch.is_grad_enabled() or learning:
             return self.normal()
-        key = (kind, *map(identity, (self.direction, self.gain)))
+        key = (kind, *map(identify_tensor, (self.direction, self.gain)))
         if self.folded is None or self.folded[0] != key:
             self.folded = key, self.normal().to(kind)
         return self.folded[1]
@@ -120,7 +120,7 @@ class GatedConvolution(nn.Module):
         return {**self.__dict__, "folded": None}  # a copy makes its own
 
 
-def identity(tensor: Tensor | None) -> tuple:
+def identify_tensor(tensor: Tensor | None) -> tuple:
     """What differs once a parameter has been replaced or changed in place; what `.data` changes
     after eval() does not show.
     """

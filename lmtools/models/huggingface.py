@@ -6,7 +6,7 @@ from torch import nn
 from lmtools.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.masked import Masked
-from lmtools.models.transformer import TransformerConfig, real
+from lmtools.models.transformer import TransformerConfig, real_positions
 
 
 class HuggingFaceTrunk(Trunk):
@@ -32,7 +32,7 @@ class HuggingFaceTrunk(Trunk):
         return self.config.num_hidden_layers
 
     def layer_states(self, tokens, lengths):
-        attention = real(lengths, tokens.shape[1]).long()
+        attention = real_positions(lengths, tokens.shape[1]).long()
         made = self.model(input_ids=tokens, attention_mask=attention, output_hidden_states=True)
         return iter(made.hidden_states)
 

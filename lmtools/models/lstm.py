@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from lmtools.config import check_numbers
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
-from lmtools.models.memory import Rows, levels
+from lmtools.models.memory import Rows, group_levels
 
 # torch computes it otherwise
 warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
@@ -119,7 +119,7 @@ class Cells:
         first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])
         ids = torch.from_numpy(tokens).to(self.rows.values.device)
         states = ids.new_empty((len(tokens), self.model.outputs), dtype=torch.float32)
-        for some in levels(parents, first):
+        for some in group_levels(parents, first):
             before = self.rows.values[np.maximum(parents[some], 0)]
             after = self.step(
                 ids[some], before if parents[some[0]] >= 0 else torch.zeros_like(before)
@@ -135,14 +135,14 @@ class Cells:
         state, after = self.model.embedding(ids), []
         parts = before.split(self.sizes, dim=1)
         for layer, *old in zip(self.model.layers, parts[::2], parts[1::2], strict=True):
-            state, cell = (projected if layer.proj_size else torch.lstm_cell)(
+            state, cell = (projected_cell if layer.proj_size else torch.lstm_cell)(
                 state, old, *layer.parameters()
             )
             after += [state.float(), cell.float()]
         return torch.cat(after, dim=1)
 
 
-def projected(
+def projected_cell(
     x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Output and cell of an LSTM with projection `p` after one more input, which torch.lstm_cell

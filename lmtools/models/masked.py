@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lmtools.models.transformer import Transformer, TransformerBlock, real
+from lmtools.models.transformer import Transformer, TransformerBlock, real_positions
 
 
 class Masked(Transformer):
@@ -18,7 +18,7 @@ class Masked(Transformer):
     masks = True
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        mask = real(lengths, tokens.shape[1])[:, None, None, :]
+        mask = real_positions(lengths, tokens.shape[1])[:, None, None, :]
         state = self.embedding(tokens)
         yield state
         for block in self.blocks:
@@ -34,12 +34,12 @@ class Masked(Transformer):
         intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
         blocks = self.blocks[:depth]
         if len(blocks) == 1:
-            return last_layer(blocks[0], copies(intact, mask)).view_as(intact)
+            return last_layer(blocks[0], mask_copies(intact, mask)).view_as(intact)
         first = blocks[0]
         asking, masked = first.enter(intact), first.enter(mask)
-        projected = [copies(f(asking), f(masked)) for f in (first.query, first.key_value)]
+        projected = [mask_copies(f(asking), f(masked)) for f in (first.query, first.key_value)]
         # (B*T, T, D): copy i masks position i
-        state = first.finish(copies(intact, mask), first.attend(*projected))
+        state = first.finish(mask_copies(intact, mask), first.attend(*projected))
         for block in blocks[1:-1]:
             state = block(state, state)
         return last_layer(blocks[-1], state).view_as(intact)
@@ -54,7 +54,7 @@ def last_layer(block: TransformerBlock, state: Tensor) -> Tensor:
     return block(masked, state)[:, 0]
 
 
-def copies(intact: Tensor, mask: Tensor) -> Tensor:
+def mask_copies(intact: Tensor, mask: Tensor) -> Tensor:
     """T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D), (T,
     D) -> (B*T, T, D).
     """

@@ -45,7 +45,7 @@ class Rows:
         return first
 
 
-def levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
+def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
     """Indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later group
     than its parent.
     """

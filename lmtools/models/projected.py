@@ -92,12 +92,12 @@ class Steps(torch.autograd.Function):
         for rows, before in steps:
             if before.stop:
                 gates[:, rows].baddbmm_(outputs[:, before], recurrent)
-            i, f, g, o = activated(gates[:, rows], cells.dtype)
+            i, f, g, o = activate_gates(gates[:, rows], cells.dtype)
             cell = torch.mul(i, g, out=cells[:, rows])
             if before.stop:
                 cell.addcmul_(f, cells[:, before])
-            read = o * clamped(cell, cell_clip).tanh()
-            outputs[:, rows] = clamped(torch.bmm(read.to(x.dtype), projection), clip)
+            read = o * clamp_values(cell, cell_clip).tanh()
+            outputs[:, rows] = clamp_values(torch.bmm(read.to(x.dtype), projection), clip)
         ctx.save_for_backward(x, inputs, recurrent, projection, gates, cells, outputs)
         ctx.rest = steps, cell_clip, clip
         return outputs
@@ -110,7 +110,7 @@ class Steps(torch.autograd.Function):
         d_gates, d_outputs, read = torch.empty_like(gates), grad.clone(), x.new_empty(cells.shape)
         d_later = cells[:, :0]  # the gradient of the cells (2, rows, U) by way of the step after
         for rows, before in reversed(steps):
-            d_output = passed(d_outputs[:, rows], outputs[:, rows], clip)
+            d_output = pass_gradient(d_outputs[:, rows], outputs[:, rows], clip)
             d_read = torch.bmm(d_output, projection.mT).to(cells.dtype)
             now = gates[:, rows].to(cells.dtype), cells[:, rows], cells[:, before]
             read[:, rows], d_gates[:, rows], d_later = cell_backward(
@@ -126,7 +126,7 @@ class Steps(torch.autograd.Function):
         )  # fmt: skip
 
 
-def activated(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
+def activate_gates(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
     """A step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU is slow
     where precisions mix.
     """
@@ -151,7 +151,7 @@ def cell_backward(
     d_i, d_f, d_g, d_o = d_gates.chunk(4, dim=-1)
     d_cell = tanh_backward(d_read * o, tanh)
     d_cell[:, : d_later.shape[1]] += d_later
-    passed(d_cell, cell, cell_clip)
+    pass_gradient(d_cell, cell, cell_clip)
     sigmoid_backward.grad_input(d_cell * g, i, grad_input=d_i)
     tanh_backward.grad_input(d_cell * i, g, grad_input=d_g)
     sigmoid_backward.grad_input(d_read * tanh, o, grad_input=d_o)
@@ -162,12 +162,12 @@ def cell_backward(
     return o * tanh, d_gates, d_cell.mul_(f)
 
 
-def clamped(values: Tensor, clip: float) -> Tensor:
+def clamp_values(values: Tensor, clip: float) -> Tensor:
     """The values, in place, within `clip` of 0, or as they are where it is 0."""
     return values.clamp_(-clip, clip) if clip else values
 
 
-def passed(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
+def pass_gradient(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
     """The gradient, in place, 0 where the values were clipped."""
     return gradient.mul_(values.abs() < clip) if clip else gradient
 

@@ -132,7 +132,7 @@ class TransformerBlock(nn.Module):
         query, key, value = (
             x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value)
         )
-        context = attention(
+        context = attend_heads(
             query, key, value, mask, causal, self.attention_dropout if self.training else 0.0
         )
         return context.transpose(1, 2).flatten(-2)
@@ -159,7 +159,7 @@ class PreNormBlock(TransformerBlock):
 BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
 
 
-def attention(
+def attend_heads(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float
 ) -> Tensor:
     """Scaled dot-product attention, (B, H, Q, D/H); a CPU does it in float32, where its kernel is
@@ -191,7 +191,7 @@ class Transformer(Trunk):
         self.blocks = nn.ModuleList(BLOCKS[config.norm](config) for _ in range(config.layers))
         self.head_dense = nn.Linear(config.dim, config.dim) if config.norm == "post" else None
         self.head_norm = nn.LayerNorm(config.dim, eps=1e-12)
-        self.apply(initialise)
+        self.apply(initialise_module)
         if config.norm == "pre":
             shrink_branches(self.blocks)
 
@@ -213,7 +213,7 @@ class Transformer(Trunk):
         )
 
 
-def initialise(module: nn.Module) -> None:
+def initialise_module(module: nn.Module) -> None:
     """BERT's initialisation: truncated normal of deviation 0.02, biases 0."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
@@ -231,7 +231,7 @@ def shrink_branches(blocks: nn.ModuleList) -> None:
             end.weight.mul_((2 * len(blocks)) ** -0.5)
 
 
-def real(lengths: Tensor, width: int) -> Tensor:
+def real_positions(lengths: Tensor, width: int) -> Tensor:
     """True where a right-padded position holds a token, (B, T)."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lmtools.models.transformer import Transformer, real
+from lmtools.models.transformer import Transformer, real_positions
 from lmtools.subword import MASK
 
 
@@ -26,7 +26,7 @@ class Tta(Transformer):
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
         others = ~torch.eye(width, dtype=torch.bool, device=tokens.device)
-        mask = (real(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
+        mask = (real_positions(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
         source = self.embedding(tokens)
         yield source
         state = self.embedding.constant(MASK, width).expand(batch, width, -1)

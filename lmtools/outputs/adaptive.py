@@ -14,7 +14,7 @@ from lmtools.config import check_numbers
 from lmtools.errors import UserError
 from lmtools.outputs.base import OutputLayer
 from lmtools.outputs.softmax import Softmax
-from lmtools.outputs.targets import matrix
+from lmtools.outputs.targets import make_matrix
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,12 @@ class Adaptive(OutputLayer):
             )
         self.edges = edges
         self.register_buffer("rank", torch.arange(size))
-        self.head = Softmax(matrix(edges[0] + len(cutoffs), width))
+        self.head = Softmax(make_matrix(edges[0] + len(cutoffs), width))
         narrow = [max(1, int(width // divide ** (i + 1))) for i in range(len(cutoffs))]
         self.projections = nn.ModuleList(nn.Linear(width, d, bias=False) for d in narrow)
         self.tails = nn.ModuleList(
-            Softmax(matrix(b - a, d)) for (a, b), d in zip(pairwise(edges), narrow, strict=True)
+            Softmax(make_matrix(b - a, d))
+            for (a, b), d in zip(pairwise(edges), narrow, strict=True)
         )
 
     def forward(self, states, targets):

@@ -19,7 +19,7 @@ from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
 from lmtools.outputs.softmax import training_rows
-from lmtools.outputs.targets import matrix
+from lmtools.outputs.targets import make_matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
 
@@ -45,7 +45,7 @@ class Pointwise(Corrected):
 
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
-        output = cls(matrix(targets.size, width) if shared is None else shared, config.rival)
+        output = cls(make_matrix(targets.size, width) if shared is None else shared, config.rival)
         output.bias.data.copy_(cls.start(targets.log_unigram))
         return output
 

@@ -43,7 +43,7 @@ from lmtools.config import check_numbers
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
-from lmtools.outputs.targets import matrix
+from lmtools.outputs.targets import make_matrix
 
 # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a
 # gradient
@@ -86,7 +86,7 @@ class Sampled(Corrected):
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
         noise = NOISES[config.noise](targets.frequencies, targets.never, config.power)
-        weight = matrix(targets.size, width) if shared is None else shared
+        weight = make_matrix(targets.size, width) if shared is None else shared
         return cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
 
     def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):

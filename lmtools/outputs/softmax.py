@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.base import OutputLayer
-from lmtools.outputs.targets import matrix
+from lmtools.outputs.targets import make_matrix
 
 # logits held at a time: 4 MiB of float32 stay in a CPU's cache between the passes over them
 CHUNK = 1 << 20
@@ -44,7 +44,7 @@ class Softmax(OutputLayer):
 
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
-        output = cls(matrix(targets.size, width) if shared is None else shared)
+        output = cls(make_matrix(targets.size, width) if shared is None else shared)
         if config.start == "unigram":
             output.bias.data.copy_(targets.log_unigram)
         return output

@@ -37,7 +37,7 @@ class Targets:
         return torch.from_numpy(np.log(smoothed / smoothed.sum())).float()
 
 
-def matrix(rows: int, width: int) -> nn.Parameter:
+def make_matrix(rows: int, width: int) -> nn.Parameter:
     """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation
     of 0.5.
     """

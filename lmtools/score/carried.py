@@ -7,7 +7,7 @@ import torch
 
 from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
-from lmtools.objectives import padded
+from lmtools.objectives import pad_sentences
 from lmtools.score.base import Scorer
 from lmtools.score.run import TextScores, refuse_not_finite
 from lmtools.score.scorers import NeuralScorer
@@ -50,7 +50,9 @@ def chain(sentences: Sequence[tuple], scorer: NeuralScorer):
     """The scores of all tokens and ends in a row, POSITIONS at a time."""
     inputs, targets = (
         np.concatenate(row)
-        for row in zip(*((padded([s], [BOS], [])[0][0], (*s, EOS)) for s in sentences), strict=True)
+        for row in zip(
+            *((pad_sentences([s], [BOS], [])[0][0], (*s, EOS)) for s in sentences), strict=True
+        )
     )
     state = None
     for begin in range(0, len(inputs), POSITIONS):

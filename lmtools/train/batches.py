@@ -63,7 +63,7 @@ class Sentences:
 
     def plan(self, epoch: int) -> list[np.ndarray]:
         """The batches of an epoch."""
-        return plan(self.segments.widths, self.batch, self.boundary, self.seed, epoch)
+        return plan_epoch(self.segments.widths, self.batch, self.boundary, self.seed, epoch)
 
     def at(self, step: int) -> np.ndarray:
         """The batch of a step."""
@@ -105,7 +105,7 @@ class Sentences:
         return f"sentences {some}{' ...' if len(indices) > 8 else ''}"
 
 
-def plan(
+def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int
 ) -> list[np.ndarray]:
     """The batches of one epoch, in order: arrays of indices into `lengths`.

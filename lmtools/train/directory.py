@@ -16,7 +16,7 @@ from lmtools.checkpoint import (
     describe_model,
     is_prepared,
     load_checked,
-    prepare,
+    prepare_directory,
     training_metadata,
 )
 from lmtools.corpus import Corpus
@@ -121,7 +121,9 @@ def make_room(plan: TrainingPlan, found: Found, lm: LanguageModel | None) -> Non
     if found.complete:
         print(f"{plan.out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
     lm = lm or LanguageModel(settings, subword.size, words=subword.words)
-    prepare(plan.out, settings, subword, machine_facts(plan.device), describe_model(lm, subword))
+    prepare_directory(
+        plan.out, settings, subword, machine_facts(plan.device), describe_model(lm, subword)
+    )
 
 
 def set_aside(out: Path, why: str) -> None:

@@ -20,13 +20,13 @@ from lmtools.device import autocast
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.lock import hold_lock
-from lmtools.objectives import OBJECTIVES, TwoWay, target_counts
+from lmtools.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import Found, TrainingPlan, inspect_directory, make_room
 from lmtools.train.log import Log, Silence
 from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
-from lmtools.train.parallel import World, joined
+from lmtools.train.parallel import World, join_processes
 from lmtools.train.streams import Streams
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
@@ -45,7 +45,7 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
     process trains into it. As one of several processes of torchrun it trains together with the
     others; how many they are may change when a training goes on.
     """
-    with joined(device) as world, contextlib.ExitStack() as held:
+    with join_processes(device) as world, contextlib.ExitStack() as held:
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
         plan = world.agree(
             lambda: TrainingPlan.read(settings, train_bin, valid_bin, out, world.device(device))
@@ -69,7 +69,7 @@ class Training:
         torch.manual_seed(settings.seed)
         objective = OBJECTIVES[settings.objective](words)
         ids = words.size if isinstance(objective, TwoWay) else subword.size
-        counts = target_counts(objective, plan.train, ids)
+        counts = count_targets(objective, plan.train, ids)
         self.lm = LanguageModel(settings, subword.size, counts, words).to(self.device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
         # all processes draw the same noise, but not the same dropout

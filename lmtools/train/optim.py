@@ -56,7 +56,7 @@ class Adagrad(Decoupled, torch.optim.Adagrad):
     """
 
 
-def nag(groups, optim: Optim) -> Nag:
+def make_nag(groups, optim: Optim) -> Nag:
     """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after
     others.
     """
@@ -65,7 +65,7 @@ def nag(groups, optim: Optim) -> Nag:
     )
 
 
-def adagrad(groups, optim: Optim) -> Adagrad:
+def make_adagrad(groups, optim: Optim) -> Adagrad:
     """Adagrad, of dense and of sparse gradients."""
     return Adagrad(groups, lr=optim.lr, initial_accumulator_value=1.0, eps=0.0)
 
@@ -75,8 +75,8 @@ OPTIMISERS = {
         groups, lr=optim.lr, betas=optim.betas, eps=optim.eps, fused=True
     ),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr, fused=True),
-    "nag": nag,
-    "adagrad": adagrad,
+    "nag": make_nag,
+    "adagrad": make_adagrad,
 }
 # of matrices with sparse gradients: Adam's moments, too, change only in the rows in use
 SPARSE_OPTIMISERS = {
@@ -84,7 +84,7 @@ SPARSE_OPTIMISERS = {
         groups, lr=optim.lr, betas=optim.betas, eps=optim.eps
     ),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr),
-    "adagrad": adagrad,
+    "adagrad": make_adagrad,
 }
 DECAYS = {
     "linear": lambda progress: max(0.0, 1.0 - progress),

@@ -103,7 +103,7 @@ class Several(World):
         except (UserError, OSError) as wrong:
             error = str(wrong)
         errors = [None] * self.size
-        with answered():
+        with expect_answer():
             dist.all_gather_object(errors, error)
         if any(errors):
             raise self.error(next(filter(None, errors)))
@@ -119,7 +119,7 @@ class Several(World):
         return bool(self.sum(int(flag)))
 
     def total(self, value):
-        with answered():
+        with expect_answer():
             dist.all_reduce(value)
         return value
 
@@ -143,7 +143,7 @@ class Several(World):
     def gathered(self, tensor: Tensor) -> list[Tensor]:
         """A tensor of equal shape from each process."""
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
-        with answered():
+        with expect_answer():
             dist.all_gather(parts, tensor.contiguous())
         return parts
 
@@ -161,7 +161,7 @@ class Several(World):
                 parameter.grad = self.add_rows(parameter)
             elif parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        for bucket in buckets([p.grad for p in parameters if id(p) not in rowwise]):
+        for bucket in split_buckets([p.grad for p in parameters if id(p) not in rowwise]):
             flat = self.total(torch.cat([gradient.flatten() for gradient in bucket]))
             for gradient, summed in zip(
                 bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True
@@ -191,7 +191,7 @@ class Several(World):
         ).coalesce()
 
 
-def buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
+def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
     """Gradients in groups of one type and about BUCKET bytes."""
     group, size = [], 0
     for gradient in gradients:
@@ -205,7 +205,7 @@ def buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
 
 
 @contextlib.contextmanager
-def answered() -> Iterator[None]:
+def expect_answer() -> Iterator[None]:
     """A context in which others are waited for; UserError where one of them has ended or does not
     answer.
     """
@@ -225,7 +225,7 @@ def first_process() -> bool:
 
 
 @contextlib.contextmanager
-def joined(device: str) -> Iterator[World]:
+def join_processes(device: str) -> Iterator[World]:
     """The world of this process, which torchrun's environment variables describe; without them a
     world of one.
 
@@ -239,7 +239,7 @@ def joined(device: str) -> Iterator[World]:
         yield Several()
         return
     gpu = device != "cpu" and torch.cuda.is_available()
-    with answered():
+    with expect_answer():
         dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo", timeout=TIMEOUT)
     try:
         yield Several()

@@ -11,7 +11,7 @@ from torch import Tensor
 from lmtools.corpus import Corpus
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.objectives import examples
+from lmtools.objectives import make_examples
 from lmtools.settings import Batch
 from lmtools.subword import BOS, EOS, PAD
 from lmtools.train.parallel import World
@@ -109,9 +109,9 @@ class Streams:
         places = first + np.arange(self.batch.unroll)  # (streams, T)
         inputs, targets = self.read(places % self.positions)
         within = places < end
-        some = examples(np.where(within, inputs, PAD), (end - first)[:, 0], within, targets).to(
-            device
-        )
+        some = make_examples(
+            np.where(within, inputs, PAD), (end - first)[:, 0], within, targets
+        ).to(device)
         states, after = lm.trunk.carried(some.inputs, self.state if batch[1] else None)
         self.state = [state.detach().float() for state in after]
         if not len(some.targets):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.embed import WordVectors, writing_vectors
+from lmtools.embed import WordVectors, open_vectors
 from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
@@ -89,7 +89,7 @@ def embed_words(args, texts):
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0
-    with writing_vectors(args.out, embed.layers, embed.width) as add:
+    with open_vectors(args.out, embed.layers, embed.width) as add:
         for line in tqdm(
             embed(texts), desc=f"embed {args.lm}", unit="line", disable=None, dynamic_ncols=True
         ):

@@ -10,10 +10,10 @@ import sys
 import soundfile
 from espnet2.bin.asr_inference import Speech2Text
 
-from lmtools.espnet.plugin import register
+from lmtools.espnet.plugin import register_class
 
 asr, scp, count, *models = sys.argv[1:]
-register()
+register_class()
 recogniser = {
     "asr_train_config": f"{asr}/config.yaml",
     "asr_model_file": f"{asr}/valid.loss.best.pth",

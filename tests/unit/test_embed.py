@@ -11,7 +11,7 @@ from spelled import random_causal, random_elmo
 from toys import sentences
 
 from lmtools.checkpoint import load_model
-from lmtools.embed import VECTOR_FILES, word_vectors, writing_vectors
+from lmtools.embed import VECTOR_FILES, open_vectors, word_vectors
 from lmtools.embed import words as module
 from lmtools.embed.words import Embedded, WordVectors
 from lmtools.errors import UserError
@@ -128,7 +128,7 @@ def test_batches_hold_every_text_with_words_once():
 
 
 def test_npz(lines, tmp_path):
-    with writing_vectors(tmp_path / "v.npz", [0, 2], 6) as add:
+    with open_vectors(tmp_path / "v.npz", [0, 2], 6) as add:
         for line in lines:
             add(line)
     with np.load(tmp_path / "v.npz") as file:
@@ -142,7 +142,7 @@ def test_npz(lines, tmp_path):
 
 @pytest.mark.parametrize("name", ["v.h5", "v.hdf5"])
 def test_hdf5_is_as_elmos_tools_have_it(lines, tmp_path, name):
-    with writing_vectors(tmp_path / name, [0, 2], 6) as add:
+    with open_vectors(tmp_path / name, [0, 2], 6) as add:
         for line in lines:
             add(line)
     with h5py.File(tmp_path / name) as file:
@@ -162,20 +162,20 @@ def test_hdf5_is_as_elmos_tools_have_it(lines, tmp_path, name):
 def test_a_file_is_whole_or_the_old_one(lines, tmp_path, suffix):
     path = tmp_path / f"v{suffix}"
     path.write_text("old")
-    with pytest.raises(RuntimeError), writing_vectors(path, [0, 2], 6) as add:
+    with pytest.raises(RuntimeError), open_vectors(path, [0, 2], 6) as add:
         add(lines[0])
         raise RuntimeError
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-    with writing_vectors(path, [0, 2], 6):
+    with open_vectors(path, [0, 2], 6):
         pass  # a text without a line
     assert path.read_bytes() != b"old"
 
 
 def test_other_kinds_of_file_are_refused(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"ends in one of \.npz, \.h5, \.hdf5"):
-        writing_vectors(tmp_path / "v.txt", [0], 6)
+        open_vectors(tmp_path / "v.txt", [0], 6)
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(
         UserError, match=r"needs h5py; pip install 'lmtools\[hdf5\]', or write \.npz"
     ):
-        writing_vectors(tmp_path / "v.h5", [0], 6)
+        open_vectors(tmp_path / "v.h5", [0], 6)

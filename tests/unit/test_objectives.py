@@ -10,8 +10,8 @@ from lmtools.objectives import (
     CausalObjective,
     MaskedObjective,
     TwoWay,
-    never,
-    target_counts,
+    count_targets,
+    excluded_ids,
 )
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK, train
 from lmtools.text import Normaliser
@@ -140,7 +140,7 @@ def test_two_way_goes_by_words_and_counts_them(spelled):
         TwoWay.widths(corpus).tolist() == [3, 1, 3]
         and CausalObjective.widths(corpus).tolist() == corpus.lengths.tolist()
     )
-    counts = target_counts(TwoWay, corpus, vocabulary.words.size)
+    counts = count_targets(TwoWay, corpus, vocabulary.words.size)
     a, b = vocabulary.words.words.encode("a b")
     assert {int(i): int(counts[i]) for i in np.flatnonzero(counts)} == {
         a: 3,
@@ -149,7 +149,7 @@ def test_two_way_goes_by_words_and_counts_them(spelled):
         BOS: 3,
         EOS: 3,
     }
-    assert never(TwoWay) == (PAD, MASK)
+    assert excluded_ids(TwoWay) == (PAD, MASK)
 
 
 def test_two_way_cuts_a_long_word_and_keeps_its_end(spelled):

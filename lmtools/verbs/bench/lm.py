@@ -4,7 +4,15 @@ convolutions
 
 import torch
 
-from lmtools.bench.lm import IDS, Sizes, bench_lm, lines, load_scorers, published, read_settings
+from lmtools.bench.lm import (
+    IDS,
+    Sizes,
+    bench_lm,
+    format_table,
+    load_scorers,
+    published_models,
+    read_settings,
+)
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.verbs.numbers import positive
@@ -39,11 +47,11 @@ def run(args):
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
     settings = read_settings(parse_pairs(args.conf, "--conf", "NAME=F.yaml"))
     if args.published or not (lms or settings):
-        settings = published() | settings
+        settings = published_models() | settings
     torch.set_num_threads(args.threads)
     scorers = load_scorers(settings, lms, args.vocab_size, args.device, args.precision)
     sizes = Sizes.usual(choose_device(args.device), args.batch, args.length, args.contiguous)
     figures = bench_lm(scorers, sizes, args.repeats, args.seconds, args.device, args.text) | {
         "size": args.vocab_size
     }
-    return figures, list(lines(figures))
+    return figures, list(format_table(figures))

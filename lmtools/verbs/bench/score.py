@@ -5,7 +5,7 @@ of sentence vectors
 import torch
 
 from lmtools.bench.represent import bench_representation
-from lmtools.bench.score import bench_score, random_scorers, ratios, trained_scorers
+from lmtools.bench.score import bench_score, format_ratios, random_scorers, trained_scorers
 from lmtools.errors import UserError
 from lmtools.verbs.options import SEVERAL_LMS, parse_pairs
 
@@ -40,7 +40,7 @@ def run(args):
     return figures, [
         f"{figures['machine']}; {args.threads} thread(s), {figures['precision']}, median of"
         f" {args.repeats}",
-        *ratios(figures["rows"]),
+        *format_ratios(figures["rows"]),
         *(
             f"batched {name}: {row[unit + '_per_second']:.0f} {unit} of {row['tokens']} tokens a"
             f" second, {row['gflops']:.0f} GFLOP/s, {row['share']:.0%} of the machine's"

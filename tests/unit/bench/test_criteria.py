@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from lmtools.bench.criteria import REFERENCE, Bench, Job, growth, memory
+from lmtools.bench.criteria import REFERENCE, Bench, Job, measure_growth, measure_memory
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
 from lmtools.outputs import CRITERIA
@@ -38,7 +38,8 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     """Without the processes that measure memory: dozens of them are started in vain here."""
     peaks = iter([None, *range(1_000_000, 56_000_000, 1_000_000)])
     monkeypatch.setattr(
-        "lmtools.bench.criteria.memory", lambda job, criterion: {"peak": next(peaks), "state": 7}
+        "lmtools.bench.criteria.measure_memory",
+        lambda job, criterion: {"peak": next(peaks), "state": 7},
     )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
@@ -176,7 +177,7 @@ def test_growth_is_the_peak_and_not_what_is_left():
 
     use(300)  # an earlier, higher peak does not count
     # a few pages may be reclaimed meanwhile
-    assert 95 < growth(lambda: (use(100), use(10)), CPU) / 2**20 < 110
+    assert 95 < measure_growth(lambda: (use(100), use(10)), CPU) / 2**20 < 110
 
 
 def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
@@ -190,7 +191,7 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
         sentences=40,
         tokens=5,
     )
-    figures = memory(work, "bce-nce")
+    figures = measure_memory(work, "bce-nce")
     assert figures["peak"] < 24e6
     assert figures["state"] > 2 * 4 * 50_000 * 16  # Adam's moments of the matrix
 

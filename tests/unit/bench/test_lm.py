@@ -14,12 +14,12 @@ from lmtools.bench.lm import (
     TASKS,
     Reader,
     Sizes,
-    lines,
+    draw_zipf,
+    format_table,
     multiply_adds,
-    published,
+    published_models,
     random_scorer,
     words_of,
-    zipf,
 )
 from lmtools.cli import main
 from lmtools.config import from_yaml
@@ -161,7 +161,7 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
         and figures["machine"]
     )
     printed = capsys.readouterr().out
-    assert printed.splitlines() == list(lines(figures)) and "x: times random" in printed
+    assert printed.splitlines() == list(format_table(figures)) and "x: times random" in printed
     names = [line.split()[0] for line in printed.splitlines()[3:]]
     assert names == ["random", "hidden", "lstm", "hidden", "ngram", "causal", "hidden"]
 
@@ -192,7 +192,7 @@ def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
         "contiguous": 4,
     }
     rows = [row("g", "gcnn", 30.0), row("a", "lstm", 20.0), row("b", "lstm", 10.0)]
-    table = list(lines({"rows": rows, **common}))
+    table = list(format_table({"rows": rows, **common}))
     assert table[1].endswith("times a") and table[3].split() == [
         "g",
         "5",
@@ -203,7 +203,7 @@ def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
         table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3]
         and table[7].split()[-1] == "0.5"
     )
-    assert list(lines({"rows": rows[:1], **common}))[1].endswith("times g")
+    assert list(format_table({"rows": rows[:1], **common}))[1].endswith("times g")
 
 
 def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
@@ -230,7 +230,7 @@ def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
 def test_drawn_words_are_zipfian_and_known(trained):
     from lmtools.score.scorers import load_scorer
 
-    ranks = zipf(1_000, 20_000)
+    ranks = draw_zipf(1_000, 20_000)
     # half of the mass is below the root of the number
     assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000
     for scorer in (
@@ -252,8 +252,8 @@ def test_sizes_are_the_papers_on_a_gpu_and_less_on_a_cpu():
 
 def test_published_models_are_those_of_conf():
     """An installed package has no conf/."""
-    assert list(published()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
-    for name, settings in published().items():
+    assert list(published_models()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
+    for name, settings in published_models().items():
         of_file = from_yaml(Settings, Path(__file__).parents[3] / "conf" / f"{name}.yaml")
         for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
             assert getattr(settings, part) == getattr(of_file, part)

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 
 from lmtools.bench.lm import multiply_adds
 from lmtools.bench.represent import (
-    batched,
     bench_representation,
-    intact,
-    one_by_one,
-    representations,
-    shared,
+    embed_intact,
+    embed_masked,
+    embed_one_by_one,
+    measure_batches,
+    representation_tasks,
 )
-from lmtools.bench.score import FAMILIES, random_scorer, random_scorers, random_sentences, ratios
+from lmtools.bench.score import (
+    FAMILIES,
+    format_ratios,
+    random_scorer,
+    random_scorers,
+    random_sentences,
+)
 from lmtools.cli import main
 from lmtools.subword import BOS, EOS, MASK
 
@@ -43,7 +49,7 @@ def states(scorer, ids: list[int]) -> torch.Tensor:
 def test_masked_vectors_are_means_of_states_each_masked_alone(scorers, sentence):
     scorer, ids = scorers["masked"], [BOS, *sentence, EOS]
     alone = [states(scorer, [*ids[:i], MASK, *ids[i + 1 :]])[i] for i in range(1, len(ids) - 1)]
-    for way in (one_by_one, shared):
+    for way in (embed_one_by_one, embed_masked):
         torch.testing.assert_close(way(scorer, sentence), torch.stack(alone).mean(0))
 
 
@@ -56,7 +62,7 @@ def test_intact_vectors_are_means_over_the_tokens_whatever_the_batch(scorers, fa
         states(scorer, [BOS, *sentence, *ends])[1 : len(sentence) + 1].mean(0)
         for sentence in sentences
     ]
-    torch.testing.assert_close(intact(scorer, sentences), torch.stack(each))
+    torch.testing.assert_close(embed_intact(scorer, sentences), torch.stack(each))
 
 
 def test_papers_make_a_copy_a_token(scorers, monkeypatch):
@@ -65,7 +71,7 @@ def test_papers_make_a_copy_a_token(scorers, monkeypatch):
     monkeypatch.setattr(
         trunk, "hidden", lambda tokens, lengths: (seen.append(tokens), hidden(tokens, lengths))[1]
     )
-    one_by_one(scorers["masked"], tuple(range(10, 34)))
+    embed_one_by_one(scorers["masked"], tuple(range(10, 34)))
     (copies,) = seen
     assert copies.shape == (24, 26) and torch.equal(
         (copies == MASK).nonzero(), torch.stack([torch.arange(24), torch.arange(1, 25)], 1)
@@ -77,7 +83,7 @@ def test_no_output_layer_is_computed(scorers, family, monkeypatch):
     scorer = scorers[family]
     monkeypatch.setattr(scorer.lm.trunk, "head", None)
     monkeypatch.setattr(scorer.lm, "output", None)
-    vectors = [function((7, 8, 9)) for function in representations(scorer).values()]
+    vectors = [function((7, 8, 9)) for function in representation_tasks(scorer).values()]
     assert len(vectors) == (3 if family == "masked" else 1) and all(
         vector.numel() == 16 for vector in vectors
     )
@@ -85,8 +91,8 @@ def test_no_output_layer_is_computed(scorers, family, monkeypatch):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_operations_are_those_that_torch_counts(scorers, family):
-    row, (sentence,) = batched(scorers[family], 7, 4, 64), random_sentences(7, 1, SIZE)
-    counted = 2 * multiply_adds(lambda: intact(scorers[family], [sentence]))
+    row, (sentence,) = measure_batches(scorers[family], 7, 4, 64), random_sentences(7, 1, SIZE)
+    counted = 2 * multiply_adds(lambda: embed_intact(scorers[family], [sentence]))
     assert row["gflops"] / row["sentences_per_second"] * 1e9 == pytest.approx(counted)
 
 
@@ -133,7 +139,7 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
         assert row["lm"] == "tta" and row["times"] == pytest.approx(expected)
     # of 16 positions
     assert (
-        all(line in printed for line in ratios(figures["rows"]))
+        all(line in printed for line in format_ratios(figures["rows"]))
         and "sentences of 14 tokens a second" in printed
     )
 

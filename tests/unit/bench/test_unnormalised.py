@@ -4,7 +4,13 @@ import pytest
 import torch
 from toys import settings
 
-from lmtools.bench.score import bench_score, random_scorer, random_scorers, ratios, trained_scorers
+from lmtools.bench.score import (
+    bench_score,
+    format_ratios,
+    random_scorer,
+    random_scorers,
+    trained_scorers,
+)
 from lmtools.train import train
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
@@ -26,7 +32,9 @@ def test_it_has_the_rows_of_the_others(figures):
         and "normalise" not in figures["models"]["tta"]
     )
     line = next(
-        line for line in ratios(figures["rows"]) if "5 words rerank: tta-unnormalised" in line
+        line
+        for line in format_ratios(figures["rows"])
+        if "5 words rerank: tta-unnormalised" in line
     )
     assert "ms; tta " in line and "causal" in line
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.embed import static
-from lmtools.embed.static import StaticVectors, spellings
+from lmtools.embed.static import StaticVectors, spell_word
 from lmtools.errors import UserError
 from lmtools.files import sha256
 from lmtools.text import NORMALISERS, Normaliser
@@ -196,7 +196,7 @@ def test_texts_without_words_need_no_vectors(file):
 
 @given(st.text(alphabet="ant'", min_size=1, max_size=8))
 def test_spellings_keep_every_letter(word):
-    ways = spellings(word)
+    ways = spell_word(word)
     assert ways[0] == (word,)
     assert all(
         way and all(way) and "".join(way).replace("'", "") == word.replace("'", "")

@@ -9,12 +9,12 @@ import torch
 import yaml
 from toys import WORDS, settings
 
-from lmtools.checkpoint import load_model, prepare, save_weights
+from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.errors import UserError
 from lmtools.espnet.__main__ import main
-from lmtools.espnet.export import CONFIG, WEIGHTS, export
+from lmtools.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.espnet.model import IMPOSSIBLE, TokenLM
-from lmtools.espnet.tokens import NEVER, match, read_tokens
+from lmtools.espnet.tokens import NEVER, match_tokens, read_tokens
 from lmtools.lm import LanguageModel
 from lmtools.score.scorers import load_scorer
 from lmtools.subword import EOS, UNK, train
@@ -48,7 +48,7 @@ def make_model(folder, model: str, criterion: str, subword):
     with torch.no_grad():
         for tensor in lm.parameters():
             tensor.add_(0.3 * torch.randn_like(tensor))
-    prepare(folder, made, subword)
+    prepare_directory(folder, made, subword)
     save_weights(folder, lm)
     return folder
 
@@ -70,7 +70,7 @@ def both(request, tmp_path_factory):
     root = tmp_path_factory.mktemp("espnet")
     subword = train("word", [" ".join(WORDS)], None, Normaliser(), root / "sw")
     folder = make_model(root / "lm", *request.param, subword)
-    assert export(folder, TOKENS, "tokens.txt", root / "out") == ["elephant"]
+    assert export_model(folder, TOKENS, "tokens.txt", root / "out") == ["elephant"]
     (root / "out").rename(root / "moved")
     folder.rename(root / "gone")  # the export stands alone
     return load_scorer(str(root / "gone"), "cpu"), load(root / "moved")
@@ -172,7 +172,7 @@ def subword_of(tmp_path, scheme, lines, size=None):
 
 
 def test_characters(tmp_path):
-    ids, lacking = match(
+    ids, lacking = match_tokens(
         ["<blank>", "<unk>", "<space>", "b", "a", "<sos/eos>"],
         subword_of(tmp_path, "char", ["a a b"]),
         "t",
@@ -184,7 +184,7 @@ def test_characters(tmp_path):
 def test_a_word_list_may_be_larger_a_set_of_pieces_may_not(tmp_path):
     lines = [" ".join(WORDS)]
     some = ["<blank>", "<unk>", *WORDS[:10], "<sos/eos>"]
-    assert match(some, subword_of(tmp_path, "word", lines), "t", "lm")[1] == []
+    assert match_tokens(some, subword_of(tmp_path, "word", lines), "t", "lm")[1] == []
     pieces = subword_of(tmp_path, "bpe", lines * 3, 60)
     letters = [piece for piece in pieces.vocabulary[5:] if len(piece) == 1]
     with pytest.raises(
@@ -194,10 +194,10 @@ def test_a_word_list_may_be_larger_a_set_of_pieces_may_not(tmp_path):
             r" --model"
         ),
     ):
-        match(["<blank>", "<unk>", *letters, "<sos/eos>"], pieces, "t", "lm")
+        match_tokens(["<blank>", "<unk>", *letters, "<sos/eos>"], pieces, "t", "lm")
     upper = [piece.upper() for piece in pieces.vocabulary[5:]]
     with pytest.raises(UserError, match="tokens are not in the vocabulary of lm"):
-        match(["<blank>", "<unk>", *upper, "<sos/eos>"], pieces, "t", "lm")
+        match_tokens(["<blank>", "<unk>", *upper, "<sos/eos>"], pieces, "t", "lm")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lmtools.models.convolution import best_halvings, causal_convolution, multiplications
+from lmtools.models.convolution import best_halvings, causal_convolution, count_multiplications
 
 
 def tensors(batch, length, channels, kernel, outputs, dtype=torch.float64):
@@ -98,8 +98,15 @@ def test_no_halving_looks_ahead(halvings):
 
 def test_how_often_time_is_halved():
     """Where there is much to multiply; never in low precision."""
-    assert [multiplications(kernel, 1) for kernel in (1, 2, 3, 4, 5, 6)] == [1, 1.5, 2.5, 3, 4, 4.5]
-    assert [multiplications(kernel, 2) for kernel in (1, 2, 4, 6)] == [1, 1.5, 2.25, 3.75]
+    assert [count_multiplications(kernel, 1) for kernel in (1, 2, 3, 4, 5, 6)] == [
+        1,
+        1.5,
+        2.5,
+        3,
+        4,
+        4.5,
+    ]
+    assert [count_multiplications(kernel, 2) for kernel in (1, 2, 4, 6)] == [1, 1.5, 2.25, 3.75]
     cpu = torch.device("cpu")
     assert best_halvings((4, 256, 512), (16, 128, 256), torch.float32, cpu) == 2
     assert best_halvings((2, 256, 512), (16, 128, 256), torch.float32, cpu) == 1

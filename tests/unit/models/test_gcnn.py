@@ -15,10 +15,10 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from toys import look_for_the_future, settings
 
-from lmtools.checkpoint import load_model, load_tensors, prepare, save_weights
+from lmtools.checkpoint import load_model, load_tensors, prepare_directory, save_weights
 from lmtools.config import build, from_yaml, load_yaml
 from lmtools.errors import UserError
-from lmtools.espnet.export import export
+from lmtools.espnet.export import export_model
 from lmtools.espnet.model import TokenLM
 from lmtools.lm import LanguageModel
 from lmtools.models import convolution
@@ -317,7 +317,7 @@ def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny,
         scorer.lm.trunk.config == toy().architecture and scorer.lm.trunk.config.receptive_field == 5
     )
     again, subword = load_model(folder)
-    prepare(tmp_path / "copy", again.settings, subword)
+    prepare_directory(tmp_path / "copy", again.settings, subword)
     save_weights(tmp_path / "copy", again)
     one, other = (load_tensors(path / "model.safetensors") for path in (folder, tmp_path / "copy"))
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
@@ -337,7 +337,7 @@ def test_espnet_searches_with_it(tiny, folder, tmp_path):
     subword = load_subword(tiny / "sw")
     words = list(subword.vocabulary[5:])
     tokens = ["<blank>", "<unk>", *words, "<sos/eos>"]
-    assert export(folder, tokens, "tokens.txt", tmp_path / "out") == []
+    assert export_model(folder, tokens, "tokens.txt", tmp_path / "out") == []
     config = load_yaml(tmp_path / "out" / "config.yaml")["lm_conf"]
     lm = TokenLM(vocab_size=len(tokens), **config).eval()
     weights = torch.load(tmp_path / "out" / "lm.pth")

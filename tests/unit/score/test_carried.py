@@ -7,7 +7,7 @@ import pytest
 import torch
 from toys import sentences, settings
 
-from lmtools.checkpoint import load_model, prepare, save_weights
+from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
 from lmtools.score import ScoreOptions, carried, perplexity
@@ -24,7 +24,7 @@ def directory(request, tmp_path_factory):
     how = settings("lstm", arch={"layers": 2, "dim": 8, "units": 12, "projection": request.param})
     torch.manual_seed(6)
     lm = LanguageModel(how, vocabulary.size)
-    prepare(home / "lm", how, vocabulary)
+    prepare_directory(home / "lm", how, vocabulary)
     save_weights(home / "lm", lm)
     return home / "lm"
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from toys import OBJECTIVE, sentences, settings
 
-from lmtools.checkpoint import prepare, save_weights
+from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.device import PRECISIONS
 from lmtools.errors import UserError
@@ -57,7 +57,7 @@ def made(tiny, tmp_path_factory):
             with torch.no_grad():
                 for tensor in lm.parameters():
                     tensor.add_(0.4 * torch.randn_like(tensor))
-            prepare(folder, how, subword)
+            prepare_directory(folder, how, subword)
             save_weights(folder, lm)
         return str(folder)
 

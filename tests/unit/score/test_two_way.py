@@ -9,7 +9,7 @@ import pytest
 import torch
 from toys import sentences
 
-from lmtools.checkpoint import load_model, prepare, save_weights
+from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
 from lmtools.score import ScoreOptions, perplexity, score_texts
@@ -39,7 +39,7 @@ def directory(request, tmp_path_factory):
     settings = Settings("elmo", "two-way", request.param, arch=ARCH, output=options)
     torch.manual_seed(4)
     lm = LanguageModel(settings, vocabulary.size, vocabulary.words.counts, words=vocabulary.words)
-    prepare(home / "lm", settings, vocabulary)
+    prepare_directory(home / "lm", settings, vocabulary)
     save_weights(home / "lm", lm)
     return home / "lm"
 

@@ -7,23 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.settings import Batch
-from lmtools.train.batches import Segments, plan
+from lmtools.train.batches import Segments, plan_epoch
 
 lengths = st.lists(st.integers(0, 40), min_size=1, max_size=200).map(np.array)
 
 
 @given(lengths, st.integers(1, 300), st.integers(0, 3), st.integers(0, 3))
 def test_every_sentence_once_and_within_the_budget(lengths, budget, seed, epoch):
-    batches = plan(lengths, Batch(tokens=budget), 2, seed, epoch)
+    batches = plan_epoch(lengths, Batch(tokens=budget), 2, seed, epoch)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * (lengths[batch].max() + 2) <= budget
-    assert len(batches) == len(plan(lengths, Batch(tokens=budget), 2, seed, epoch + 1))
+    assert len(batches) == len(plan_epoch(lengths, Batch(tokens=budget), 2, seed, epoch + 1))
 
 
 @given(lengths, st.integers(1, 64))
 def test_batches_of_sentences(lengths, size):
-    batches = plan(lengths, Batch(sentences=size), 2, 0, 0)
+    batches = plan_epoch(lengths, Batch(sentences=size), 2, 0, 0)
     assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
     assert sorted(map(len, batches))[1:] == [size] * (len(batches) - 1)
 
@@ -32,7 +32,7 @@ def test_batches_cannot_be_merged():
     """Greedy: the next sentence would not have fitted."""
     lengths = np.random.default_rng(0).integers(1, 30, 500)
     batches = sorted(
-        plan(lengths, Batch(tokens=100), 1, 0, 0),
+        plan_epoch(lengths, Batch(tokens=100), 1, 0, 0),
         key=lambda b: (lengths[b].max(), lengths[b].min(), -len(b)),
     )
     for left, right in itertools.pairwise(batches):
@@ -42,7 +42,7 @@ def test_batches_cannot_be_merged():
 def test_epochs_differ_and_repeat():
     lengths = np.random.default_rng(0).integers(1, 30, 500)
     flat = [
-        np.concatenate(plan(lengths, Batch(tokens=100), 1, 7, epoch)).tolist()
+        np.concatenate(plan_epoch(lengths, Batch(tokens=100), 1, 7, epoch)).tolist()
         for epoch in (0, 1, 0)
     ]
     assert flat[0] == flat[2] != flat[1]

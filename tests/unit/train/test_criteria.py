@@ -14,7 +14,7 @@ from lmtools.cli import main
 from lmtools.config import from_yaml
 from lmtools.corpus import Corpus
 from lmtools.lm import LanguageModel
-from lmtools.objectives import OBJECTIVES, never, target_counts
+from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
 from lmtools.outputs import CRITERIA
 from lmtools.outputs.sampled import SAMPLED
 from lmtools.settings import Optim, Settings
@@ -44,7 +44,7 @@ def test_one_step_of_every_pair(tiny, family, criterion):
     corpus = Corpus.open(tiny / "train.bin")
     size = corpus.subword.size
     lm = LanguageModel(
-        made(family, criterion), size, target_counts(OBJECTIVES[OBJECTIVE[family]], corpus, size)
+        made(family, criterion), size, count_targets(OBJECTIVES[OBJECTIVE[family]], corpus, size)
     )
     examples = lm.objective.training(corpus.batch(range(20)), np.random.default_rng(1), lm.size)
     loss, count = lm(examples)
@@ -61,7 +61,7 @@ def test_one_step_of_every_pair(tiny, family, criterion):
         assert lm(examples)[0].item() == pytest.approx(exact.item(), rel=1e-4)
     assert log_p.exp().sum(1).numpy() == pytest.approx(1, abs=1e-4)
     if criterion in SAMPLED:
-        assert log_p[:, list(never(lm.objective))].exp().max() == 0
+        assert log_p[:, list(excluded_ids(lm.objective))].exp().max() == 0
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_trained_model_is_loaded_with_what_its_noise_was(tiny, tmp_path, crite
 def test_targets_are_counted_as_the_objective_predicts_them(tiny):
     corpus = Corpus.open(tiny / "train.bin")
     counts = {
-        name: target_counts(kind, corpus, corpus.subword.size)
+        name: count_targets(kind, corpus, corpus.subword.size)
         for name, kind in OBJECTIVES.items()
         if name in OBJECTIVE.values()
     }
@@ -106,7 +106,7 @@ def test_targets_are_counted_as_the_objective_predicts_them(tiny):
         == counts["autoencoding"].sum() - len(corpus)
     )
     assert counts["causal"][[PAD, EOS, BOS, MASK]].tolist() == [0, len(corpus), 0, 0]
-    assert never(OBJECTIVES["causal"]) == (PAD, BOS, MASK) and never(
+    assert excluded_ids(OBJECTIVES["causal"]) == (PAD, BOS, MASK) and excluded_ids(
         OBJECTIVES["autoencoding"]
     ) == (PAD, MASK)
 
