@@ -12,6 +12,7 @@ from lmtools.lattice.order import no_path, trim
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice, rows_of
 
+STATES = 100_000
 DIGITS = 6  # after the point: scores that agree so far are the same
 Scores = tuple[float, ...]  # the weighted score, then the named ones
 
@@ -26,7 +27,7 @@ class Step:
     scores: Scores
 
 
-def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = 100_000) -> Lattice:
+def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = STATES) -> Lattice:
     """The lattice with each word sequence once, with the named scores of its best path under
     `weights`; trimmed.
 

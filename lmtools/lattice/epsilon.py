@@ -1,13 +1,11 @@
-"""What can be reached without a word, and the lattice without arcs that have none."""
+"""What can be reached without a word: epsilon closures, as determinisation takes them."""
 
 import heapq
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.lattice.order import arcs_by_state, topological, trim
-from lmtools.lattice.weights import total
+from lmtools.lattice.order import arcs_by_state, topological
 from lmtools.types import Lattice
 
 Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
@@ -90,66 +88,3 @@ class Stops:
             if state in self.score
         ]
         return max(stops, key=lambda stop: stop.score, default=None)
-
-
-def remove_epsilon(lattice: Lattice, weights: Mapping[str, float]) -> Lattice:
-    """An equivalent lattice, trimmed, in which every arc has a word: the epsilons before a word are
-    added to its arc.
-
-    All named scores are kept along paths; where several ways of epsilons lead to the same arc or
-    final state, the best under `weights` stays (so it is equivalent for the best path of every word
-    sequence, not for posteriors). Epsilons before the end go into the final scores. Impossible
-    epsilons are dropped. Extras are those of the word's arc and of the final state. UserError where
-    there is a cycle or no possible path. A state gets a copy of each arc within its reach: (epsilon
-    ways) x (arcs) at worst.
-    """
-    lattice = trim(lattice)
-    scores, finals = total(lattice, weights)
-    closures = Closures(lattice, scores)
-    stops = Stops(lattice, finals)
-    arcs, ends = [], []  # (state, arc or final, chain of epsilons before it)
-    for state in sorted(
-        {lattice.start, *(closures.target[arc] for arcs_of in closures.words_of for arc in arcs_of)}
-    ):
-        reach = closures.of(state)
-        arcs += [(state, arc, chain) for here, _, chain in reach for arc in closures.words_of[here]]
-        if stop := stops.best(reach):
-            ends.append((state, stop.final, stop.chain))
-    return trim(build_lattice(lattice, arcs, ends))
-
-
-def build_lattice(
-    lattice: Lattice, arcs: list[tuple[int, int, Chain]], ends: list[tuple[int, int, Chain]]
-) -> Lattice:
-    """The lattice of these arcs and finals, each (state, arc or final that it stands for, chain
-    whose scores it takes over).
-    """
-    states, rows, chains = (
-        (list(column) for column in zip(*arcs, strict=True)) if arcs else ([], [], [])
-    )
-    final_states, final_rows, final_chains = (
-        (list(column) for column in zip(*ends, strict=True)) if ends else ([], [], [])
-    )
-    taken = lattice.take(
-        rows,
-        final_rows,
-        source=np.array(states, dtype=np.int64),
-        finals=np.array(final_states, dtype=np.int64),
-    )
-    return taken.take(
-        np.arange(len(rows)),
-        np.arange(len(final_rows)),
-        scores={
-            name: column + sum_chains(lattice.scores[name], chains)
-            for name, column in taken.scores.items()
-        },
-        final_scores={
-            name: column + sum_chains(lattice.scores[name], final_chains)
-            for name, column in taken.final_scores.items()
-        },
-    )
-
-
-def sum_chains(column: np.ndarray, chains: Iterable[Chain]) -> np.ndarray:
-    """The sum of a score over each chain of arcs."""
-    return np.array([column[unroll_chain(chain)].sum() if chain else 0.0 for chain in chains])

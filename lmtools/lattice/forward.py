@@ -5,6 +5,7 @@ ways' summed probability.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -88,7 +89,10 @@ def through(
 
     UserError where no path is possible.
     """
-    arcs, finals = (scale * column for column in total(lattice, weights))
+    arcs, finals = (
+        np.where(column > -np.inf, scale * np.maximum(column, np.finfo(float).min), column)
+        for column in total(lattice, weights)
+    )
     level = levels(lattice)
     to, rest = forward(lattice, arcs, plus, level), backward(lattice, arcs, finals, plus, level)
     if rest[lattice.start] == -np.inf:
@@ -106,9 +110,23 @@ def posteriors(
     """The probability (A,) of each arc being on the path, and the natural log of the summed
     exp(scale * score) of all paths.
 
-    A path's probability is exp(scale * score) over that sum; `scale` above 0 flattens (below 1) or
-    sharpens it. UserError where no path is possible.
+    A path's probability is exp(scale * score) over that sum; `scale` flattens (below 1; 0: all are
+    alike) or sharpens it. UserError where no path is possible.
     """
-    assert scale > 0, scale
     arcs, _, everything = through(lattice, weights, np.logaddexp, scale)
     return np.minimum(np.exp(arcs - everything), 1.0), everything
+
+
+def add_posteriors(
+    lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, beside: bool = True
+) -> Lattice:
+    """The lattice with its arcs' posteriors as the extra `p`, as SLF calls them, `beside` its
+    scores; or with their logarithms as its one score `am`.
+    """
+    probabilities, _ = posteriors(lattice, weights, scale)
+    if beside:
+        spelled = tuple(f"{value:.6g}" for value in probabilities)
+        return replace(lattice, extra={**lattice.extra, "p": spelled})
+    with np.errstate(divide="ignore"):
+        scores = {"am": np.log(probabilities)}
+    return replace(lattice, scores=scores, final_scores={"am": np.zeros(len(lattice.finals))})

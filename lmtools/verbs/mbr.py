@@ -8,7 +8,6 @@ from lmtools.evaluate import METRICS
 from lmtools.formats import read, scores
 from lmtools.rescore import Risk, minimum_risk
 from lmtools.rescore.risk import UNIFORM
-from lmtools.verbs.numbers import amount
 
 
 def arguments(parser):
@@ -29,8 +28,7 @@ def arguments(parser):
     parser.add_argument(
         "--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)"
     )
-    about = "of the score; 0: all alike (default: %(default)s)"
-    parser.add_argument("--scale", type=amount, default=Risk.scale, metavar="X", help=about)
+    parser.add("--scale", default=Risk.scale)
     about = "component that makes the posterior (default: am, score, rank, the first)"
     parser.add_argument("--score", metavar="NAME", help=about)
     parser.add("--depth", help="only the first N of a list are references; all are scored")

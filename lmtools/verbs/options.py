@@ -46,6 +46,11 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--tokens": value(
             "N", "keep the N best histories of a lattice's state (default: all)", type=positive
         ),
+        "--scale": value(
+            "X",
+            "of scores before they become probabilities; 0: all alike (default: %(default)s)",
+            type=amount,
+        ),
         "--seed": value("N", "of random draws (default: %(default)s)", type=seed, default=1),
         "--batch": value("N", "sentences at once", type=positive),
         "--length": value("N", "of a sentence, in tokens (default: %(default)s)", type=positive),

@@ -1,13 +1,20 @@
-"""lmtools lattice: what lattices hold, their best paths and oracles, and rescoring with language
-models.
+"""lmtools lattice: what lattices hold, their best paths, oracles and posteriors, and rescoring with
+language models.
 """
 
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
-from lmtools.verbs.lattice import info, nbest, oracle, rescore
+from lmtools.verbs.lattice import determinise, info, nbest, oracle, posteriors, rescore
 from lmtools.verbs.options import add_common
 
-ACTIONS = {"info": info, "nbest": nbest, "oracle": oracle, "rescore": rescore}
+ACTIONS = {
+    "info": info,
+    "nbest": nbest,
+    "oracle": oracle,
+    "determinise": determinise,
+    "posteriors": posteriors,
+    "rescore": rescore,
+}
 
 
 def arguments(parser):

@@ -4,10 +4,11 @@ mistakes.
 
 import dataclasses
 import json
+import math
 import re
 
 import pytest
-from lattices import all_paths, named_sums, random_lattice, sentences, words_of
+from lattices import all_paths, named_sums, path_score, random_lattice, sentences, words_of
 from toys import WORDS
 
 from lmtools.cli import main
@@ -117,6 +118,43 @@ def test_nbest_is_the_best_sequences_in_order(here, capsys):
                 == pytest.approx(score)
                 == pytest.approx(sentences(lattice, WEIGHTS)[tuple(hyp.text.split())])
             )
+
+
+@pytest.mark.parametrize("form", ["slf", "openfst"])
+def test_determinised_lattices_have_each_sequence_once(here, capsys, form):
+    status, _ = run(capsys, "determinise", "l", "--weights", SPELLED, "--out", "d", "--to", form)
+    assert status == 0
+    weights = WEIGHTS if form == "slf" else {"am": 1.0}
+    for lattice, found in zip(lattices.read("l"), lattices.read("d", form), strict=True):
+        assert len(all_paths(found)) == len({words for words, _, _ in all_paths(found)})
+        expected = sentences(lattice, WEIGHTS)
+        assert sentences(found, weights) == pytest.approx(expected, abs=1e-4)
+    assert "prune it first" in refused(capsys, "determinise", "l", "--states", 1, "--out", "e")
+    assert not (here / "e").exists()
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.25, 0.0])
+def test_posteriors_are_shares_of_all_paths(here, capsys, scale):
+    for form in ("slf", "openfst"):
+        asked = ("--weights", SPELLED, "--scale", scale, "--to", form, "--out", f"p-{form}")
+        assert run(capsys, "posteriors", "l", *asked)[0] == 0
+    several = zip(
+        lattices.read("l"), lattices.read("p-slf"), lattices.read("p-openfst"), strict=True
+    )
+    for lattice, slf, openfst in several:
+        mass = [0.0] * len(lattice.words)
+        ways = all_paths(lattice)
+        shares = [math.exp(scale * path_score(lattice, WEIGHTS, *way[1:])) for way in ways]
+        for (_, arcs, _), share in zip(ways, shares, strict=True):
+            for arc in arcs:
+                mass[arc] += share / sum(shares)
+        assert list(map(float, slf.extra["p"])) == pytest.approx(mass, rel=1e-5)
+        assert slf.words == lattice.words and slf.scores.keys() == lattice.scores.keys()
+        written = {(a.source, a.target, a.word): a.scores["am"] for a in openfst.arcs()}
+        for arc, value in zip(lattice.arcs(), mass, strict=True):
+            if sum(other.source == arc.source for other in lattice.arcs()) == 1 and value:
+                found = written[arc.source, arc.target, arc.word]
+                assert found == pytest.approx(math.log(value), abs=1e-5)
 
 
 def test_oracle_and_best_path(here, capsys):

@@ -1,4 +1,4 @@
-"""Lattices without epsilons, and determinised ones, against all paths of the original."""
+"""Determinised lattices against all paths of the original."""
 
 import math
 
@@ -8,7 +8,7 @@ from lattices import all_paths, named_sums, path_score, random_lattice, sentence
 
 from lmtools.errors import UserError
 from lmtools.lattice.determinise import determinise
-from lmtools.lattice.epsilon import remove_epsilon, unroll_chain
+from lmtools.lattice.epsilon import unroll_chain
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
@@ -31,17 +31,16 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("weights", [WEIGHTS, {"am": 1.0, "lm": 0.0}])
-@pytest.mark.parametrize("convert", [remove_epsilon, determinise])
 @pytest.mark.parametrize("impossible", [0.0, 0.1])
-def test_sentences_keep_their_best_scores_by_name(convert, weights, impossible):
+def test_sentences_keep_their_best_scores_by_name(weights, impossible):
     for seed in range(100):
         lattice = random_lattice(seed, words="ab", epsilons=0.4, impossible=impossible)
         expected = sentences(lattice, weights)
         if not expected:
             with pytest.raises(UserError, match="no possible path"):
-                convert(lattice, weights)
+                determinise(lattice, weights)
             continue
-        result = convert(lattice, weights)
+        result = determinise(lattice, weights)
         assert None not in result.words
         assert (result.source < result.target).all()
         got = sentences(result, weights)
@@ -51,52 +50,9 @@ def test_sentences_keep_their_best_scores_by_name(convert, weights, impossible):
             assert any(same(each, other) for each in sums for other in possible[words])
 
 
-def test_only_epsilon_ways_merge():
-    """Without epsilons nothing changes but states that no path uses."""
-    for seed in range(60):
-        lattice = random_lattice(seed, epsilons=0)
-        assert paths(remove_epsilon(lattice, WEIGHTS)) == paths(lattice)
-
-
-def paths(lattice):
-    """All paths as words, sums and extras, in no order."""
-    return sorted(
-        (
-            words,
-            list(named_sums(lattice, arcs, final).values()),
-            [[c[arc] for c in lattice.extra.values()] for arc in arcs],
-        )
-        for words, arcs, final in all_paths(lattice)
-    )
-
-
-def test_epsilons_by_hand():
-    arcs = [
-        Arc(0, 1, None, {"am": -1.0, "lm": -5.0}), Arc(0, 1, None, {"am": -2.0, "lm": -1.0}),
-        Arc(1, 2, "a", {"am": -4.0}, {"id": "a"}),
-        Arc(2, 3, None, {"lm": -0.5}),
-    ]  # fmt: skip
-    lattice = Lattice.of(
-        "u",
-        4,
-        0,
-        arcs,
-        [Final(3, {"am": -8.0}, {"id": "end"})],
-        [0.0, 1.0, 2.0, 3.0],
-        {"key": "value"},
-    )
-    arc, final = (
-        Arc(0, 1, "a", {"am": -6.0, "lm": -1.0}, {"id": "a"}),
-        Final(1, {"am": -8.0, "lm": -0.5}, {"id": "end"}),
-    )
-    expected = Lattice.of("u", 2, 0, [arc], [final], [0.0, 2.0], {"key": "value"})
-    assert remove_epsilon(lattice, {"am": 1.0, "lm": 1.0}) == expected
-    assert remove_epsilon(lattice, {"am": 1.0}).scores["lm"].tolist() == [-5.0]
-
-
 def test_a_long_chain_of_epsilons():
     arcs = [*(Arc(s, s + 1, None, {"am": -1.0}) for s in range(5000)), Arc(5000, 5001, "a")]
-    result = remove_epsilon(Lattice.of("u", 5002, 0, arcs, [Final(5001)]), {"am": 1.0})
+    result = determinise(Lattice.of("u", 5002, 0, arcs, [Final(5001)]), {"am": 1.0})
     assert (result.words, result.scores["am"].tolist()) == (("a",), [-5000.0])
 
 

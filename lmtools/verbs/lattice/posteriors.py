@@ -1,0 +1,30 @@
+"""lmtools lattice posteriors: the probability of each arc, as SLF's field `p` beside its scores, or
+as the one score of other formats
+"""
+
+from lmtools.formats import registry
+from lmtools.formats.lattices import LATTICES
+from lmtools.lattice.forward import add_posteriors
+from lmtools.rescore import parse_weights
+from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
+from lmtools.verbs.options import LATTICE_WEIGHTS
+
+
+def arguments(parser):
+    """Declare the action's options."""
+    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--scale", default=1.0)
+    parser.add("--out", help="lattices; - is standard output")
+    parser.add("--to", default="slf")
+
+
+def run(args):
+    """Write the lattices one by one."""
+    weights = parse_weights(args.weights) if args.weights else None
+    beside = args.to.partition(":")[0] == "slf"
+    lattices = map(mend_lattice, read_lattices(args))
+    made = (
+        add_posteriors(lattice, choose_weights(weights, lattice), args.scale, beside)
+        for lattice in lattices
+    )
+    registry.find_format(args.to, LATTICES).write(made, args.out)
