@@ -40,6 +40,7 @@ declare -A recipe_default=() recipe_about=() recipe_reads=() recipe_writes=()
 if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then
   PATH=$recipe_home/.venv/bin:$PATH
 fi
+export LMTOOLS_KENLM=${LMTOOLS_KENLM:-$recipe_home/tools/kenlm} # where utils/install_kenlm.sh puts it
 
 # recipe_fail MESSAGE [STATUS]: end the run, saying why.
 recipe_fail() {

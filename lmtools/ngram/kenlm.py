@@ -3,6 +3,7 @@ a file that loads at once.
 """
 
 import contextlib
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 
-INSTALLED = Path(__file__).parents[2] / "tools/kenlm/bin"
+PLACE = "LMTOOLS_KENLM"  # the environment variable that names KenLM's directory
+INSTALLED = Path("tools/kenlm")  # where SCRIPT puts it, seen from the repository's root
 SCRIPT = "utils/install_kenlm.sh"
 STATISTIC = re.compile(r"^\d+ (\d+) D1=(\S+) D2=(\S+) D3\+=(\S+)$", re.MULTILINE)
 SUBSTITUTED = re.compile(r"^Substituting fallback discounts for order (\d+)", re.MULTILINE)
@@ -28,20 +30,20 @@ class KenlmPrograms:
 
     @classmethod
     def find(cls, where: str = "auto") -> "KenlmPrograms | None":
-        """The programs in directory `where` (or its bin), or for "auto" those that SCRIPT installed
-        or PATH has; "none" finds none.
+        """The programs in directory `where` (or its bin), or for "auto" those in the directory that
+        PLACE names, INSTALLED below the working directory, or PATH; "none" finds none.
 
         UserError if a directory that the user names has them not.
         """
         if where == "none":
             return None
-        places = [INSTALLED, None] if where == "auto" else [Path(where), Path(where) / "bin"]
-        for place in places:
-            found = [
-                shutil.which(name, path=place and str(place)) for name in ("lmplz", "build_binary")
-            ]
+        named = [os.environ.get(PLACE), INSTALLED] if where == "auto" else [where]
+        places = [Path(place, part) for place in named if place for part in ("", "bin")]
+        paths = [*map(str, places), *([None] if where == "auto" else [])]  # None: those of PATH
+        for path in paths:
+            found = [shutil.which(name, path=path) for name in ("lmplz", "build_binary")]
             if all(found):
-                return cls(*map(Path, found))
+                return cls(*(Path(program).absolute() for program in found))
         if where != "auto":
             raise UserError(
                 f"{where}: has no lmplz and build_binary; run {SCRIPT} {where}, or leave"

@@ -29,8 +29,8 @@ def arguments(parser):
     )
     parser.add_argument("--unk", action="store_true", help=about)
     about = (
-        "KenLM's lmplz and build_binary: use those in DIR; auto (default): where installed, lmplz"
-        " for text over 200 MB; none"
+        "KenLM's lmplz and build_binary: use those in DIR; auto (default): those in $LMTOOLS_KENLM,"
+        " tools/kenlm or PATH, lmplz for text over 200 MB; none"
     )
     parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=about)
     about = "lmplz's memory for sorting, default 2G"

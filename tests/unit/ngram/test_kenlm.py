@@ -29,8 +29,9 @@ def install(directory, **scripts):
 
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
-    """Neither the installation directory nor PATH has the programs."""
-    monkeypatch.setattr(kenlm, "INSTALLED", tmp_path / "missing")
+    """No place has the programs: not the environment, the working directory, PATH."""
+    monkeypatch.delenv(kenlm.PLACE, raising=False)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
@@ -40,7 +41,15 @@ def test_find(tmp_path, monkeypatch, nowhere):
     both = install(tmp_path / "kenlm/bin", lmplz="", build_binary="")
     expected = KenlmPrograms(both / "lmplz", both / "build_binary")
     assert KenlmPrograms.find(str(both)) == KenlmPrograms.find(str(tmp_path / "kenlm")) == expected
-    monkeypatch.setattr(kenlm, "INSTALLED", both)
+    monkeypatch.setenv(kenlm.PLACE, str(tmp_path / "kenlm"))
+    assert KenlmPrograms.find() == expected
+    monkeypatch.delenv(kenlm.PLACE)
+    install(tmp_path / kenlm.INSTALLED / "bin", lmplz="", build_binary="")
+    found = KenlmPrograms.find()
+    assert found.lmplz == tmp_path / kenlm.INSTALLED / "bin/lmplz"
+    (found.lmplz).chmod(0o644)
+    assert KenlmPrograms.find() is None
+    monkeypatch.setenv("PATH", str(both))
     assert KenlmPrograms.find() == expected
     (both / "lmplz").chmod(0o644)
     assert KenlmPrograms.find() is None
