@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -57,18 +56,18 @@ def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 @contextlib.contextmanager
 def open_tensors(path) -> Iterator[tuple]:
     """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if
-    it is missing.
+    it cannot be opened at all, which says nothing of what is in it.
     """
+    try:
+        open(path, "rb").close()  # safetensors says of all that cannot be opened that it is missing
+    except OSError as error:
+        raise cannot("read", path, error) from None
     try:
         with safe_open(path, framework="pt") as stream:
             said = json.loads(stream.metadata()["lmtools"])
             if "tensors" in said:  # no file of an older version
                 said = {SEAL: said[SEAL], **said}
             yield stream, check_seal(said, path, REMEDY)
-    except FileNotFoundError as error:
-        raise cannot(
-            "read", path, OSError(error.errno or 2, os.strerror(error.errno or 2))
-        ) from None
     except (
         SafetensorError,
         OSError,

@@ -1,7 +1,15 @@
-"""What goes wrong when a model's files are written."""
+"""What goes wrong when a model's files are written and read."""
 
 import subprocess
 import sys
+
+import pytest
+import torch
+
+from lmtools import checkpoint
+from lmtools.checkpoint import load_checked, save_tensors
+from lmtools.errors import UserError
+from lmtools.seal import Damaged
 
 SCRIPT = """
 import resource, signal, sys
@@ -22,3 +30,21 @@ def test_a_full_disk_is_said_in_one_line(tmp_path):
     assert done.stdout.startswith(f"{path}: cannot write: ") and done.stdout.count("\n") == 1, done
     assert "; raise the limit of file sizes" in done.stdout
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_what_may_not_be_read_is_not_damaged(tmp_path, monkeypatch):
+    """Training sets a damaged directory aside, which a missing permission is no reason for."""
+    path = tmp_path / "model.safetensors"
+    save_tensors({"a": torch.zeros(3)}, path)
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(checkpoint, "open", refuse, raising=False)
+    with pytest.raises(UserError, match="cannot read: Permission denied; check the perm") as caught:
+        load_checked(path)
+    assert not isinstance(caught.value, Damaged)
+    monkeypatch.undo()
+    path.write_bytes(b"")
+    with pytest.raises(Damaged):
+        load_checked(path)
