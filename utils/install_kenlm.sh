@@ -7,7 +7,8 @@ set -euo pipefail
 
 version=0.3.0
 sha256=c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8
-packages="g++ cmake make libboost-program-options-dev libboost-system-dev libboost-thread-dev libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev"
+packages="g++ cmake make libboost-program-options-dev libboost-system-dev libboost-thread-dev\
+ libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev"
 root=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${1:-$root/tools/kenlm}
 python=${PYTHON:-$(command -v "$root/.venv/bin/python" || echo python3)}
@@ -28,14 +29,16 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-has_header() { printf '#include <%s>\nint main() {}\n' "$1" | "${CXX:-g++}" -x c++ -fsyntax-only - 2> "$work/header.log"; }
+has_header() { printf '#include <%s>\nint main() {}\n' "$1" |
+  "${CXX:-g++}" -x c++ -fsyntax-only - 2> "$work/header.log"; }
 
 missing=""
 for program in "${CXX:-g++}" cmake make; do
   command -v "$program" > /dev/null || missing+=" $program"
 done
 if [ -z "$missing" ]; then
-  for header in boost/program_options.hpp boost/system/error_code.hpp boost/thread.hpp boost/test/unit_test.hpp zlib.h; do
+  for header in boost/program_options.hpp boost/system/error_code.hpp boost/thread.hpp \
+    boost/test/unit_test.hpp zlib.h; do
     has_header "$header" || missing+=" $header"
   done
 fi
@@ -43,13 +46,15 @@ fi
 
 echo "install_kenlm.sh: fetching and building KenLM $version (about two minutes)"
 echo "kenlm==$version --hash=sha256:$sha256" > "$work/requirements.txt"
-"$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary kenlm --require-hashes \
-  --requirement "$work/requirements.txt" --dest "$work" || fail "cannot fetch KenLM's source; check the network and pip"
+"$python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary kenlm \
+  --require-hashes --requirement "$work/requirements.txt" --dest "$work" ||
+  fail "cannot fetch KenLM's source; check the network and pip"
 tar -xzf "$work/kenlm-$version.tar.gz" -C "$work"
 log=$prefix/build.log
 mkdir -p "$prefix/bin"
 {
-  cmake -S "$work/kenlm-$version" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DENABLE_INTERPOLATE=OFF -DBUILD_TESTING=OFF
+  cmake -S "$work/kenlm-$version" -B "$work/build" -DCMAKE_BUILD_TYPE=Release \
+    -DENABLE_INTERPOLATE=OFF -DBUILD_TESTING=OFF
   cmake --build "$work/build" --target lmplz build_binary --parallel "${NJ:-2}"
 } > "$log" 2>&1 || { tail -n 5 "$log" >&2; fail "the build failed; $log tells why"; }
 for program in lmplz build_binary; do

@@ -24,7 +24,8 @@ chmod 755 "$copy"
 cp -R "$egs/$source"/{run.sh,conf,local} "$copy"
 rm -rf "$copy"/local/{make_mini.*,mini_*,train_nmt.py,__pycache__}
 # The mini corpus stays where it is; a copy of a copy still finds it.
-sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $source:|" "$copy/run.sh"
+sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $source:|" \
+  "$copy/run.sh"
 # Reports of the copy have its name alone: its corpora are not what the source calls its own.
 # shellcheck disable=SC2016  # sed is to see $corpus
 sed -i -E '/ lmtools report /s/ \(\$corpus\)//; / lmtools report /s/\(\$corpus, /(/' "$copy/run.sh"

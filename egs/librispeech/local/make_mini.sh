@@ -2,7 +2,8 @@
 # Builds the mini corpus in egs/librispeech/mini from packages: text of a public-domain Bible, read
 # by synthetic voices, with noise, decoded by pocketsphinx. Its output is in the repository: run
 # this only to change the corpus or to see that it comes out the same.
-#   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about 25 minutes on 2 cores; a second run goes on where the first one stopped
+#   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about 25 minutes on 2 cores; a second run goes on
+# where the first one stopped
 # PYTHON=... chooses the interpreter (default python3), JOBS=... the number of processes (default
 # 2).
 set -euo pipefail
@@ -31,24 +32,30 @@ need espeak-ng "apt-get install espeak-ng"
 need sox "apt-get install sox"
 need sha256sum "apt-get install coreutils"
 need "$python" "set PYTHON to a Python 3.10+"
-"$python" -c 'import numpy' 2>/dev/null || { echo "make_mini.sh: no numpy; pip install numpy" >&2; exit 1; }
-"$python" -c 'import pocketsphinx' 2>/dev/null || { echo "make_mini.sh: no pocketsphinx; pip install pocketsphinx==5.1.1" >&2; exit 1; }
+"$python" -c 'import numpy' 2>/dev/null ||
+  { echo "make_mini.sh: no numpy; pip install numpy" >&2; exit 1; }
+"$python" -c 'import pocketsphinx' 2>/dev/null ||
+  { echo "make_mini.sh: no pocketsphinx; pip install pocketsphinx==5.1.1" >&2; exit 1; }
 
 mkdir -p "$work" "$out"
 mod2imp "$module" >"$work/$module.imp" 2>/dev/null || true
-[ -s "$work/$module.imp" ] || { echo "make_mini.sh: no module $module; apt-get install sword-text-web" >&2; exit 1; }
+[ -s "$work/$module.imp" ] ||
+  { echo "make_mini.sh: no module $module; apt-get install sword-text-web" >&2; exit 1; }
 
 "$python" "$here/mini_text.py" --imp "$work/$module.imp" --out "$out" --work "$work" \
   --valid "${valid[@]}" --dev "${dev[@]}" --test "${test[@]}"
 
 for set in dev test; do
-  "$python" "$here/mini_speak.py" --sentences "$work/$set.sentences" --plan "$work/$set.plan" --work "$work/decoded" \
-    --count "${count[$set]}" --voices "${voices[@]}" --noises "${noises[@]}" --jobs "$jobs"
+  "$python" "$here/mini_speak.py" --sentences "$work/$set.sentences" --plan "$work/$set.plan" \
+    --work "$work/decoded" --count "${count[$set]}" --voices "${voices[@]}" --noises "${noises[@]}" \
+    --jobs "$jobs"
   "$python" "$here/mini_nbest.py" --plan "$work/$set.plan" --work "$work/decoded" --jobs "$jobs" \
     --nbest "$out/$set.nbest.jsonl.xz" --lattices "$out/$set.lattices.tar.xz"
 done
 
-mapfile -t packages < <(dpkg-query -W -f '${Package} ${Version}\n' sword-text-web flite espeak-ng sox 2>/dev/null || true)
+mapfile -t packages < <(
+  dpkg-query -W -f '${Package} ${Version}\n' sword-text-web flite espeak-ng sox 2>/dev/null || true
+)
 "$python" "$here/mini_figures.py" --out "$out" --work "$work/decoded" --packages "${packages[@]}"
 (cd "$out" && sha256sum -- *.xz mini.json >SHA256SUMS)
 du -ch "$out"/*.xz | tail -n 1

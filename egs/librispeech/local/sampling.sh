@@ -10,26 +10,26 @@
 cd "$(dirname "$0")" && . ../../../utils/recipe.sh
 
 corpus=mini       # mini, full or swbd
-lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a noise
-                  # may follow); none: no LSTM; empty: all but mse-sigmoid for mini and swbd, none
-                  # for full
+lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a
+                  # noise may follow); none: no LSTM; empty: all but mse-sigmoid for mini and swbd,
+                  # none for full
 causal=           # the same of the Transformer; empty: four for mini, those of the paper for full,
                   # none for swbd
 tta=              # the same of T-TA, which the paper does not have; empty: two for mini, none for
                   # full and swbd
 noise=log-uniform # of sampled criteria: log-uniform, unigram or uniform
-rival=            # output.rival of mse, how much the ids that are not the target count; empty: 0.001
-                  # for mini, 1 for full and swbd
-cutoffs=          # of adaptive, ranks with commas between them; empty: 1000,4000 for mini, 2000,10000
-                  # for the others
+rival=            # output.rival of mse, how much the ids that are not the target count; empty:
+                  # 0.001 for mini, 1 for full and swbd
+cutoffs=          # of adaptive, ranks with commas between them; empty: 1000,4000 for mini,
+                  # 2000,10000 for the others
 samples=          # of noise for a batch; empty: 1024 for mini, 8192 for full and swbd
 unnormalised="softmax bce bce-mcs bce-is bce-cps bce-nce bce-mcs-unigram bce-cps-unigram" # criteria
                   # to score without normalisation too
 lattices="lstm-softmax lstm-bce-is lstm-bce-nce" # models that rescore lattices, with the n-gram;
                   # none: no lattices
-oov_penalty=      # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for all
-                  # of them; empty: 8.5 for mini, the log of how many words of its text occur once;
-                  # none for full and swbd
+oov_penalty=      # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for
+                  # all of them; empty: 8.5 for mini, the log of how many words of its text occur
+                  # once; none for full and swbd
 nj=2              # processes that train and score at a time
 expdir=exp/sampling # for models, scores and results
 
