@@ -209,8 +209,10 @@ def number(value, where: str, remedy: str) -> float:
     return float(value)
 
 
-def parse_weights(text: str) -> dict[str, float]:
-    """The weights that `NAME=W,...` spells, or those of the file of that name."""
+def parse_weights(text: str | None) -> dict[str, float] | None:
+    """The weights that `NAME=W,...` spells, or those of the file of that name; None for None."""
+    if text is None:
+        return None
     if "=" not in text or Path(text).exists():
         return dict(load(text).features)
     weights: dict[str, float] = {}

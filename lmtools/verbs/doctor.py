@@ -14,7 +14,7 @@ def arguments(parser):
     parser.add("--nbest", "--format")
     parser.add("--ref", help="Kaldi text with the references (default: those in the lists)")
     parser.add("--text", help=f"language-model text, one sentence a line ({LINES:,} are read)")
-    about = "language model or subword directory; it says how text and hypotheses are compared"
+    about = "language model or subword directory: text and hypotheses are compared as it sees them"
     parser.add("--lm", required=False, help=about)
 
 

@@ -40,9 +40,9 @@ def arguments(parser):
     group.add_argument("--plain", action="store_true", help=about)
     parser.add("--metric", choices=METRICS)
     parser.add_argument(
-        "--oracle", action="store_true", help="also the best that N-best lists hold, by depth"
+        "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
-    about = "implies it: write the best hypothesis of each list by itself as Kaldi text"
+    about = "implies --oracle: write the best hypothesis of each list by itself as Kaldi text"
     parser.add_argument("--oracle-out", metavar="F", help=about)
     parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
     parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")

@@ -26,9 +26,13 @@ def arguments(parser):
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
     parser.add_argument(
-        "--utility", choices=METRICS, default=Risk.utility, help="(default: %(default)s)"
+        "--utility",
+        choices=METRICS,
+        default=Risk.utility,
+        help="metric whose expectation is computed (default: %(default)s)",
     )
-    parser.add("--scale", default=Risk.scale)
+    about = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
+    parser.add("--scale", default=Risk.scale, help=about)
     about = "component that makes the posterior (default: am, score, rank, the first)"
     parser.add_argument("--score", metavar="NAME", help=about)
     parser.add("--depth", help="only the first N of a list are references; all are scored")

@@ -2,7 +2,8 @@
 
 import argparse
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
 
 from lmtools.errors import UserError
 from lmtools.files import LONGEST, MAX_LINE
@@ -11,6 +12,7 @@ from lmtools.verbs.numbers import amount, layers, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
+WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(
     f"{name}: {', '.join(dataclasses.asdict(one).values())}" for name, one in NORMALISERS.items()
 )
@@ -36,12 +38,16 @@ def choice(names, about: str, **more) -> dict:
 GROUPS: dict[str, dict[str, dict]] = {
     "options": {
         "--weights": value(
-            "W", "NAME=W,... or what `lmtools tune` wrote; `words` is a bonus a word"
+            "W",
+            f"{WEIGHTS} (default: those of the lattice's header, as an SLF's lmscale and wdpenalty,"
+            " or else 1 for each score)",
         ),
-        "--metric": {"default": "wer", "help": "(default: %(default)s)"},
+        "--metric": {"default": "wer", "help": "what is computed (default: %(default)s)"},
         "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
         "--max-ngram-order": value(
-            "N", "neural LMs: merge histories of equal last N-1 words", type=positive
+            "N",
+            "neural LMs: merge histories of equal last N-1 words (default: none)",
+            type=positive,
         ),
         "--tokens": value(
             "N", "keep the N best histories of a lattice's state (default: all)", type=positive
@@ -51,9 +57,11 @@ GROUPS: dict[str, dict[str, dict]] = {
             "of scores before they become probabilities; 0: all alike (default: %(default)s)",
             type=amount,
         ),
+        "--states": value("N", "most states of a lattice (default: %(default)s)", type=positive),
         "--seed": value("N", "of random draws (default: %(default)s)", type=seed, default=1),
+        "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--batch": value("N", "sentences at once", type=positive),
-        "--length": value("N", "of a sentence, in tokens (default: %(default)s)", type=positive),
+        "--length": value("N", "tokens of a sentence (default: %(default)s)", type=positive),
         "--repeats": value(
             "N", "turns of each; the median (default: %(default)s)", type=positive, default=3
         ),
@@ -65,8 +73,9 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--nbest": value("F", "N-best lists", required=True),
         "--text": value("F", "text, one sentence a line (.gz, .xz; - is standard input)"),
         "--kaldi": switch("the first word of each line of the text is an utterance id: drop it"),
+        "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
         "--format": value(
-            "FMT", "its format, NAME or NAME:option=value,... (default: the verb recognises it)"
+            "FMT", "format of the input: NAME or NAME:option=value,... (default: recognised)"
         ),
         "--ref": value("F", "Kaldi text with the references"),
         "--ref-lines": value("F", "plain text with the references, one a line, in the order of"),
@@ -89,8 +98,6 @@ GROUPS: dict[str, dict[str, dict]] = {
     },
     "language model": {
         "--lm": value("DIR", "model directory, KenLM or ARPA file, or hf:DIR", required=True),
-        "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
-        "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--normalise": choice(
             NORMALISATIONS,
             "neural models give log-probabilities (full), or these up to the normaliser, which"
@@ -136,7 +143,7 @@ GROUPS: dict[str, dict[str, dict]] = {
     },
     "output": {
         "--out": value("F", "file to write", required=True),
-        "--to": value("FMT", "its format (default: %(default)s)", default="jsonl"),
+        "--to": value("FMT", "format of the output (default: %(default)s)", default="jsonl"),
         "--text-out": value("F", "Kaldi text of the best paths"),
         "--nbest-out": value("F", "N-best lists"),
         "--nbest-to": value("FMT", "their format (default: %(default)s)", default="jsonl"),
@@ -184,11 +191,6 @@ ENCODER = {
 }
 SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty")
 COMPUTING = ("--device", "--precision", "--cache", "--rows")
-WEIGHTS = "NAME=W,... or what `lmtools tune` wrote, `words` being a bonus a word:"
-LATTICE_WEIGHTS = (
-    f"{WEIGHTS} of scores (default: those of the lattice's header, as an SLF's lmscale and"
-    " wdpenalty, or else 1 for each score)"
-)
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
@@ -222,6 +224,20 @@ def add_common(parser: Parser, inner: bool = False) -> None:
     """
     hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if inner else {}
     parser.add(*GROUPS["every verb"], **hidden)
+
+
+def add_actions(parser: Parser, modules: Mapping[str, ModuleType]) -> Iterator[Parser]:
+    """The parser of each action of a verb; after what is done with it, the action's module declares
+    its own options. The module's first line says what the action is for.
+    """
+    actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=True)
+    for name, module in modules.items():
+        about = " ".join((module.__doc__ or "").partition(": ")[2].split())
+        sub = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        add_common(sub, inner=True)
+        yield sub
+        module.arguments(sub)
+        sub.set_defaults(act=module.run)
 
 
 def add_references(

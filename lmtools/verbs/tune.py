@@ -28,7 +28,9 @@ def arguments(parser):
         " models first. Tune on a development set, never on the set that you report."
     )
     parser.add("--nbest", "--format", "--scores", "--systems")
-    parser.add("--metric", choices=METRICS, help="over the whole set (default: %(default)s)")
+    parser.add(
+        "--metric", choices=METRICS, help="what is tuned, over the whole set (default: %(default)s)"
+    )
     parser.add("--seed", default=0, help="of the search's random starts (default: %(default)s)")
     about = (
         "of weights whose metric is so near the best found, take those nearest the first pass"
@@ -41,7 +43,7 @@ def arguments(parser):
         " log-words: log(1 + words) (default: words)"
     )
     lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about)
-    about = "none of them"
+    about = "no length is a feature"
     lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help=about)
     parser.add_argument(
         "--fix",

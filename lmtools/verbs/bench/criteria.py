@@ -21,7 +21,7 @@ def arguments(parser):
     """Declare the benchmark's options."""
     about = "settings as of `lmtools train` instead, as conf/causal.yaml"
     parser.add("--conf", help=about)
-    about = "of 3 layers of 512, trained by SGD (default: %(default)s)"
+    about = "model of 3 layers of 512, trained by SGD (default: %(default)s)"
     known = [name for name, kind in MODELS.items() if not kind.two_way]
     parser.add_argument("--architecture", choices=known, default="causal", help=about)
     parser.add(
@@ -29,14 +29,14 @@ def arguments(parser):
         type=several,
         default=SIZES,
         metavar="N,...",
-        help="ids (default: 30000,200000,800000)",
+        help="sizes of the vocabulary (default: 30000,200000,800000)",
     )
     about = "sentences at once (default: 64)"
     parser.add("--batch", type=several, default=[64], metavar="N,...", help=about)
     parser.add("--length", default=25)
-    about = "beside softmax (default: %(default)s)"
+    about = "criteria that are measured beside softmax (default: %(default)s)"
     parser.add_argument("--criteria", default=",".join(CRITERIA), metavar="NAME,...", help=about)
-    parser.add("--repeats", help="of each criterion (default: %(default)s)")
+    parser.add("--repeats", help="turns of each criterion (default: %(default)s)")
     parser.add("--seconds")
     parser.add("--device", default="cpu")
     about = "override settings, as in output.samples=1024 optim.name=adam"

@@ -25,13 +25,13 @@ def arguments(parser):
     parser.add("--format")
     about = "a language model; each is measured alone"
     parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=about)
-    parser.add("--weights", help=f"{WEIGHTS} of the old scores and the new; required")
+    parser.add("--weights", help=f"{WEIGHTS}; required")
     parser.add_argument("--first", type=positive, metavar="N", help="only the first N lattices")
     parser.add("--max-ngram-order", "--tokens")
     several = {"nargs": "*", "default": []}
-    about = "also with lattices pruned to these beams"
+    about = "measure also lattices pruned to these beams"
     parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=about)
-    about = "also with so many histories a state"
+    about = "measure also so many histories a state"
     parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=about)
     parser.add("--repeats")
     about = "draw real-time factors by density and by histories"
@@ -41,7 +41,7 @@ def arguments(parser):
 def run(args):
     """Measure and draw; the figures, and one line a row."""
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
-    weights = parse_weights(args.weights) if args.weights else {}
+    weights = parse_weights(args.weights) or {}
     if missing := [name for name in lms if name not in weights]:
         raise UserError(
             f"no weight of {missing[0]!r}; give --weights, as in --weights am=1,{missing[0]}=10"

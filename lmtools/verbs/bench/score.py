@@ -20,7 +20,7 @@ def arguments(parser):
     about = "ids of random models (default: %(default)s)"
     parser.add("--vocab-size", default=30_000, help=about)
     lengths = [5, 10, 15, 20, 30, 40, 50]
-    parser.add("--length", nargs="+", default=lengths, help="of sentences, in words")
+    parser.add("--length", nargs="+", default=lengths, help="words of a sentence")
     parser.add("--repeats", default=21, help="sentences a length; median (default: %(default)s)")
     parser.add("--device", default="cpu")
 

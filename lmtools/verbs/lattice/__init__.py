@@ -5,7 +5,7 @@ language models.
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.verbs.lattice import determinise, info, nbest, oracle, posteriors, rescore
-from lmtools.verbs.options import add_common
+from lmtools.verbs.options import add_actions
 
 ACTIONS = {
     "info": info,
@@ -19,18 +19,11 @@ ACTIONS = {
 
 def arguments(parser):
     """Declare the actions and the options of each."""
-    actions = parser.add_subparsers(dest="action", metavar="|".join(ACTIONS), required=True)
-    for name, module in ACTIONS.items():
-        about = " ".join(module.__doc__.partition(": ")[2].split())
-        sub = actions.add_parser(name, help=about, description=about)
+    about = "file, directory or Kaldi rspecifier; - is standard input"
+    for sub in add_actions(parser, ACTIONS):
         sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
-        sub.add_argument(
-            "input", metavar="F", help="file, directory or Kaldi rspecifier; - is standard input"
-        )
+        sub.add_argument("input", metavar="F", help=about)
         sub.add("--format")
-        add_common(sub, inner=True)
-        module.arguments(sub)
-        sub.set_defaults(act=module.run)
 
 
 def run(args):

@@ -8,22 +8,20 @@ from lmtools.lattice.determinise import STATES, determinise
 from lmtools.lattice.merge_scores import merge_scores
 from lmtools.rescore import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import LATTICE_WEIGHTS
 
 
 def arguments(parser):
     """Declare the action's options."""
-    parser.add("--weights", help=LATTICE_WEIGHTS)
-    about = "bound of a lattice; prune those that exceed it (default: %(default)s)"
-    parser.add_argument("--states", type=positive, default=STATES, metavar="N", help=about)
+    parser.add("--weights")
+    about = "most states of a lattice; prune those that exceed it (default: %(default)s)"
+    parser.add("--states", default=STATES, help=about)
     parser.add("--out", help="lattices; - or a Kaldi wspecifier for a pipe")
-    parser.add("--to", default=None, help="their format (default: that of the input)")
+    parser.add("--to", default=None, help="format of the output (default: that of the input)")
 
 
 def run(args):
     """Write the lattices one by one; scores that the format cannot hold go into one that it has."""
-    weights = parse_weights(args.weights) if args.weights else None
+    weights = parse_weights(args.weights)
     args.format = args.format or detect(args.input)
     form = registry.find_format(args.to or args.format, LATTICES)
     into, keep = form.merge or ("", ())

@@ -14,13 +14,13 @@ from lmtools.rescore import parse_weights
 from lmtools.types import Lattice
 from lmtools.verbs import say
 from lmtools.verbs.lattice.common import choose_weights, read_lattices
-from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
+from lmtools.verbs.options import add_references
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_references(parser, "lattices", purpose=", for the density (default: the best path)")
-    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--weights")
     parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
     about = "write the lattices without what is broken"
     parser.groups["output"].add_argument("--repair", metavar="OUT", help=about)
@@ -49,7 +49,7 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
     """The lattices without what is broken; their sizes (as they came, where these can be counted)
     and problems are entered on the way.
     """
-    weights = parse_weights(args.weights) if args.weights else None
+    weights = parse_weights(args.weights)
     for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
         found = problems(lattice)
         for problem in found:

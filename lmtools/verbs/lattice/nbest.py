@@ -7,13 +7,13 @@ from lmtools.formats.lists import join_refs
 from lmtools.lattice.paths import as_nbest
 from lmtools.rescore import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
+from lmtools.verbs.options import add_references
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_references(parser, "lattices")
-    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--weights")
     parser.add("--depth", default=100, help="hypotheses a lattice (default: %(default)s)")
     parser.add("--out", help="N-best lists; - is standard output")
     parser.add("--to")
@@ -21,7 +21,7 @@ def arguments(parser):
 
 def run(args):
     """Write the lists one by one."""
-    weights = parse_weights(args.weights) if args.weights else None
+    weights = parse_weights(args.weights)
     lattices = join_refs(
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
     )

@@ -9,13 +9,13 @@ from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
 from lmtools.rescore import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.options import LATTICE_WEIGHTS, add_references
+from lmtools.verbs.options import add_references
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_references(parser, "lattices", required=True)
-    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--weights")
     parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
     about = "Kaldi text of the paths with the fewest errors"
     parser.add("--out", required=False, help=about)
@@ -23,7 +23,7 @@ def arguments(parser):
 
 def run(args):
     """Print error rates; write the oracle's texts if asked."""
-    weights = parse_weights(args.weights) if args.weights else None
+    weights = parse_weights(args.weights)
     refs, first, least = {}, {}, {}
     for lattice, ref in join_refs(
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input

@@ -7,12 +7,11 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.forward import add_posteriors
 from lmtools.rescore import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.options import LATTICE_WEIGHTS
 
 
 def arguments(parser):
     """Declare the action's options."""
-    parser.add("--weights", help=LATTICE_WEIGHTS)
+    parser.add("--weights")
     parser.add("--scale", default=1.0)
     parser.add("--out", help="lattices; - is standard output")
     parser.add("--to", default="slf")
@@ -20,7 +19,7 @@ def arguments(parser):
 
 def run(args):
     """Write the lattices one by one."""
-    weights = parse_weights(args.weights) if args.weights else None
+    weights = parse_weights(args.weights)
     beside = args.to.partition(":")[0] == "slf"
     lattices = map(mend_lattice, read_lattices(args))
     made = (

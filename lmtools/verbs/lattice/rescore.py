@@ -44,32 +44,33 @@ def arguments(parser):
     about = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=about)
     parser.add("--normalise", "--oov-penalty")
-    parser.add("--weights", help=f"{WEIGHTS} of the old scores and the new; required")
-    parser.add("--max-ngram-order", type=from_zero, default=4)
+    parser.add("--weights", help=f"{WEIGHTS}; required")
+    about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
+    parser.add("--max-ngram-order", type=from_zero, default=4, help=about)
     parser.add("--tokens")
     about = "drop histories worse than their state's best by more"
     parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=about)
-    about = "before: drop arcs on no path within B of the best"
+    about = "before rescoring: drop arcs on no path within B of the best"
     parser.add_argument("--prune-beam", type=amount, metavar="B", help=about)
-    about = "before: keep the N best arcs"
+    about = "before rescoring: keep the N best arcs"
     parser.add_argument("--prune-arcs", type=positive, metavar="N", help=about)
     about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
     parser.add_argument("--cover-beam", type=amount, metavar="B", help=about)
-    about = "bound of a rescored lattice (default: %(default)s)"
-    parser.add_argument("--states", type=positive, default=STATES, metavar="N", help=about)
+    about = "most states of a rescored lattice (default: %(default)s)"
+    parser.add("--states", default=STATES, help=about)
     parser.add(
         "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
     )
-    parser.add("--to", default=None, help="their format (default: that of the input)")
+    parser.add("--to", default=None, help="format of the output (default: that of the input)")
     parser.add("--nbest-out", help="N-best lists of the rescored lattices")
     parser.add("--nbest-to")
     parser.add("--depth", default=100, help="hypotheses a list (default: %(default)s)")
     parser.add("--text-out")
     group = parser.groups["output"]
-    group.add_argument("--report", metavar="F.json", help="sizes, time, models")
+    group.add_argument("--report", metavar="F.json", help="write sizes, time and models")
     about = (
-        "in the report: how far arcs' scores of LMs that read both sides are from whole sentences',"
-        " on the N best paths"
+        "write to the report how far arcs' scores of LMs that read both sides are from whole"
+        " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=about)
     parser.add("--device", "--precision", "--nj")
