@@ -12,27 +12,65 @@ from lmtools.corpus import Header, read_header
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.report.names import UNNORMALISED, ordered
-from lmtools.report.shapes import fitting
+from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
 
+# what is expected of each artifact that several kinds of report read
+PPL_SHAPE = {
+    "word_ppl": POSITIVE,
+    "kind?": TEXT,
+    "rules?": TEXT,
+    "signature?": {},
+    **dict.fromkeys(("oov?", "sentences?", "words?"), WHOLE),
+    **dict.fromkeys(("subword_ppl?", "bits_per_char?", "tokens?", "log_prob?"), NUMBER),
+    **dict.fromkeys(("sentence_ppl_mean?", "sentence_ppl_median?"), NUMBER),
+    "log_normaliser?": dict.fromkeys(("mean", "sd", "min", "max"), NUMBER),
+}
+TIMES = {"words": WHOLE, "seconds_median": POSITIVE, "seconds?": [POSITIVE]}
+SPEED_SHAPE = {
+    "rows": ({"lm": TEXT, "task": TEXT, **TIMES},),
+    "machine?": TEXT,
+    "threads?": PLAIN,
+    "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
+}
+METRICS_SHAPE = {
+    "step": WHOLE,
+    **dict.fromkeys(("tokens?", "seconds?", "epoch?"), AMOUNT),
+    **dict.fromkeys(("train_loss?", "valid_loss?", "lr?"), NUMBER),
+}
+STAGE_SHAPE = {
+    "stage?": WHOLE,
+    "title?": TEXT,
+    "command?": TEXT,
+    "seconds?": AMOUNT,
+    "finished?": TEXT,
+    "options?": {"corpus?": TEXT},
+}
+OPTIM = {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT}
+CONFIG_SHAPE = {
+    **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT),
+    **dict.fromkeys(("seed?", "tokens?"), WHOLE),
+    "counts?": [WHOLE],
+    "arch?": {},
+    "optim?": OPTIM,
+    "vocabulary?": {"size?": WHOLE},
+    "output?": {"noise?": TEXT, "samples?": WHOLE},
+}
 SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
     """What `lmtools ppl` wrote, by (language model, set)."""
-    return read_by_set(home, "ppl")
+    return read_by_set(home, "ppl", PPL_SHAPE)
 
 
-def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
-    """What `lmtools lattice rescore --report` wrote, by (system, set)."""
-    return read_by_set(home, "lattice")
-
-
-def read_by_set(home: Path, kind: str) -> dict[tuple[str, str], Mapping]:
-    """The JSON objects in KIND/NAME/SET.json by (name, set), names in printing order."""
+def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
+    """The JSON objects of that shape in KIND/NAME/SET.json by (name, set), names in printing
+    order.
+    """
     paths = by_name(home.glob(f"{kind}/*/*.json"))
-    return {(path.parent.name, path.stem): read_json(path, kind) for path in paths}
+    return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
 def read_models(home: Path) -> dict[str, str]:
@@ -60,7 +98,9 @@ def unchecked(home: Path) -> list[str]:
 
 def read_configs(home: Path) -> dict[str, dict]:
     """The config.yaml of each language model."""
-    return {path.parent.name: read_yaml(path, "config") for path in of_models(home, "config.yaml")}
+    return {
+        path.parent.name: read_yaml(path, CONFIG_SHAPE) for path in of_models(home, "config.yaml")
+    }
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
@@ -90,7 +130,7 @@ def read_training(home: Path) -> Header | None:
 def read_speed(home: Path) -> dict | None:
     """What `lmtools bench score` wrote."""
     path = home / "bench/speed.json"
-    return read_json(path, "speed") if path.exists() else None
+    return read_json(path, SPEED_SHAPE) if path.exists() else None
 
 
 def read_stages(home: Path) -> list[dict]:
@@ -98,9 +138,9 @@ def read_stages(home: Path) -> list[dict]:
     return [read_manifest(path) for path in numbered(home / "stages")]
 
 
-def read_yaml(path: Path, shape: str) -> dict:
-    """The description in a model's directory; UserError where it was damaged or has not the shape
-    of that name.
+def read_yaml(path: Path, shape: Mapping) -> dict:
+    """The description in a model's directory; UserError where it was damaged or has not that
+    shape.
     """
     remedy = "copy the directory again, or train again"
     return fitting(check_seal(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
@@ -136,7 +176,10 @@ def read_metrics(path: Path) -> list[dict]:
     return [
         known(
             fitting(
-                parse_json(line, f"{path}:{number}", remedy), "metrics", f"{path}:{number}", remedy
+                parse_json(line, f"{path}:{number}", remedy),
+                METRICS_SHAPE,
+                f"{path}:{number}",
+                remedy,
             )
         )
         for number, line in lines
@@ -148,7 +191,7 @@ def read_manifest(path: Path) -> dict:
     stages write.
     """
     remedy = "run the stage again"
-    return known(fitting(parse_json(read_bytes(path), path, remedy), "stage", path, remedy))
+    return known(fitting(parse_json(read_bytes(path), path, remedy), STAGE_SHAPE, path, remedy))
 
 
 def known(tree: Mapping) -> dict:
@@ -156,7 +199,7 @@ def known(tree: Mapping) -> dict:
     return {name: value for name, value in tree.items() if value is not None}
 
 
-def read_json(path: Path, shape: str | None = None) -> dict:
+def read_json(path: Path, shape: Mapping | None = None) -> dict:
     """The JSON object in `path`; UserError if it is none, was damaged or has not the shape of that
     name.
     """

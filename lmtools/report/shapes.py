@@ -1,5 +1,5 @@
-"""What the report expects of each artifact that it reads, so that a damaged or foreign one is one
-line before anything is drawn.
+"""How a reader says what it expects of an artifact, so that a damaged or foreign one is one line
+before anything is drawn.
 """
 
 import math
@@ -39,59 +39,11 @@ ANY = "*"  # in a mapping: each key that is not named
 
 # A shape is a Value, a mapping of names to shapes (`name?` may be absent or null), [shape] of each
 # entry of a list, (shape,) of one that is not empty, or (shape, shape ...) of one of that length.
-RATE = {"median": POSITIVE, "values?": [NUMBER]}
-SPREAD = dict.fromkeys(("mean", "sd", "min", "max"), NUMBER)
-SHAPES: dict[str, object] = {
-    "ppl": {
-        "word_ppl": POSITIVE, "kind?": TEXT, "rules?": TEXT, "oov?": WHOLE, "sentences?": WHOLE,
-        "words?": WHOLE, "signature?": {},
-        "log_normaliser?": SPREAD,
-        **dict.fromkeys(("subword_ppl?", "bits_per_char?", "sentence_ppl_mean?",
-        "sentence_ppl_median?", "tokens?", "log_prob?"), NUMBER),
-    },
-    "lattice": {
-        **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
-        "approximation?": {ANY: NUMBER},
-    },
-    "speed": {
-        "rows": ({"lm": TEXT, "task": TEXT, "words": WHOLE, "seconds_median": POSITIVE,
-        "seconds?": [POSITIVE]},),
-        "machine?": TEXT, "threads?": PLAIN, "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
-    },
-    "bench": {
-        "rows": [{
-            "name": TEXT, "model?": TEXT, "parameters?": AMOUNT, "flops?": POSITIVE,
-            "flops_hidden?": POSITIVE,
-            **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
-        }],
-    },
-    "metrics": {
-        "step": WHOLE, **dict.fromkeys(("tokens?", "seconds?", "epoch?"), AMOUNT),
-        **dict.fromkeys(("train_loss?", "valid_loss?", "lr?"), NUMBER),
-    },
-    "stage": {
-        "stage?": WHOLE, "title?": TEXT, "command?": TEXT, "seconds?": AMOUNT,
-        "options?": {"corpus?": TEXT}, "finished?": TEXT,
-    },
-    "curves": {
-        "seed?": PLAIN, "form?": TEXT, "curves?": {ANY: {"points": ((NUMBER, NUMBER),),
-        "flat": (NUMBER, NUMBER), "chosen": NUMBER}},
-    },
-    "config": {
-        **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT),
-        **dict.fromkeys(("seed?", "tokens?"), WHOLE),
-        "counts?": [WHOLE], "arch?": {}, "optim?": {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER,
-        "momentum?": NUMBER, "decay?": TEXT},
-        "output?": {"noise?": TEXT, "samples?": WHOLE}, "vocabulary?": {"size?": WHOLE},
-    },
-    "grid": {"title?": TEXT, "x?": TEXT, "figure?": TEXT, "runs?": {ANY: PLAIN}, "at?": {}},
-    "subword": {"scheme?": TEXT, "size?": WHOLE},
-}  # fmt: skip
 
 
-def fitting(tree: Mapping, name: str, where, remedy: str = "write it again") -> Mapping:
-    """`tree`, if it has the shape of that name; UserError about `where` otherwise."""
-    if wrong := misfit(tree, SHAPES[name], ""):
+def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again") -> Mapping:
+    """`tree`, if it has that shape; UserError about `where` otherwise."""
+    if wrong := misfit(tree, shape, ""):
         raise UserError(f"{where}: {wrong}; {remedy}")
     return tree
 

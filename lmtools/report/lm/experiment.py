@@ -12,10 +12,20 @@ from lmtools.report import experiment
 from lmtools.report.artifacts import read_configs, read_json
 from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
 from lmtools.report.lm.models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
-from lmtools.report.shapes import fitting
+from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, fitting
 
 CURVES, LINE = "curves", "line"
 BENCH, WEIGHTS = "bench/lm.json", "model.safetensors"
+RATE = {"median": POSITIVE, "values?": [NUMBER]}
+BENCH_ROW = {
+    "name": TEXT,
+    "model?": TEXT,
+    "parameters?": AMOUNT,
+    **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
+    **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
+}
+BENCH_SHAPE = {"rows": [BENCH_ROW]}
+GRID_SHAPE = {**dict.fromkeys(("title?", "x?", "figure?"), TEXT), "runs?": {ANY: PLAIN}, "at?": {}}
 # Test perplexities that papers report, by corpus and by the name of the YAML in conf/: Tables 2 and
 # 3 of the GCNN paper (Dauphin et al. 2017); that of the n-gram model is Chelba et al.'s (2013), as
 # there.
@@ -95,14 +105,14 @@ def is_language_modelling(home: Path) -> bool:
 
 def read_bench(home: Path) -> dict | None:
     """What `lmtools bench lm` wrote."""
-    return read_json(home / BENCH, "bench") if (home / BENCH).exists() else None
+    return read_json(home / BENCH, BENCH_SHAPE) if (home / BENCH).exists() else None
 
 
 def read_grids(home: Path) -> dict[Path, dict]:
     """The descriptions of grids, by their paths."""
     remedy = "let the recipe write it again"
     paths = sorted(home.glob("grids/*.yaml"))
-    return {path: fitting(load_yaml(path), "grid", path, remedy) for path in paths}
+    return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
 
 
 PARTS = {

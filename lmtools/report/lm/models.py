@@ -14,6 +14,7 @@ from lmtools.errors import UserError
 from lmtools.files import read_bytes
 from lmtools.report.artifacts import read_yaml
 from lmtools.report.names import LOOKS, SPARE, Look
+from lmtools.report.shapes import TEXT, WHOLE
 from lmtools.subword import SPECIALS
 from lmtools.subword.base import DESCRIPTION
 from lmtools.subword.spelled import Spelled
@@ -157,7 +158,7 @@ def vocabulary_of(home: Path) -> Vocabulary | None:
     folder = home / "subword"
     if not (folder / DESCRIPTION).exists():
         return None
-    tree = read_yaml(folder / DESCRIPTION, "subword")
+    tree = read_yaml(folder / DESCRIPTION, {"scheme?": TEXT, "size?": WHOLE})
     if tree.get("scheme") != Spelled.scheme:
         return Vocabulary(str(tree.get("scheme")), int(tree.get("size", 0)))
     head, _, rest = read_bytes(folder / Spelled.file).partition(b"\n")

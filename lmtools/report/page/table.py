@@ -96,12 +96,13 @@ def html(table: Table) -> str:
         )
         rows.append(f'<tr><th scope="row">{inside[0]}</th>{data}</tr>\n')
     notes = "".join(f"<p>{code(note)}</p>" for note in table.notes)
+    notes = f'<div class="notes">{notes}</div>\n' if notes else ""
     title = escape(table.title)
     return (
         f'<section class="table">\n<h3>{title}</h3>\n<div class="scroll" role="region"'
         f' aria-label="{title}" tabindex="0">\n'
         f"<table{dense}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
-        f'<div class="notes">{notes}</div>\n</section>\n'
+        f"{notes}</section>\n"
     )
 
 

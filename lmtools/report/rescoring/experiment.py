@@ -13,7 +13,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report import experiment
-from lmtools.report.artifacts import read_lattices, read_models
+from lmtools.report.artifacts import read_by_set, read_models
 from lmtools.report.experiment import Experiment, Part, read_parts
 from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.measure import SEED, Measured, measure
@@ -26,7 +26,19 @@ from lmtools.report.rescoring.samples import (
     read_samples,
     read_systems,
 )
+from lmtools.report.shapes import AMOUNT, ANY, NUMBER
 from lmtools.rescore import Weights
+
+LATTICE_SHAPE = {
+    **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
+    "approximation?": {ANY: NUMBER},
+}
+
+
+def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
+    """What `lmtools lattice rescore --report` wrote, by (system, set)."""
+    return read_by_set(home, "lattice", LATTICE_SHAPE)
+
 
 PARTS = {
     "systems": Part(

@@ -9,12 +9,14 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.artifacts import by_name
 from lmtools.report.names import ordered
-from lmtools.report.shapes import fitting
+from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, fitting
 from lmtools.rescore import ScoreColumns, Weights, load, read_columns, set_hash
 from lmtools.rescore.features import summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
+CURVE = {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER}
+SEARCH_SHAPE = {"seed?": PLAIN, "form?": TEXT, "curves?": {ANY: CURVE}}
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def read_systems(home: Path) -> dict[str, System]:
         tuned = load(weights) if weights.exists() else None
         if tuned:
             fitting(
-                tuned.search, "curves", f"{weights}: search", "write it again with lmtools tune"
+                tuned.search, SEARCH_SHAPE, f"{weights}: search", "write it again with lmtools tune"
             )
         systems[name] = System(tuned, texts)
     return systems
