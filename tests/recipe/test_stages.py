@@ -287,6 +287,29 @@ def test_missing_input_that_no_stage_writes(toy):
     assert manifest(toy, 2)["finished"] and not (toy.home / "exp/stages/3.json").exists()
 
 
+def test_a_name_in_a_path_stands_for_each_element(toy):
+    """Of an array, an empty one too; two are crossed, a path comes once, other braces stay."""
+    toy.edit(
+        "run.sh", 'options "$@"', 'options "$@"\nsets=(dev "test 2") lms=(a b) nothing=() odd=a'
+    )
+    toy.edit(
+        "run.sh", "conf : $expdir/words", 'conf "{sets}" "{nothing}" : $expdir/words "{lms}/{sets}"'
+    )
+    (toy.home / "test 2").touch()
+    done = toy("--stop-stage", 1, status=1)
+    assert done.stderr.startswith("./run.sh: stage 1 needs dev, which no earlier stage writes")
+    for folder in ("dev", "a/dev", "a/test 2", "b/dev", "b/test 2"):
+        (toy.home / folder).mkdir(parents=True)
+    toy("--stop-stage", 1)
+    assert list(manifest(toy, 1)["inputs"]) == ["conf", "dev", "test 2"]
+    crossed = ["a/dev", "a/test 2", "b/dev", "b/test 2"]
+    assert list(manifest(toy, 1)["outputs"]) == ["exp/words", *crossed]
+    toy.edit("run.sh", '"{sets}" "{nothing}"', '"{sets}" dev "{unknown}"')
+    (toy.home / "{unknown}").touch()
+    toy("--stop-stage", 1)
+    assert list(manifest(toy, 1)["inputs"]) == ["conf", "dev", "test 2", "{unknown}"]
+
+
 def test_missing_output_fails_the_stage(toy):
     toy.edit("run.sh", "  mv $expdir/words.tmp $expdir/words\n", "")
     done = toy(status=1)

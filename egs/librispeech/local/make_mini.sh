@@ -47,7 +47,8 @@ mod2imp "$module" >"$work/$module.imp" 2>/dev/null || true
 
 for set in dev test; do
   "$python" "$here/mini_speak.py" --sentences "$work/$set.sentences" --plan "$work/$set.plan" \
-    --work "$work/decoded" --count "${count[$set]}" --voices "${voices[@]}" --noises "${noises[@]}" \
+    --work "$work/decoded" --count "${count[$set]}" --voices "${voices[@]}" \
+    --noises "${noises[@]}" \
     --jobs "$jobs"
   "$python" "$here/mini_nbest.py" --plan "$work/$set.plan" --work "$work/decoded" --jobs "$jobs" \
     --nbest "$out/$set.nbest.jsonl.xz" --lattices "$out/$set.lattices.tar.xz"
