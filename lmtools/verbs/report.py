@@ -2,9 +2,9 @@
 
 import argparse
 import shlex
-import sys
 
 from lmtools.report import REPORTS, write_report
+from lmtools.verbs import say
 
 
 def arguments(parser):
@@ -40,9 +40,5 @@ def run(args: argparse.Namespace) -> None:
     ]
     text, notes = write_report(args.exp, args.nbest, args.title, shlex.join(words), args.what)
     print(text)
-    for line in notes:
-        print(line, file=sys.stderr)
-    print(
-        f"{args.exp}/report/index.html: the report; {args.exp}/report/RESULTS.md: its tables",
-        file=sys.stderr,
-    )
+    home = f"{args.exp}/report"
+    say([*notes, f"{home}/index.html: the report; {home}/RESULTS.md: its tables"])

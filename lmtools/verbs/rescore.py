@@ -1,7 +1,5 @@
 """lmtools rescore: choose hypotheses with tuned weights."""
 
-import sys
-
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
 from lmtools.rescore import (
@@ -15,6 +13,7 @@ from lmtools.rescore import (
     select_columns,
     set_hash,
 )
+from lmtools.verbs import say
 
 
 def arguments(parser):
@@ -35,8 +34,7 @@ def run(args):
     known = [{*weights.features} for weights in tuned.values()]
     lengths = [name for name in (*LENGTHS, "rank") if name in set().union(*known)]
     features = gather(nbests, columns.values, args.nbest, lengths)
-    for line in (*columns.warnings, *features.warnings):
-        print(line, file=sys.stderr)
+    say([*columns.warnings, *features.warnings])
     for system, weights in tuned.items():
         some = select_columns(features, columns.values, systems[system])
         unused = {*lengths} - {*weights.features}
@@ -51,12 +49,11 @@ def apply_weights(args, nbests, columns, features, weights, system):
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-    kaldi_text.write(chosen, of_system(args.out, system))
-    for line in (
-        *warnings,
-        *describe_choice(nbests, lists, weights, args.nbest, of_system(args.out, system)),
-    ):
-        print(line if system is None else f"{system}: {line}", file=sys.stderr)
+    out = of_system(args.out, system)
+    kaldi_text.write(chosen, out)
+    before = "" if system is None else f"{system}: "
+    told = (*warnings, *describe_choice(nbests, lists, weights, args.nbest, out))
+    say(before + line for line in told)
 
 
 def describe_choice(nbests, lists, weights, source, out):

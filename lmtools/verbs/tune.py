@@ -2,8 +2,6 @@
 set.
 """
 
-import sys
-
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
 from lmtools.rescore import (
@@ -16,6 +14,7 @@ from lmtools.rescore import (
     save,
     tune_systems,
 )
+from lmtools.verbs import say
 from lmtools.verbs.numbers import amount, named
 
 
@@ -88,13 +87,12 @@ def run(args):
         args.tolerance,
         args.reference,
     )
-    for line in (*columns.warnings, *features.warnings, *warn_empty(nbests)):
-        print(line, file=sys.stderr)
+    say([*columns.warnings, *features.warnings, *warn_empty(nbests)])
     tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, args.nj)
     for system, weights in tuned:
         save(weights, places[system])
-        for line in describe_weights(weights):
-            print(line if system is None else f"{system}: {line}", file=sys.stderr)
+        before = "" if system is None else f"{system}: "
+        say(before + line for line in describe_weights(weights))
 
 
 def warn_empty(nbests):

@@ -1,7 +1,11 @@
 """Options: groups, the normaliser, older spellings."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+from lmtools import cli
 from lmtools.cli import parse
 from lmtools.spelling import RENAMED, update_spelling
 from lmtools.text import NORMALISERS, Normaliser
@@ -65,3 +69,14 @@ def test_no_verb_has_an_option_of_an_older_spelling(command, capsys):
 def test_an_option_is_declared_once():
     names = [name for options in GROUPS.values() for name in options]
     assert len(names) == len(set(names))
+
+
+def test_verbs_do_not_import_each_other():
+    folder = Path(cli.__file__).parent / "verbs"
+    for path in folder.rglob("*.py"):
+        own = path.relative_to(folder).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            verb = (
+                (getattr(node, "module", None) or "").removeprefix("lmtools.verbs.").split(".")[0]
+            )
+            assert verb not in cli.VERBS or verb == own, (path, verb)
