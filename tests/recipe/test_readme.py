@@ -323,6 +323,8 @@ def look_at_lattices(home, lm, capsys):
     references(home)
     lattices(home, "dev")
     (home / "slf").rename(home / "lattices")
+    for path in sorted((home / "lattices/dev").iterdir())[5:]:
+        path.unlink()
     assert "oracle" in follow(blocks("docs/rescoring.md", "Lattices"), home, lm)
 
 
