@@ -27,8 +27,8 @@ from matplotlib.figure import Figure
 from lmtools.bench.machine import describe_machine
 from lmtools.corpus import Corpus
 from lmtools.files import atomic_path, atomic_text, read_lines
-from lmtools.report.names import Look
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
+from lmtools.report.style import Look
 from lmtools.subword import counting
 from lmtools.subword.lists import Normalised, Word
 from lmtools.text import Normaliser

@@ -11,7 +11,6 @@ from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
-from lmtools.report.names import UNNORMALISED, ordered
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
@@ -56,6 +55,12 @@ CONFIG_SHAPE = {
     "optim?": OPTIM,
     "vocabulary?": {"size?": WHOLE},
     "output?": {"noise?": TEXT, "samples?": WHOLE},
+    "facts?": {
+        "family?": TEXT,
+        "parameters?": WHOLE,
+        "vocabulary?": {"scheme?": TEXT, "size?": WHOLE, "words?": WHOLE},
+        "criterion?": {"name?": TEXT, "noise?": TEXT, "samples?": WHOLE},
+    },
 }
 SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
 
@@ -66,32 +71,36 @@ def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
 
 
 def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
-    """The JSON objects of that shape in KIND/NAME/SET.json by (name, set), names in printing
-    order.
-    """
-    paths = by_name(home.glob(f"{kind}/*/*.json"))
+    """The JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
+    paths = sorted(home.glob(f"{kind}/*/*.json"))
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
 def read_models(home: Path) -> dict[str, str]:
-    """The model hash of each language model's scores, several joined by `/`; scores without
-    normalisation are the same model's.
+    """The model hash of each language model's scores, several joined by `/`.
+
+    Scores without normalisation are not told apart where the same model has scores with it.
     """
-    hashes: dict[str, list[str]] = {}
-    for path in by_name(home.glob("score/*/*.scores*")):
+    hashes: dict[str, dict[str, bool]] = {}
+    for path in sorted(home.glob("score/*/*.scores*")):
         signature = scores.header(path, next(read_lines(path), (1, ""))[1])
-        value = str(signature.get("model", "unknown"))
-        name = path.parent.name.removesuffix(UNNORMALISED)
-        if value not in hashes.setdefault(name, []):
-            hashes[name].append(value)
-    return {name: "/".join(values) for name, values in hashes.items()}
+        found = hashes.setdefault(path.parent.name, {})
+        found[str(signature.get("model", "unknown"))] = signature.get("normalise", "full") == "full"
+    whole = {
+        value for found in hashes.values() for value, normalised in found.items() if normalised
+    }
+    return {
+        name: "/".join(found)
+        for name, found in hashes.items()
+        if any(normalised or value not in whole for value, normalised in found.items())
+    }
 
 
 def unchecked(home: Path) -> list[str]:
     """A warning on each file of scores whose rows do not vouch for their texts."""
     return [
         UNCHECKED.format(path)
-        for path in by_name(home.glob("score/*/*.scores*"))
+        for path in sorted(home.glob("score/*/*.scores*"))
         if not scores.has_check(next(read_lines(path))[1])
     ]
 
@@ -109,10 +118,10 @@ def read_learning(home: Path) -> dict[str, list[dict]]:
 
 
 def of_models(home: Path, file: str) -> list[Path]:
-    """That file of each language model in printing order, without those that `lmtools train` set
+    """That file of each language model, by name, without those that `lmtools train` set
     aside.
     """
-    paths = by_name(home.glob(f"lm/*/{file}"))
+    paths = sorted(home.glob(f"lm/*/{file}"))
     names = {path.parent.name for path in paths}
     aside = {name for name in names if (found := SET_ASIDE.fullmatch(name)) and found[1] in names}
     return [path for path in paths if path.parent.name not in aside]
@@ -212,10 +221,3 @@ def numbered(folder: Path) -> list[Path]:
         (path for path in folder.glob("*.json") if path.stem.isdecimal()),
         key=lambda path: int(path.stem),
     )
-
-
-def by_name(paths: Iterable[Path]) -> list[Path]:
-    """Paths like lm/NAME/file in the printing order of NAME."""
-    paths = sorted(paths)
-    names = ordered({path.parent.name for path in paths})
-    return sorted(paths, key=lambda path: names.index(path.parent.name))

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.names import label, looks, ordered
+from lmtools.report.names import Names
 from lmtools.report.page.columns import NONE, decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, line
 from lmtools.report.page.labels import plain_ticks
@@ -23,14 +23,14 @@ def speed_tables(experiment: Experiment) -> Iterator[Table]:
     """Median milliseconds a sentence (Figure 4 of the T-TA paper) and how many times faster T-TA is
     than biLM.
     """
-    speed = experiment.speed
+    speed, names = experiment.speed, experiment.names.lms
     if not speed:
         return
     medians = {
         (row["task"], row["words"], row["lm"]): 1000 * row["seconds_median"]
         for row in speed["rows"]
     }
-    lms = ordered({lm for _, _, lm in medians})
+    lms = names.ordered({lm for _, _, lm in medians})
     rows = []
     for task, words in sorted({key[:2] for key in medians}):
         times = {lm: medians.get((task, words, lm)) for lm in lms}
@@ -38,7 +38,7 @@ def speed_tables(experiment: Experiment) -> Iterator[Table]:
         rows.append(
             (TASKS.get(task, task), str(words), *(decimal(times[lm]) for lm in lms), decimal(ratio))
         )
-    header = ("task", "words", *(f"{label(lm)} ms" for lm in lms), "biLM / T-TA")
+    header = ("task", "words", *(f"{names.label(lm)} ms" for lm in lms), "biLM / T-TA")
     machine = (
         f"Machine: {speed.get('machine', 'unknown')}, threads: {speed.get('threads', 'unknown')}."
     )
@@ -48,10 +48,10 @@ def speed_tables(experiment: Experiment) -> Iterator[Table]:
     )
     yield Table("Run time by sentence length", header, tuple(rows), (machine, paper))
     if batched := speed.get("batched"):
-        yield throughput_table(batched, machine)
+        yield throughput_table(batched, names, machine)
 
 
-def throughput_table(batched, machine: str) -> Table:
+def throughput_table(batched, names: Names, machine: str) -> Table:
     """Batched scoring, or sentence vectors in batches, against the rate of the machine's own matrix
     products.
     """
@@ -63,11 +63,11 @@ def throughput_table(batched, machine: str) -> Table:
     columns = {"tokens": 0, f"{unit}_per_second": 1, "gflops": 1, "matrix_gflops": 1}
     rows = [
         (
-            label(lm),
+            names.label(lm),
             *(decimal(batched[lm].get(name), digits) for name, digits in columns.items()),
             f"{100 * batched[lm]['share']:.0f}%",
         )
-        for lm in ordered(batched)
+        for lm in names.ordered(batched)
     ]
     header = ("LM", "tokens", f"{unit}/s", "GFLOP/s", "machine's GFLOP/s", "share")
     note = (
@@ -120,15 +120,15 @@ def speed_pictures(experiment: Experiment) -> Iterator[Picture]:
             f" {speed.get('machine', 'machine unknown')}: lines are medians, bands the middle half"
             " of the measurements (compare Figure 4 of the T-TA paper).",
             "Run time by sentence length; the table of the same name has the medians.",
-            lambda theme: draw_speed(theme, speed["rows"]),
+            lambda theme: draw_speed(theme, experiment.names.lms, speed["rows"]),
             wide=True,
         )
 
 
-def draw_speed(theme: Theme, rows) -> Figure:
+def draw_speed(theme: Theme, names: Names, rows) -> Figure:
     tasks = sorted({row["task"] for row in rows})
-    lms = ordered({row["lm"] for row in rows})
-    styles = looks(lms)
+    lms = names.ordered({row["lm"] for row in rows})
+    styles = names.looks(lms)
     figure = Figure((10, 4))
     panels = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
     for axes, task in zip(panels, tasks, strict=True):
@@ -152,7 +152,8 @@ def draw_speed(theme: Theme, rows) -> Figure:
                 alpha=0.2,
                 linewidth=0,
             )
-            line(axes, theme, styles[lm], lm, words, [1000 * row["seconds_median"] for row in mine])
+            medians = [1000 * row["seconds_median"] for row in mine]
+            line(axes, theme, styles[lm], names.label(lm), words, medians)
         axes.set_title(TASKS.get(task, task))
         axes.set_yscale("log")
         plain_ticks(axes.yaxis)

@@ -20,6 +20,7 @@ from lmtools.report.artifacts import (
     read_training,
     trained_on,
 )
+from lmtools.report.names import Names
 
 HASH = 8  # letters of a hash that are printed
 
@@ -87,6 +88,7 @@ class Experiment:
 
     home: Path
     command: str
+    names: Names
     given_title: str | None
     stages: Sequence[Mapping]
     configs: Mapping[str, Mapping]  # config.yaml, by language model

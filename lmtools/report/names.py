@@ -1,257 +1,224 @@
 """What systems and language models are called in print, in which order they stand, and how they are
-drawn.
+drawn: by what they are made of (their weights and configurations) and by a Style.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from lmtools.report.style import OTHERS, Look, Printed, Style, load_style
 
 # the decoder's own choice and the best of each list; no directory is called so
-FIRST, ORACLE = "@first", "@oracle"
-LATTICE = "lattice-"  # before the name of a system that rescored lattices
-MEAN = "-mean"  # after the name of a language model whose scores were divided by their tokens
-# after the name of a language model whose scores were not normalised over the vocabulary
-UNNORMALISED = "-unnormalised"
-LABELS = {
-    FIRST: "first pass",
-    ORACLE: "oracle",
-    "first-pass": "first pass, tuned",
-    "mbr": "MBR (no LM)",
-    "ngram": "n-gram",
-    "causal": "uniLM (causal)",
-    "lstm": "LSTM",
-    "masked": "biLM (masked)",
-    "masked-shared": "biLM, shared work",
-    "masked-intact": "biLM, intact input",
-    "tta": "T-TA",
-    "all": "all LMs",
-}
-STATIC = {"words": "word vectors", "tfidf": "tf-idf"}  # sentence vectors without a language model
-# after the name of a language model: how its sentence vectors were made where not as a mean over
-# the tokens of an intact input
-VIEWS = {
-    "-masked": "mask-and-predict",
-    "-eos": "[EOS]",
-    "-cls": "[CLS]",
-    "-max": "maximum",
-    "-boundaries": "with boundaries",
-}
+FIRST, ORACLE, FIRST_PASS = "@first", "@oracle", "first-pass"
+CE = "softmax"  # the criterion to which others compare
+SUM = "sum"
+
+
+class Part(NamedTuple):
+    """A language model of a system: `score` is its log-probability (sum), or that by token or by
+    word.
+    """
+
+    lm: str
+    score: str = SUM
+    normalised: bool = True
+
+
+class Makeup(NamedTuple):
+    """What a system is made of: its language models, and rescored lattices in place of lists."""
+
+    parts: tuple[Part, ...] = ()
+    lattices: bool = False
+
+    @property
+    def normalised(self) -> bool:
+        """Whether all scores were normalised over the vocabulary."""
+        return all(part.normalised for part in self.parts)
+
+    @property
+    def summed(self) -> "Makeup":
+        """The same by sums over tokens."""
+        return self._replace(parts=tuple(part._replace(score=SUM) for part in self.parts))
+
+
+NOTHING = Makeup()
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a system is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so
-    that colour never stands alone.
+class Names:
+    """The names of an experiment: what its systems are made of, and the config.yaml of its language
+    models.
+
+    A name that is no system is that of a language model.
     """
 
-    light: str
-    dark: str
-    marker: str | tuple[int, int, int]
-    line: str = "-"
-    hollow: bool = False
+    style: Style = field(default_factory=load_style)
+    systems: Mapping[str, Makeup] = field(default_factory=dict)
+    configs: Mapping[str, Mapping] = field(default_factory=dict)
 
+    @cached_property
+    def lms(self) -> "Names":
+        """The names of language models, whatever systems are called."""
+        return replace(self, systems={})
 
-@dataclass(frozen=True)
-class Criterion:
-    """A training criterion in print: its name in the sampling paper (Gao et al. 2021), its panel in
-    figures, how it is drawn.
-    """
+    def makeup(self, name: str) -> Makeup:
+        """What a system is made of."""
+        return self.systems.get(name, Makeup((Part(name),)))
 
-    label: str
-    panel: str
-    look: Look
+    def is_mean(self, name: str) -> bool:
+        """Whether a system takes a language model by a mean."""
+        return self.makeup(name).summed != self.makeup(name)
 
+    def label(self, name: str) -> str:
+        """The printed name of a system or language model; systems made of the same are told apart
+        by their own names.
+        """
+        return self.labels.get(name) or self.describe(name)
 
-FULL, BINARY, CROSS = "full", "BCE, sampled", "CE, sampled and adaptive"  # panels of figures
-# by the name in config.yaml, in the paper's order; a colour a family: MSE grey, BCE blue, CE orange
-CRITERIA = {
-    "mse": Criterion("MSE", FULL, Look("#4b5563", "#c3cad6", "s")),
-    "mse-sigmoid": Criterion("MSE-sigmoid", FULL, Look("#8b93a1", "#8b93a1", "s", "--")),
-    "bce": Criterion("BCE", FULL, Look("#08306b", "#cfe3fb", "o")),
-    "softmax": Criterion("CE", FULL, Look("#7a2e00", "#ffdcc2", "D")),
-    "bce-mcs": Criterion("BCE-MCS", BINARY, Look("#0b5cad", "#4aa0f5", "^", "--")),
-    "bce-is": Criterion("BCE-IS", BINARY, Look("#2583d8", "#7fbdf8", "v", "-.")),
-    "bce-cps": Criterion("BCE-CPS", BINARY, Look("#0093b3", "#35c3e0", "P", ":")),
-    "bce-nce": Criterion("BCE-NCE", BINARY, Look("#4a55c7", "#9aa3ff", "X")),
-    "ce-mcs": Criterion("CE-MCS", CROSS, Look("#b34700", "#f58a3c", "^", "--")),
-    "ce-is": Criterion("CE-IS", CROSS, Look("#d97706", "#f7b355", "v", "-.")),
-    "ce-cps": Criterion("CE-CPS", CROSS, Look("#c2410c", "#ff7a45", "P", ":")),
-    "ce-nce": Criterion("CE-NCE", CROSS, Look("#b5851a", "#e8cf6a", "X")),
-    "adaptive": Criterion("adaptive softmax", CROSS, Look("#00876a", "#2fcaa0", "*")),
-}
-CE = "softmax"
-# What a sampled criterion takes where config.yaml says nothing.
-SAMPLES = {"noise": "log-uniform", "samples": 8192, "drawing": "replacement", "power": 0.75}
-# as they stand in names of language models
-KEYS = {**{name: one.label for name, one in CRITERIA.items()}, "ce": CRITERIA[CE].label}
-ANY_KEY = "|".join(sorted(KEYS, key=len, reverse=True))
-TRAINED = re.compile(rf"(?:(?P<trunk>.+)-)?(?P<criterion>{ANY_KEY})(?:-(?P<rest>.+))?")
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The printed name of each system."""
+        plain = {name: self.describe(name) for name in self.systems}
+        said = list(plain.values())
+        return {
+            name: f"{text} ({name})" if said.count(text) > 1 and text != name else text
+            for name, text in plain.items()
+        }
 
+    def describe(self, name: str) -> str:
+        """What a system is made of, in words."""
+        if own := self.style.systems.get(name, Printed()).label:
+            return own
+        parts, lattices = self.makeup(name)
+        said = [self.describe_part(part) for part in parts]
+        text = " + ".join(map(shorten, said)) if len(said) > 1 else "".join(said)
+        text = text or self.describe(FIRST_PASS)
+        return f"{shorten(text)}, lattice" if lattices else text
 
-def label(name: str) -> str:
-    """The printed name of a system or language model; `a+b` is a combination, `lattice-a` rescored
-    lattices instead of lists.
+    def describe_part(self, part: Part) -> str:
+        """How a language model enters, in words."""
+        said = [self.describe_lm(part.lm), "" if part.normalised else "unnormalised"]
+        return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))
 
-    `lstm-bce-nce` is an LSTM trained by that criterion, `lstm-bce-nce-unigram` with that noise,
-    `lstm-bce-nce-unnormalised` its scores without normalisation.
-    """
-    if name.startswith(LATTICE):
-        return f"{short(name.removeprefix(LATTICE))}, lattice"
-    if "+" in name:
-        return " + ".join(map(short, name.split("+")))
-    if name.endswith(MEAN):
-        return f"{label(name.removesuffix(MEAN))}, mean over tokens"
-    if name.endswith(UNNORMALISED):
-        return f"{label(name.removesuffix(UNNORMALISED))}, unnormalised"
-    if name in LABELS or not (found := TRAINED.fullmatch(name)):
-        return LABELS.get(name, name)
-    words = [KEYS[found["criterion"]], found["trunk"] and label(found["trunk"])]
-    return ", ".join(filter(None, (" ".join(filter(None, words)), found["rest"])))
+    def describe_lm(self, name: str) -> str:
+        """The printed name of a language model: the Style's, or, where it is called after what it
+        is, its criterion, model and noise, or its own.
+        """
+        if own := self.style.lms.get(name, Printed()).label:
+            return own
+        if not (found := self.trained(name)):
+            return name
+        words = [self.style.criteria[found.criterion].label, self.describe_lm(found.model)]
+        return ", ".join(filter(None, (" ".join(filter(None, words)), found.noise)))
 
+    def short(self, name: str) -> str:
+        """The printed name without what it says in parentheses, and means in one word."""
+        return shorten(self.label(name))
 
-def short(name: str) -> str:
-    """The printed name without what it says in parentheses, and means in one word."""
-    return re.sub(r" \(.*?\)|(?<=, mean) over tokens$", "", label(name))
+    def trained(self, name: str) -> "Trained | None":
+        """What a language model is whose name is that: MODEL-CRITERION or MODEL-CRITERION-NOISE as
+        its config.yaml has them.
+        """
+        config = self.configs.get(name, {})
+        criterion, model = config.get("criterion", CE), config.get("model", "")
+        if criterion not in self.style.criteria:
+            return None
+        noise = (config.get("output") or {}).get("noise", "")
+        for called in (criterion, str(self.style.criteria[criterion].label).lower()):
+            for trunk in (model, ""):
+                for drawn in ("", noise):
+                    if name == "-".join(filter(None, (trunk, called, drawn))):
+                        return Trained(trunk, criterion, drawn)
+        return None
 
+    def ordered(self, names: Iterable[str]) -> list[str]:
+        """Names in the Style's order: single language models, combinations, what stands behind
+        OTHERS; lattices after lists.
 
-def viewed(system: str) -> tuple[str, str]:
-    """The language model and the key of VIEWS (or nothing) of a system that makes sentence vectors:
-    `causal-eos` is causal's `-eos`.
-    """
-    view = next((view for view in VIEWS if system.endswith(view) and system != view), "")
-    return system.removesuffix(view), view
+        Models that differ by criterion alone stand after the model that they are called after, in
+        the order of criteria; means after their sums.
+        """
+        style, last = self.style, self.style.order.index(OTHERS)
+        criteria = list(style.criteria)
 
+        def place(name):
+            parts, lattices = self.makeup(name)
+            summed = [part.lm for part in parts]
+            first = self.trained(summed[0]) if summed and summed[0] not in style.lms else None
+            trunks = [first.model, *summed[1:]] if first else summed
+            if named := name in style.systems and name in style.order:
+                rank, combined = style.place(name), 2 * (style.place(name) > last)
+            else:
+                combined = int(len(parts) > 1)
+                rank = last if combined else style.place("".join(trunks))
+            if not named and not parts:
+                rank = style.place(FIRST_PASS)
+            return (
+                lattices,
+                combined,
+                rank,
+                len(parts),
+                "+".join(trunks),
+                criteria.index(first.criterion) if first else -1,
+                "+".join(summed),
+                [part[1:] for part in parts],
+                name,
+            )
 
-def view_label(system: str, systems: Iterable[str] = ()) -> str:
-    """The printed name of one of `systems` that make sentence vectors; a model that also masks its
-    input has intact input elsewhere.
-    """
-    lm, view = viewed(system)
-    intact = not view and (lm == "masked" or f"{lm}-masked" in systems)
-    name = STATIC.get(lm) or ("BERT" if lm == "bert" else short(lm))
-    return " ".join(filter(None, (name, "intact" if intact else VIEWS.get(view))))
+        return sorted(names, key=place)
 
-
-def summed(name: str) -> str:
-    """The system that takes the same language models by the sum over tokens; itself if it takes
-    none by the mean.
-    """
-    return "+".join(part.removesuffix(MEAN) for part in name.split("+"))
-
-
-def feature(name: str) -> str:
-    """The feature that the language model of a system of one is: `tta/token` of `tta-mean`, else
-    its name.
-    """
-    return f"{name.removesuffix(MEAN)}/token" if name.endswith(MEAN) else name
-
-
-def unnormalised(name: str) -> bool:
-    """Whether a system or language model takes scores that were not normalised over the
-    vocabulary.
-    """
-    return any(part.endswith(UNNORMALISED) for part in summed(name).split("+"))
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Names in the order of LABELS, then single ones of the user, then combinations, then `all`;
-    lattices after the lists.
-
-    Models that differ by criterion alone stand after the model that is called so, in the order of
-    CRITERIA; means after their sums.
-    """
-    known, keys = list(LABELS), list(KEYS)
-
-    def place(own):
-        lattice, name = own.startswith(LATTICE), summed(own.removeprefix(LATTICE))
-        combined = 2 if name == "all" else "+" in name
-        first, plus, others = name.partition("+")
-        found = None if first in LABELS else TRAINED.fullmatch(first)
-        trunk = (found["trunk"] or "" if found else first) + plus + others
-        criterion = keys.index(found["criterion"]) if found else -1
-        return (
-            lattice,
-            combined,
-            known.index(trunk) if trunk in known else len(known),
-            name.count("+"),
-            trunk,
-            criterion,
-            name,
-            own,
+    def arrange(self, found: Mapping) -> dict:
+        """A mapping by name, or by (name, set), in printing order."""
+        order = self.ordered({key if isinstance(key, str) else key[0] for key in found})
+        return dict(
+            sorted(
+                found.items(),
+                key=lambda item: order.index(item[0] if isinstance(item[0], str) else item[0][0]),
+            )
         )
 
-    return sorted(names, key=place)
+    def looks(self, names: Iterable[str]) -> dict[str, Look]:
+        """The look of each name, and of FIRST and ORACLE; those that have none take the spare ones
+        in alphabetical order.
+
+        A mean has the colour of the sum, whether that is there or not, a hollow marker and another
+        line.
+        """
+        names = [*names, FIRST, ORACLE]
+        keys = {name: self.key_of(name) for name in names}
+        own = {key: look for key in keys.values() if (look := self.own_look(key))}
+        spare = self.style.spare
+        unknown = sorted(set(keys.values()) - own.keys())
+        own |= {key: spare[i % len(spare)] for i, key in enumerate(unknown)}
+        return {
+            name: own[key].of_mean if self.is_mean(name) else own[key] for name, key in keys.items()
+        }
+
+    def key_of(self, name: str) -> tuple[str, str]:
+        """What a look belongs to: a system of the Style, or what another is made of, by sums."""
+        made = self.makeup(name)
+        if name in self.style.systems or not made.parts:
+            return "", name
+        ends = [part.lm + " unnormalised" * (not part.normalised) for part in made.parts]
+        return "lattice" * made.lattices, "+".join(ends)
+
+    def own_look(self, key: tuple[str, str]) -> Look | None:
+        """The look that the Style has for what `key_of` says."""
+        kinds = (self.style.systems, self.style.combinations, self.style.lms)
+        found = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
+        return next(filter(None, found), None)
 
 
-# "masked-shared" is what `lmtools bench` calls a masked model whose passes over one sentence share
-# their work, "masked-intact" one that makes sentence vectors in one pass over the input as it is.
-# Okabe and Ito's colours, told apart by colour-blind people; the darkest are lighter on dark paper.
-LOOKS = {
-    FIRST: Look("#6b7280", "#a3abb8", "s", "--"),
-    ORACLE: Look("#111111", "#f2f2f2", "x", ":"),
-    "first-pass": Look("#8c6d46", "#c9a97e", "D", "--"),
-    "mbr": Look("#b0124f", "#ff7fae", (4, 1, 0), "--"),
-    "ngram": Look("#d98c00", "#f0b23c", "^"),
-    "causal": Look("#0072b2", "#5ab4f0", "o"),
-    "lstm": Look("#9c4a3c", "#e3a195", "p", "-."),
-    "masked": Look("#d0502b", "#f58a5c", "v"),
-    "masked-shared": Look("#d0502b", "#f58a5c", "H", "--"),
-    "masked-intact": Look("#d0502b", "#f58a5c", "d", ":"),
-    "tta": Look("#00876a", "#2fcaa0", "*"),
-    "tta+ngram": Look("#b5568f", "#e59cc6", "P"),
-    "all": Look("#6a4fb3", "#b3a1ee", "X"),
-}
-SPARE = (
-    Look("#7a8f00", "#c3d64a", ">", "-."),
-    Look("#2f8fbf", "#8fd0f5", "<", "-."),
-    Look("#3d6b52", "#94c9ab", "h", "-."),
-    Look("#7f4f9e", "#cda6e6", "d", "-."),
-    Look("#5c6b9e", "#aab6e0", "8", "-."),
-    Look("#a0522d", "#e0a98c", "1", "-."),
-    Look("#00707f", "#6fd0dc", "2", "-."),
-)
+class Trained(NamedTuple):
+    """What a language model that is called after its training is called after; '' is not named."""
+
+    model: str
+    criterion: str
+    noise: str
 
 
-DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by that of the sum
-
-
-def looks(names: Iterable[str]) -> Mapping[str, Look]:
-    """The look of each name; those that LOOKS lacks take the spare ones in alphabetical order.
-
-    A mean has the colour of the sum, whether that is there or not, a hollow marker and another
-    line.
-    """
-    names = set(names)
-    unknown = sorted({summed(name) for name in names} - LOOKS.keys())
-    own = LOOKS | {name: SPARE[i % len(SPARE)] for i, name in enumerate(unknown)}
-    means = {name: own[summed(name)] for name in names if summed(name) != name}
-    return own | {
-        name: replace(look, line=DASHED[look.line], hollow=True) for name, look in means.items()
-    }
-
-
-def view_looks(systems: Iterable[str]) -> dict[str, Look]:
-    """The look of each system that makes sentence vectors: the colour of its language model, a view
-    with marker and line of its own.
-    """
-    systems = list(systems)
-    own = {**looks({viewed(system)[0] for system in systems} - STATIC.keys()), **STATIC_LOOKS}
-    found = {}
-    for system in systems:
-        lm, view = viewed(system)
-        marker, line = VIEW_MARKS.get(view, (own[lm].marker, own[lm].line))
-        found[system] = replace(own[lm], marker=marker, line=line, hollow=bool(view))
-    return found
-
-
-STATIC_LOOKS = {
-    "words": Look("#8c6d46", "#c9a97e", "D", "--"),
-    "tfidf": Look("#6b7280", "#a3abb8", "s", "--"),
-}
-VIEW_MARKS = {
-    "-masked": ("o", "--"),
-    "-eos": (">", ":"),
-    "-cls": ("<", ":"),
-    "-max": ("^", "-."),
-    "-boundaries": ("s", "--"),
-}
+def shorten(text: str) -> str:
+    """A printed name without what it says in parentheses, and means in one word."""
+    return re.sub(r" \(.*?\)|(?<=, mean) over \w+s$", "", text)

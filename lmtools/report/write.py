@@ -19,6 +19,7 @@ from lmtools.report.rescoring.tables import TABLES, misfits
 from lmtools.report.sts.experiment import collect_sts, is_sts
 from lmtools.report.sts.figures import STS_PICTURES
 from lmtools.report.sts.tables import STS_TABLES
+from lmtools.report.style import Style, load_style
 
 
 class ReportKind(NamedTuple):
@@ -26,7 +27,7 @@ class ReportKind(NamedTuple):
     their files' names begin) are, and lines for what does not fit.
     """
 
-    collect: Callable[[Path, Sequence[str], str | None, str], Experiment]
+    collect: Callable[[Path, Sequence[str], str | None, str, Style | None], Experiment]
     tables: Sequence[Callable[..., Iterable[Table]]]
     pictures: Mapping[str, Callable[..., Iterator[Picture]]]
     misfits: Callable[..., Iterable[str]] = lambda experiment: ()
@@ -45,16 +46,17 @@ def write_report(
     title: str | None = None,
     command: str = "lmtools report",
     what: str | None = None,
+    conf: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """The main tables as text, and a line for each thing that is absent or does not fit; writes
     RESULTS.md, *.png and index.html.
 
     They go to `home`/report; `command` is what the tables say made them; `what` is a name of
-    REPORTS (default: by what there is).
+    REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style.
     """
-    home = Path(home)
+    home, style = Path(home), load_style(Path(conf) if conf else None)
     kind = REPORTS[what or recognised(home, nbests)]
-    experiment = kind.collect(home, nbests, title, command)
+    experiment = kind.collect(home, nbests, title, command, style)
     every = make_all(kind.tables, experiment)
     drawn = make_all(kind.pictures.values(), experiment)
     misfits = list(kind.misfits(experiment))

@@ -24,6 +24,8 @@ def arguments(parser):
         " similarities (default: by what is there)"
     )
     parser.add_argument("--what", choices=REPORTS, help=about)
+    about = "YAML file of printed names, their order and looks, and published figures"
+    parser.add("--conf", help=about)
     about = "name of the corpus (default: the recipe's name and its option corpus)"
     parser.add_argument("--title", help=about)
 
@@ -36,9 +38,12 @@ def run(args: argparse.Namespace) -> None:
         args.exp,
         *(["--nbest", *args.nbest] if args.nbest else []),
         *(["--what", args.what] if args.what else []),
+        *(["--conf", args.conf] if args.conf else []),
         *(["--title", args.title] if args.title else []),
     ]
-    text, notes = write_report(args.exp, args.nbest, args.title, shlex.join(words), args.what)
+    text, notes = write_report(
+        args.exp, args.nbest, args.title, shlex.join(words), args.what, args.conf
+    )
     print(text)
     home = f"{args.exp}/report"
     say([*notes, f"{home}/index.html: the report; {home}/RESULTS.md: its tables"])

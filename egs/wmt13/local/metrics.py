@@ -11,7 +11,7 @@ from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
-from lmtools.report.names import label, ordered
+from lmtools.report.rescoring.experiment import read_names
 from lmtools.rescore import read_systems
 
 SHOWN = ("bleu", "chrf", "ter")
@@ -22,11 +22,12 @@ def rows(references: str, rescored: Path, systems: list[str]):
     refs = kaldi_text.read(references)
     yield f"| system | {' | '.join(METRICS[metric].title for metric in SHOWN)} |"
     yield "|---" + "|---:" * len(SHOWN) + "|"
-    for system in ordered(systems):
+    names = read_names(rescored.parent)
+    for system in names.ordered(systems):
         path = rescored / system / "test.txt"
         texts = kaldi_text.read(path)
         scores = [evaluate(refs, texts, metric, path).score for metric in SHOWN]
-        yield f"| {label(system)} | {' | '.join(f'{score:.2f}' for score in scores)} |"
+        yield f"| {names.label(system)} | {' | '.join(f'{score:.2f}' for score in scores)} |"
     yield ""
     for metric in SHOWN:
         yield f"- {METRICS[metric].title}: {METRICS[metric].signature}"

@@ -3,7 +3,7 @@ throughput, stages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.config import load_yaml
@@ -11,11 +11,13 @@ from lmtools.errors import UserError
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_configs, read_json
 from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
-from lmtools.report.lm.models import TEST, VALID, Model, count_parameters, ordered, vocabulary_of
+from lmtools.report.lm.models import OTHER, TEST, VALID, Model, family_of, ordered, vocabulary_of
+from lmtools.report.names import Names
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, fitting
+from lmtools.report.style import Style, load_style
 
 CURVES, LINE = "curves", "line"
-BENCH, WEIGHTS = "bench/lm.json", "model.safetensors"
+BENCH = "bench/lm.json"
 RATE = {"median": POSITIVE, "values?": [NUMBER]}
 BENCH_ROW = {
     "name": TEXT,
@@ -26,13 +28,6 @@ BENCH_ROW = {
 }
 BENCH_SHAPE = {"rows": [BENCH_ROW]}
 GRID_SHAPE = {**dict.fromkeys(("title?", "x?", "figure?"), TEXT), "runs?": {ANY: PLAIN}, "at?": {}}
-# Test perplexities that papers report, by corpus and by the name of the YAML in conf/: Tables 2 and
-# 3 of the GCNN paper (Dauphin et al. 2017); that of the n-gram model is Chelba et al.'s (2013), as
-# there.
-PAPERS = {
-    "gbw": {"kn5": 67.6, "lstm-2048": 43.9, "lstm-2048-2": 39.8, "gcnn-13": 38.1, "gcnn-14b": 31.9},
-    "wikitext103": {"lstm-1024": 48.7, "gcnn-8": 44.9, "gcnn-14": 37.2},
-}
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,8 @@ class LmExperiment(Experiment):
     @property
     def papers(self) -> dict[str, float]:
         """Test perplexities that papers report for this corpus, by the model's name."""
-        return PAPERS.get(self.corpus, {})
+        figures = self.names.style.published.get(self.corpus, {})
+        return {name: by_set[TEST] for name, by_set in figures.items() if TEST in by_set}
 
     @property
     def sizes(self) -> list[str]:
@@ -143,45 +139,56 @@ def collect_lms(
     nbests: Sequence[str] = (),
     title: str | None = None,
     command: str = "lmtools report",
+    style: Style | None = None,
 ) -> LmExperiment:
     """The language-modelling experiment in directory `home`."""
     refuse_lists(nbests, "language models", "lm")
     parts, absent = read_parts(home, PARTS)
     rows = (parts["bench"] or {"rows": ()})["rows"]
-    models = models_of(home, parts, {row["name"]: row for row in rows})
+    names = Names(style or load_style(), configs=parts["configs"])
+    models = models_of(names, parts, {row["name"]: row for row in rows})
     parts["grids"], missing = grids_of(parts["grids"], models)
-    absent = (*absent, *missing, *unmeasured(home, models))
     return LmExperiment(
-        home=home, command=command, given_title=title, models=models, absent=absent, **parts
+        home=home,
+        command=command,
+        names=names,
+        given_title=title,
+        models=models,
+        absent=(*absent, *missing, *unmeasured(home, models), *unknown(home, models)),
+        **parts,
     )
 
 
 def models_of(
-    home: Path, parts: Mapping[str, Mapping], rows: Mapping[str, Mapping] | None = None
+    names: Names, parts: Mapping[str, Mapping], rows: Mapping[str, Mapping] | None = None
 ) -> dict[str, Model]:
     """Every model with a directory or a perplexity, in printing order, by what configs, learning
     and ppl of `parts` say; `rows`: what was measured of its speed, by name.
     """
-    configs, figures = parts["configs"], {}
+    configs, figures, families = parts["configs"], {}, names.style.families
     for (name, text), tree in parts["ppl"].items():
         figures.setdefault(name, {})[text] = tree
     found = []
     for name in sorted(configs.keys() | figures.keys()):
-        folder, config = home / "lm" / name, configs.get(name, {})
-        lines, size = (
-            parts["learning"].get(name, ()),
-            parameters(folder, config, (rows or {}).get(name, {})),
+        config = configs.get(name, {})
+        facts = config.get("facts") or {}
+        vocabulary = vocabulary_of(facts)
+        family = family_of(config, vocabulary, names.style)
+        title = facts.get("family") if family == OTHER else None
+        found.append(
+            Model(
+                name,
+                config,
+                parts["learning"].get(name, ()),
+                figures.get(name, {}),
+                vocabulary,
+                facts.get("parameters") or (rows or {}).get(name, {}).get("parameters"),
+                names.label(name),
+                replace(families[family], label=title or families[family].label),
+                list(families).index(family),
+            )
         )
-        found.append(Model(name, config, lines, figures.get(name, {}), vocabulary_of(folder), size))
     return {model.name: model for model in ordered(found)}
-
-
-def parameters(folder: Path, config: Mapping, row: Mapping) -> int | None:
-    """How many numbers a model learnt; of an n-gram model its n-grams."""
-    if config.get("kind") == "ngram":
-        return sum(config.get("counts") or ()) or None
-    weights = folder / WEIGHTS
-    return count_parameters(weights) if weights.exists() else row.get("parameters")
 
 
 def grids_of(
@@ -249,6 +256,15 @@ def unmeasured(home: Path, models: Mapping[str, Model]) -> list[str]:
         f"{home}/ppl/{', '.join(lost)}: absent, so their perplexity is not known (`lmtools ppl"
         " --out` writes it)"
     ]
+
+
+def unknown(home: Path, models: Mapping[str, Model]) -> list[str]:
+    """A line for models whose config.yaml an older version wrote."""
+    lost = [name for name, model in models.items() if model.config and "facts" not in model.config]
+    return [
+        f"{home}/lm/{', '.join(lost)}: config.yaml is of an older version and does not say how many"
+        " parameters and which vocabulary they have (train into a new directory to have it)"
+    ] * bool(lost)
 
 
 def sets(models: Iterable[Model]) -> list[str]:

@@ -10,20 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from lmtools.report.lm.experiment import CURVES, Grid, LmExperiment
-from lmtools.report.lm.models import (
-    FAMILY_LOOKS,
-    GCNN,
-    LSTM,
-    NGRAM,
-    OTHER,
-    RUNS,
-    TEST,
-    VALID,
-    Model,
-    called,
-)
+from lmtools.report.lm.models import OTHER, TEST, VALID, Model
 from lmtools.report.lm.tables import LEFT_TO_RIGHT, SHORT, median, titles_of
-from lmtools.report.names import Look
 from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme
 from lmtools.report.page.labels import (
@@ -36,6 +24,7 @@ from lmtools.report.page.labels import (
     plain_ticks,
     printed,
 )
+from lmtools.report.style import Look
 
 ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
 FEW = 12  # labels beside axes of the usual height
@@ -53,9 +42,7 @@ def work_pictures(experiment: LmExperiment) -> Iterator[Picture]:
         if work.get(model.name) and (ppl := model.ppl(text))
     }
     if len(points) > 1:
-        names = {
-            model: titles_of(experiment).get(model.name, called(model.name)) for model in points
-        }
+        names = {model: titles_of(experiment).get(model.name, model.label) for model in points}
         said = ", ".join(
             f"{names[model]} {at:,.4g} M and {printed(ppl)}" for model, (at, ppl) in points.items()
         )
@@ -139,9 +126,9 @@ def grid_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """
     for grid in experiment.grids:
         yield from (
-            curve_pictures(grid, f"grid-{grid.name}", "grids")
+            curve_pictures(experiment, grid, f"grid-{grid.name}", "grids")
             if grid.figure == CURVES
-            else line_pictures(grid)
+            else line_pictures(experiment, grid)
         )
 
 
@@ -151,20 +138,19 @@ def learning_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     """
     for kind in SHORT:
         models = {
-            called(model.name): model
-            for model in experiment.main
-            if model.kind == kind and model.lines
+            model.label: model for model in experiment.main if model.kind == kind and model.lines
         }
         title = "Learning curves" if kind == LEFT_TO_RIGHT else f"Learning curves, {kind}"
         if models:
             yield from curve_pictures(
+                experiment,
                 Grid("", title, CURVES, "", models, {}),
                 f"learning-{SHORT[kind].replace(' ', '-')}",
                 "figures",
             )
 
 
-def curve_pictures(grid: Grid, name: str, part: str) -> Iterator[Picture]:
+def curve_pictures(experiment: LmExperiment, grid: Grid, name: str, part: str) -> Iterator[Picture]:
     """Validation perplexity of each run over updates and over training time."""
     curves = {label: points for label, model in grid.runs.items() if len(points := progress(model))}
     lost = [label for label in grid.runs if label not in curves]
@@ -179,7 +165,7 @@ def curve_pictures(grid: Grid, name: str, part: str) -> Iterator[Picture]:
         f"{grid.title}: perplexity of a prediction on the validation text over updates and over the"
         f" time spent in training steps; the number is where a training ended. {EDGE}{missing}",
         f"{grid.title}, validation perplexity at the end of training: {ends}.",
-        lambda theme: draw_curves(theme, grid, curves),
+        lambda theme: draw_curves(theme, experiment, grid, curves),
         wide=True,
         part=part,
     )
@@ -194,13 +180,15 @@ def progress(model: Model) -> np.ndarray:
     return np.column_stack([steps, timed]) if len(timed) else np.empty((0, 3))
 
 
-def draw_curves(theme: Theme, grid: Grid, curves: Mapping[str, np.ndarray]) -> Figure:
+def draw_curves(
+    theme: Theme, experiment: LmExperiment, grid: Grid, curves: Mapping[str, np.ndarray]
+) -> Figure:
     figure = Figure((11.5, height(len(curves))))
     panels = figure.subplots(1, 2, sharey=True)
     top = scaled(panels[0], [points[-1, 2] for points in curves.values()], ABOVE)
     edge, longest = panels[0].get_ylim()[1], max(points[-1, 1] for points in curves.values())
     unit, name = next((unit, name) for least, unit, name in UNITS if longest >= least)
-    styles = looks(grid)
+    styles = looks(grid, experiment.names.style.runs)
     for axes, column, scale in zip(panels, (0, 1), (1, unit), strict=True):
         labels = []
         for label, points in curves.items():
@@ -220,15 +208,15 @@ def draw_curves(theme: Theme, grid: Grid, curves: Mapping[str, np.ndarray]) -> F
     return figure
 
 
-def looks(grid: Grid) -> dict[str, Look]:
+def looks(grid: Grid, runs: Sequence[Look]) -> dict[str, Look]:
     """The look of each run: that of its family where no other run is of it."""
     families = [model.family for model in grid.runs.values()]
     if len(set(families)) == len(families):
         return {label: model.look for label, model in grid.runs.items()}
-    return {label: RUNS[i % len(RUNS)] for i, label in enumerate(grid.runs)}
+    return {label: runs[i % len(runs)] for i, label in enumerate(grid.runs)}
 
 
-def line_pictures(grid: Grid) -> Iterator[Picture]:
+def line_pictures(experiment: LmExperiment, grid: Grid) -> Iterator[Picture]:
     """Perplexity over the value that the runs differ in: a line a series, and level lines for runs
     without such a value.
     """
@@ -244,7 +232,9 @@ def line_pictures(grid: Grid) -> Iterator[Picture]:
         f"{grid.title}: word {grid.kinds[0]} on {text} by {grid.x}; the number is that of the last"
         f" point.{dashed}",
         f"{grid.title}, {grid.kinds[0]} on {text}: {said}.",
-        lambda theme: draw_line(theme, grid, text, series, {label: ppl[label] for label in level}),
+        lambda theme: draw_line(
+            theme, experiment, grid, text, series, {label: ppl[label] for label in level}
+        ),
         part="grids",
     )
 
@@ -273,7 +263,12 @@ def stem(label: str, value: float) -> str:
 
 
 def draw_line(
-    theme: Theme, grid: Grid, text: str, series: Mapping, level: Mapping[str, float]
+    theme: Theme,
+    experiment: LmExperiment,
+    grid: Grid,
+    text: str,
+    series: Mapping,
+    level: Mapping[str, float],
 ) -> Figure:
     figure = Figure((6.6, 4.4))
     axes = figure.subplots()
@@ -281,7 +276,7 @@ def draw_line(
     top = scaled(axes, [*values, *level.values()], 1)
     edge, at = axes.get_ylim()[1], [x for points in series.values() for x, _ in points]
     wide(axes, at, ticks=True)
-    styles, labels = iter(RUNS), []
+    styles, labels = iter(experiment.names.style.runs), []
     for name, points in series.items():
         look = next(styles)
         x, y = np.array(points).T
@@ -306,7 +301,7 @@ def speed_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     ]
     if rows:
         bench, titles = experiment.bench, titles_of(experiment)
-        names = [titles.get(row["name"], called(row["name"])) for row in rows]
+        names = [titles.get(row["name"], experiment.names.label(row["name"])) for row in rows]
         said = [
             ", ".join(
                 f"{name} {rate(median(row, key))}" for name, row in zip(names, rows, strict=True)
@@ -332,7 +327,8 @@ def family(experiment: LmExperiment, row: Mapping) -> Look:
     """
     if row["name"] in experiment.models:
         return experiment.models[row["name"]].look
-    return FAMILY_LOOKS[{"lstm": LSTM, "gcnn": GCNN, "ngram": NGRAM}.get(row.get("model"), OTHER)]
+    families = experiment.names.style.families
+    return families[row.get("model") if row.get("model") in families else OTHER].look
 
 
 def draw_speed(

@@ -2,44 +2,15 @@
 how well it predicts each text.
 """
 
-import json
-import math
 import re
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_bytes
-from lmtools.report.artifacts import read_yaml
-from lmtools.report.names import LOOKS, SPARE, Look
-from lmtools.report.shapes import TEXT, WHOLE
-from lmtools.subword import SPECIALS
-from lmtools.subword.base import DESCRIPTION
-from lmtools.subword.spelled import Spelled
+from lmtools.report.style import Look, Printed, Style
 
-NGRAM, LSTM, GCNN, ELMO, ESULMO, OTHER = "n-gram", "LSTM", "GCNN", "ELMo", "ESuLMo", "other"
-FAMILIES = {  # by what config.yaml calls a model; in printing order
-    "ngram": NGRAM, "lstm": LSTM, "gcnn": GCNN, "causal": "Transformer", "masked": "biLM (masked)",
-    "tta": "T-TA", "elmo": ELMO,
-}  # fmt: skip
+NGRAM, ESULMO, OTHER = "ngram", "esulmo", "other"  # families of a Style
 PIECES = {"bpe": "BPE pieces", "unigram": "unigram pieces", "char": "characters", "word": "words"}
-FAMILY_LOOKS = {
-    NGRAM: LOOKS["ngram"], LSTM: LOOKS["lstm"], GCNN: LOOKS["causal"], "Transformer": LOOKS["all"],
-    "biLM (masked)": LOOKS["masked"],
-    "T-TA": LOOKS["tta"], ELMO: LOOKS["masked"], ESULMO: LOOKS["tta"], OTHER: LOOKS["@first"],
-}  # fmt: skip
-# as they begin names of models
-NAMES = {"lstm": LSTM, "gcnn": GCNN, "elmo": ELMO, "esulmo": ESULMO}
-# of output layers: saved with the weights, but not learnt
-BUFFERS = ("rank", "noise", "tries", "inflation")
 VALID, TEST = "valid", "test"
-# looks of a grid's runs
-RUNS = (
-    tuple(LOOKS[name] for name in ("causal", "masked", "tta", "tta+ngram", "ngram", "all", "lstm"))
-    + SPARE
-)
 
 
 @dataclass(frozen=True)
@@ -63,7 +34,8 @@ class Model:
     is empty or None.
 
     `figures`: what `lmtools ppl` wrote, by set; `lines`: metrics.jsonl; `parameters`: numbers that
-    were learnt, of n-grams the n-grams.
+    were learnt, of n-grams the n-grams; `shown`: how its family is printed and drawn; `place`: of
+    the family among others; `label`: the model's printed name.
     """
 
     name: str
@@ -72,23 +44,24 @@ class Model:
     figures: Mapping[str, Mapping]
     vocabulary: Vocabulary | None
     parameters: int | None
+    label: str
+    shown: Printed
+    place: int
 
     @property
     def family(self) -> str:
-        """The family's printed name; words spelled by anything but characters make an ELMo a
-        subword ELMo.
-        """
-        family = FAMILIES.get(self.config.get("kind") or self.config.get("model"), OTHER)
-        return (
-            ESULMO
-            if family == ELMO and self.vocabulary and self.vocabulary.scheme != "char"
-            else family
-        )
+        """The family's printed name."""
+        return self.shown.label
 
     @property
     def look(self) -> Look:
         """The look of its family."""
-        return FAMILY_LOOKS[self.family]
+        return self.shown.look
+
+    @property
+    def is_ngram(self) -> bool:
+        """Whether it is an n-gram model."""
+        return self.config.get("kind") == NGRAM
 
     @property
     def kind(self) -> str:
@@ -112,7 +85,7 @@ class Model:
         """Tokens that training saw, repeated ones counted again; of an n-gram model those of its
         text.
         """
-        return self.config.get("tokens") if self.family == NGRAM else self.last("tokens")
+        return self.config.get("tokens") if self.is_ngram else self.last("tokens")
 
     @property
     def pace(self) -> float | None:
@@ -124,69 +97,27 @@ class Model:
         return tokens / seconds if seconds else None
 
 
-def called(name: str) -> str:
-    """The printed name of a model: `gcnn-14b` is GCNN-14B, `kn5` KN-5, `esulmo-bpe-500` ESuLMo
-    bpe-500.
+def family_of(config: Mapping, vocabulary: Vocabulary | None, style: Style) -> str:
+    """The family of a model among those of a Style; words spelled by anything but characters make
+    an ELMo a subword ELMo.
     """
-    if found := re.fullmatch(r"kn-?(\d+)", name):
-        return f"KN-{found[1]}"
-    head, _, rest = name.partition("-")
-    if head not in NAMES:
-        return name
-    return (
-        f"{NAMES[head]}-{rest.upper()}"
-        if re.fullmatch(r"\d+b?(-\d+)?", rest)
-        else f"{NAMES[head]} {rest}".rstrip()
-    )
+    family = config.get("kind") or config.get("model")
+    if family == "elmo" and vocabulary and vocabulary.words and vocabulary.scheme != "char":
+        return ESULMO
+    return family if family in style.families else OTHER
 
 
 def ordered(models: Iterable[Model]) -> list[Model]:
     """Models by family, then by name, numbers in it by size."""
-    families = [*FAMILIES.values(), ESULMO, OTHER]
 
     def place(model):
         parts = re.split(r"(\d+)", model.name)  # text and numbers in turn
-        return families.index(model.family), [
-            int(part) if part.isdecimal() else part for part in parts
-        ]
+        return model.place, [int(part) if part.isdecimal() else part for part in parts]
 
     return sorted(models, key=place)
 
 
-def vocabulary_of(home: Path) -> Vocabulary | None:
-    """What the model in directory `home` reads and predicts; None where it has no subword model."""
-    folder = home / "subword"
-    if not (folder / DESCRIPTION).exists():
-        return None
-    tree = read_yaml(folder / DESCRIPTION, {"scheme?": TEXT, "size?": WHOLE})
-    if tree.get("scheme") != Spelled.scheme:
-        return Vocabulary(str(tree.get("scheme")), int(tree.get("size", 0)))
-    head, _, rest = read_bytes(folder / Spelled.file).partition(b"\n")
-    try:
-        made = json.loads(head)
-        # the list of words: a line each, behind the pieces
-        words = rest.count(b"\n", int(made["bytes"])) + len(SPECIALS)
-        return Vocabulary(made["pieces"], int(tree.get("size", 0)), words)
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{folder / Spelled.file}:1: damaged ({error}); train the model again"
-        ) from None
-
-
-def count_parameters(path: Path) -> int:
-    """How many numbers in a safetensors file were learnt, by its header alone: 8 bytes of length,
-    then JSON with every tensor's shape.
-    """
-    try:
-        with open(path, "rb") as stream:
-            (length,) = struct.unpack("<Q", stream.read(8))
-            if length > path.stat().st_size:
-                raise ValueError("its header is longer than the file")
-            header = json.loads(stream.read(length))
-        tensors = {name: tensor for name, tensor in header.items() if name != "__metadata__"}
-        learnt = [name for name in tensors if name.rpartition(".")[2] not in BUFFERS]
-        return sum(math.prod(tensors[name]["shape"]) for name in learnt)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error) as error:
-        raise UserError(
-            f"{path}: not a readable safetensors file ({error}); train again or copy it again"
-        ) from None
+def vocabulary_of(facts: Mapping) -> Vocabulary | None:
+    """What a model reads and predicts, by the facts in its config.yaml."""
+    said = facts.get("vocabulary")
+    return said and Vocabulary(said.get("scheme", "?"), said.get("size", 0), said.get("words"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmtools.report.costs import stage_tables
 from lmtools.report.lm.experiment import LINE, Grid, LmExperiment, rules, sets
-from lmtools.report.lm.models import FAMILIES, NGRAM, VALID, Model, called
+from lmtools.report.lm.models import VALID, Model
 from lmtools.report.page.columns import NONE, Column, figures, places
 from lmtools.report.page.table import Table
 
@@ -74,7 +74,7 @@ def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
             if model.kind == kind and (model.figures or model.config)
         ]
         if any(model.figures for model in models):
-            names = [called(model.name) for model in models]
+            names = [model.label for model in models]
             notes = (note, *unequal(models), SIZES, *paper_note(experiment, models), *rules(models))
             title = f"{kind[0].upper()}{kind[1:]}: {experiment.title}"
             yield table(
@@ -144,10 +144,7 @@ def perplexities(header: str, values: Sequence[float | None], sign: int = 1) -> 
 def paper_note(experiment: LmExperiment, models: Sequence[Model]) -> Iterator[str]:
     """Whose the papers' figures are."""
     if any(model.name in experiment.papers for model in models):
-        yield (
-            "The paper's test ppl is that of Dauphin et al. 2017 (Tables 2 and 3), of KN-5 that of"
-            " Chelba et al. 2013, as published."
-        )
+        yield experiment.names.style.note
 
 
 def bench_tables(experiment: LmExperiment) -> Iterator[Table]:
@@ -165,9 +162,9 @@ def bench_tables(experiment: LmExperiment) -> Iterator[Table]:
     for title, rows in groups.items():
         if rows:
             base = next((row for row in rows if row.get("model") == "lstm"), None)
-            notes = bench_notes(experiment.bench, rows, base)
+            notes = bench_notes(experiment, rows, base)
             titles = titles_of(experiment)
-            names = [titles.get(row["name"], called(row["name"])) for row in rows]
+            names = [titles.get(row["name"], experiment.names.label(row["name"])) for row in rows]
             yield table(
                 title, "LM", names, bench_columns(experiment, rows, base), notes, "results", text=1
             )
@@ -182,9 +179,9 @@ def bench_columns(experiment: LmExperiment, rows: Sequence, base) -> Iterator[Co
         row.get("parameters") or (models[row["name"]].parameters if row["name"] in models else None)
         for row in rows
     ]
-    yield Column(
-        "family", [FAMILIES.get(row.get("model"), str(row.get("model", NONE))) for row in rows]
-    )
+    families = experiment.names.style.families
+    kinds = [str(row.get("model", NONE)) for row in rows]
+    yield Column("family", [families[one].label if one in families else one for one in kinds])
     yield figures("parameters", counts, 0)
     for header, key in (
         ("multiply-adds a token (M)", "flops"),
@@ -225,8 +222,9 @@ def median(row, key: str) -> float | None:
     return (row.get(key) or {}).get("median")
 
 
-def bench_notes(bench, rows: Sequence, base) -> Iterator[str]:
+def bench_notes(experiment: LmExperiment, rows: Sequence, base) -> Iterator[str]:
     """What was measured, and where."""
+    bench = experiment.bench
     first, turns = rows[0], [len((row.get("throughput") or {}).get("values", ())) for row in rows]
     batch, length = (bench.get(key, first.get(key, "?")) for key in ("batch", "length"))
     long = bench.get("contiguous", first.get("contiguous_length"))
@@ -237,7 +235,7 @@ def bench_notes(bench, rows: Sequence, base) -> Iterator[str]:
         f" {max(turns)} turns."
     )
     if base:
-        yield f"x LSTM: how many times as fast as {called(base['name'])}."
+        yield f"x LSTM: how many times as fast as {experiment.names.label(base['name'])}."
     facts = "".join(
         f"; {key} {bench[key]}" for key in ("threads", "device", "precision") if key in bench
     )
@@ -298,8 +296,8 @@ def training_tables(experiment: LmExperiment) -> Iterator[Table]:
     """How long each model outside grids trained and where it ended; n-gram models are counted, not
     trained.
     """
-    models = [model for model in experiment.main if model.lines and model.family != NGRAM]
-    yield from trainings({called(model.name): model for model in models})
+    models = [model for model in experiment.main if model.lines and not model.is_ngram]
+    yield from trainings({model.label: model for model in models})
 
 
 def trainings(named: Mapping[str, Model]) -> Iterator[Table]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib.figure import Figure
 
-from lmtools.report.names import Look, label
+from lmtools.report.style import Look
 
 DPI = 160
 STARS = ("*", (4, 1, 0))
@@ -80,10 +80,10 @@ class Picture:
         return out.getvalue()
 
 
-def line(axes, theme: Theme, look: Look, name: str, x, y, marker=None) -> None:
-    """A system's line in its own look, under its own name."""
+def line(axes, theme: Theme, look: Look, label: str, x, y, marker=None) -> None:
+    """A system's line in its own look, under its printed name."""
     marks = marked(theme, look, None, 9) | ({} if marker is None else {"marker": marker})
-    axes.plot(x, y, linestyle=look.line, label=label(name), **marks)
+    axes.plot(x, y, linestyle=look.line, label=label, **marks)
 
 
 def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:

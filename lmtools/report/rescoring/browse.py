@@ -4,22 +4,22 @@ choice, aligned.
 
 from collections.abc import Sequence
 
-from lmtools.report.names import label, ordered
+from lmtools.report.names import Names
 from lmtools.report.rescoring.measure import Measured
 from lmtools.types import NBest
 
 
-def browser_data(sets: Sequence[Measured]) -> dict:
+def browser_data(sets: Sequence[Measured], names: Names) -> dict:
     """A JSON-able tree; judged sets come first.
 
     {"systems": [[name, label]], "sets": [{"name", "utts": [[id, reference, [[text, operations]],
     [choice of each system]]]}]}; `operations` has one letter a step of the alignment: Correct,
     Substituted, Deleted, Inserted; a choice is an index or null.
     """
-    systems = ordered({name for measured in sets for name in measured.results})
+    systems = names.ordered({name for measured in sets for name in measured.results})
     arranged = sorted(sets, key=lambda measured: measured.sample.tuned)
     return {
-        "systems": [[name, label(name)] for name in systems],
+        "systems": [[name, names.label(name)] for name in systems],
         "sets": [
             {
                 "name": one.sample.name,

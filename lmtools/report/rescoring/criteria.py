@@ -5,17 +5,16 @@ one's training took.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.report.names import CE, CRITERIA, SAMPLES, Criterion, short
+from lmtools.report.names import CE, Names
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.experiment import RescoringExperiment
-
-SAMPLING = ("mcs", "is", "cps", "nce")  # criteria so called draw noise
+from lmtools.report.style import Printed
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One language model: its criterion, noise and number of samples (None where it has no noise),
-    milliseconds a training step.
+    """One language model: its criterion and how that is printed and drawn, noise and number of
+    samples (None where it has no noise), milliseconds a training step.
     """
 
     name: str
@@ -23,17 +22,13 @@ class Entry:
     noise: str | None
     samples: int | None
     milliseconds: float | None
-
-    @property
-    def shown(self) -> Criterion:
-        """How the criterion is printed and drawn."""
-        return CRITERIA[self.criterion]
+    shown: Printed
 
 
 @dataclass(frozen=True)
 class CriteriaTrunk:
     """Language models of one model, objective, architecture and vocabulary, in the order of
-    CRITERIA.
+    criteria.
     """
 
     key: str  # in names of files
@@ -72,19 +67,23 @@ def trunks(experiment: RescoringExperiment) -> list[CriteriaTrunk]:
     """The trunks that were trained with other criteria than the softmax."""
     groups: dict[tuple, list[Entry]] = {}
     for name, tree in experiment.configs.items():
-        if tree.get("model") and tree.get("criterion", CE) in CRITERIA:
-            groups.setdefault(identity(tree), []).append(
-                entry(name, tree, experiment.learning.get(name, ()))
-            )
+        if tree.get("model") and tree.get("criterion", CE) in experiment.names.style.criteria:
+            lines = experiment.learning.get(name, ())
+            groups.setdefault(identity(tree), []).append(entry(experiment.names, name, tree, lines))
     groups = {
         key: entries
         for key, entries in groups.items()
         if any(one.criterion != CE for one in entries)
     }
-    return [trunk(key, list(groups), arranged(entries)) for key, entries in groups.items()]
+    return [
+        trunk(experiment.names, key, list(groups), arranged(experiment.names, entries))
+        for key, entries in groups.items()
+    ]
 
 
-def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> CriteriaTrunk:
+def trunk(
+    names: Names, key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]
+) -> CriteriaTrunk:
     """A trunk by what `identity` says of it and of the others; those of one model are told apart by
     the settings that differ.
     """
@@ -95,7 +94,7 @@ def trunk(key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]) -> Crit
         for name, value in arch
         if any((name, value) not in other[2] for other in alike)
     ]
-    title, number = short(model), alike.index(key) + 1
+    title, number = names.lms.short(model), alike.index(key) + 1
     facts = ", ".join(
         [f"Model {model}", f"objective {objective}", *(f"{name} {value}" for name, value in arch)]
     )
@@ -126,24 +125,22 @@ def size(vocabulary: Sequence) -> str:
     return f"vocabulary of {count:,} ids" if count else "vocabulary unknown"
 
 
-def entry(name: str, tree: Mapping, lines: Sequence[Mapping]) -> Entry:
-    """A language model by its config.yaml and metrics.jsonl."""
-    criterion, given = tree.get("criterion", CE), {**SAMPLES, **(tree.get("output") or {})}
-    if criterion.partition("-")[2] not in SAMPLING:
-        return Entry(name, criterion, None, None, pace(lines))
-    power = (
-        given["noise"] == "unigram"
-        and given["power"] != SAMPLES["power"]
-        and f"power {given['power']}"
-    )
-    drawing = given["drawing"] != SAMPLES["drawing"] and given["drawing"]
-    noise = ", ".join(filter(None, (given["noise"], power, drawing)))
-    return Entry(name, criterion, noise, given["samples"], pace(lines))
+def entry(names: Names, name: str, tree: Mapping, lines: Sequence[Mapping]) -> Entry:
+    """A language model by its config.yaml and metrics.jsonl; of noise those further settings are
+    printed that were given.
+    """
+    criterion, given = tree.get("criterion", CE), tree.get("output") or {}
+    known = {**given, **(tree.get("facts") or {}).get("criterion", {})}
+    noise = known.get("noise")
+    power = noise == "unigram" and "power" in given and f"power {given['power']}"
+    said = ", ".join(map(str, filter(None, (noise, power, given.get("drawing")))))
+    shown = names.style.criteria[criterion]
+    return Entry(name, criterion, said or None, known.get("samples"), pace(lines), shown)
 
 
-def arranged(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    """Entries in the order of CRITERIA, then of noise and samples."""
-    order = list(CRITERIA)
+def arranged(names: Names, entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Entries in the order of criteria, then of noise and samples."""
+    order = list(names.style.criteria)
     return tuple(
         sorted(
             entries,

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from lmtools.report.names import FULL
 from lmtools.report.page.drawing import Picture, Theme
 from lmtools.report.page.labels import (
     EDGE,
@@ -22,6 +21,7 @@ from lmtools.report.page.labels import (
 from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, trunks
 from lmtools.report.rescoring.experiment import RescoringExperiment
 
+FULL = "full"  # the panel of criteria over the whole vocabulary
 PANEL = 6  # lines that one panel can hold
 
 

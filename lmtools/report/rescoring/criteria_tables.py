@@ -2,12 +2,12 @@
 1-4 of the sampling paper.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from lmtools.evaluate import METRICS, paired_bootstrap
 from lmtools.evaluate.sacre import Sacre
-from lmtools.report.names import FIRST, LATTICE, UNNORMALISED, label, short
+from lmtools.report.names import FIRST, SUM, Makeup, Names, Part, shorten
 from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, ratio, trunks
@@ -54,7 +54,7 @@ def cost_tables(
         figures("ms a step", times, 1, sign=1),
         figures("x CE", [ratio(time, trunk.full and trunk.full.milliseconds) for time in times]),
         *perplexities(experiment, trunk, name),
-        *scores(trunk, measured, experiment.metric_label),
+        *scores(experiment, trunk, measured),
     ]
     title = f"Output layers and training criteria: {trunk.title}, {name}"
     yield table(title, trunk, columns, tuple(cost_notes(experiment, trunk, measured)), left=2)
@@ -85,30 +85,54 @@ def perplexities(
     )
 
 
-def scores(trunk: CriteriaTrunk, measured: Measured, metric: str) -> Iterator[Column]:
+class Form(NamedTuple):
+    """How systems take a model: by lists or lattices, with which others."""
+
+    lattices: bool
+    others: tuple[Part, ...]
+
+    def of(self, one: Entry, normalised: bool = True) -> Makeup:
+        """What the system of a model is made of."""
+        return Makeup((Part(one.name, normalised=normalised), *self.others), self.lattices)
+
+    def title(self, names: Names) -> str:
+        """`+ n-gram`, `lattice`, `lattice + n-gram`; nothing for the model alone."""
+        others = [f"+ {shorten(names.describe_part(part))}" for part in self.others]
+        return " ".join(["lattice"] * self.lattices + others)
+
+
+def scores(
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
+) -> Iterator[Column]:
     """Scores with their intervals, of each model alone and in each combination."""
-    for form, title in systems(trunk, measured.results).items():
-        results = [measured.results.get(form.format(one.name)) for one in trunk.entries]
-        yield scored(title or metric, measured, results)
+    found = by_makeup(experiment, measured.results)
+    for form in forms(experiment, trunk, measured.results):
+        results = [found.get(form.of(one)) for one in trunk.entries]
+        title = form.title(experiment.names) or experiment.metric_label
+        yield scored(title, measured, results)
         yield Column("95% CI", [interval(result) if result else NONE for result in results])
 
 
-def systems(trunk: CriteriaTrunk, names: Mapping[str, Result]) -> dict[str, str]:
-    """How the systems of each model are called, `{}` for the model itself, and what they are in
-    print: alone, combined, on lattices.
-    """
-    models = "|".join(sorted((re.escape(one.name) for one in trunk.entries), key=len, reverse=True))
-    pattern = re.compile(rf"({LATTICE})?(?:{models})({UNNORMALISED})?(\+.+)?")
-    found = sorted(
-        {(match[1] or "", match[3] or "") for match in map(pattern.fullmatch, names) if match}
+def forms(
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, systems: Iterable[str]
+) -> list[Form]:
+    """How `systems` take the models of a trunk: alone, combined, on lattices."""
+    models = {one.name for one in trunk.entries}
+    made = map(experiment.names.makeup, systems)
+    return sorted(
+        {
+            Form(one.lattices, one.parts[1:])
+            for one in made
+            if one.parts and one.parts[0].lm in models and one.parts[0].score == SUM
+        }
     )
-    return {f"{lattice}{{}}{rest}": title(lattice, rest) for lattice, rest in found}
 
 
-def title(lattice: str, rest: str) -> str:
-    """`+ n-gram`, `lattice`, `lattice + n-gram`."""
-    others = [f"+ {short(part)}" for part in rest.split("+")[1:]]
-    return " ".join(["lattice"] * bool(lattice) + others)
+def by_makeup(
+    experiment: RescoringExperiment, results: Mapping[str, Result]
+) -> dict[Makeup, Result]:
+    """The result of each system by what it is made of."""
+    return {experiment.names.makeup(name): one for name, one in results.items()}
 
 
 def unnormalised_tables(
@@ -117,24 +141,24 @@ def unnormalised_tables(
     """Spread of the normaliser, and scores with and without normalisation (Table 4 of the paper):
     of lists, then of lattices.
     """
-    every = systems(trunk, measured.unnormalised)
+    every = forms(experiment, trunk, measured.unnormalised)
     for lattice in (False, True):
-        forms = {form: text for form, text in every.items() if form.startswith(LATTICE) == lattice}
-        if forms or (
+        some = [form for form in every if form.lattices == lattice]
+        if some or (
             not lattice and any(normaliser(experiment, one, measured) for one in trunk.entries)
         ):
             columns = [
                 Column("noise", [one.noise or NONE for one in trunk.entries]),
                 *normalisers(experiment, trunk, measured),
             ]
-            for form, text in forms.items():
-                columns += comparison(experiment, trunk, measured, form, text)
+            for form in some:
+                columns += comparison(experiment, trunk, measured, form)
             name = f"{trunk.title}, {measured.sample.name}" + (", lattices" if lattice else "")
             change = (
                 "The change is that from normalised to unnormalised scores;"
                 f" {TESTS[measured.metric == 'wer']}."
             )
-            notes = (LOG_Z, *[change] * bool(forms))
+            notes = (LOG_Z, *[change] * bool(some))
             yield table(f"Without normalisation: {name}", trunk, columns, notes, left=2)
 
 
@@ -159,27 +183,25 @@ def normalisers(
 
 
 def comparison(
-    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured, form: str, text: str
+    experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured, form: Form
 ) -> Iterator[Column]:
     """One combination with and without normalisation, the difference, its probability, and on
     lattices what each took.
     """
-    names = (
-        [form.format(one.name) for one in trunk.entries],
-        [form.format(one.name + UNNORMALISED) for one in trunk.entries],
-    )
-    plain = [measured.results.get(name) for name in names[0]]
-    rough = [measured.unnormalised.get(name) for name in names[1]]
+    made = [[form.of(one, normalised) for one in trunk.entries] for normalised in (True, False)]
+    plain = list(map(by_makeup(experiment, measured.results).get, made[0]))
+    rough = list(map(by_makeup(experiment, measured.unnormalised).get, made[1]))
     pairs = [pair if all(pair) else None for pair in zip(plain, rough, strict=True)]
-    yield figures(text or experiment.metric_label, [one and one.score for one in plain])
+    title = form.title(experiment.names) or experiment.metric_label
+    yield figures(title, [one and one.score for one in plain])
     yield figures("without", [one and one.score for one in rough])
     yield Column(
         "change", [f"{pair[1].score - pair[0].score:+.2f}" if pair else NONE for pair in pairs]
     )
     yield Column("p", [probability(chance(measured, *pair)) if pair else NONE for pair in pairs])
-    for header, some in zip(("real-time factor", "without"), names, strict=True):
-        if form.startswith(LATTICE):
-            yield figures(header, [real_time(experiment, name, measured) for name in some], 3)
+    for header, some in zip(("real-time factor", "without"), made, strict=True):
+        if form.lattices:
+            yield figures(header, [real_time(experiment, one, measured) for one in some], 3)
 
 
 def chance(measured: Measured, plain: Result, rough: Result) -> float:
@@ -192,9 +214,14 @@ def chance(measured: Measured, plain: Result, rough: Result) -> float:
     return measured.refs.compare(rough.texts, plain.texts).p
 
 
-def real_time(experiment: RescoringExperiment, name: str, measured: Measured) -> float | None:
+def real_time(experiment: RescoringExperiment, made: Makeup, measured: Measured) -> float | None:
     """Seconds of rescoring a second of speech."""
-    tree = experiment.lattices.get((name.removeprefix(LATTICE), measured.sample.name), {})
+    trees = (
+        tree
+        for (system, name), tree in experiment.lattices.items()
+        if name == measured.sample.name and experiment.lattice_makeup(system) == made
+    )
+    tree = next(trees, {})
     return ratio(tree.get("seconds"), tree.get("speech"))
 
 
@@ -217,14 +244,23 @@ def cost_notes(
         f" criterion's correction{unknown}."
     )
     yield from (f"{rule}." for rule in rules)
-    if not systems(trunk, measured.results):
+    if not forms(experiment, trunk, measured.results):
         return
-    others = [name for name in (FIRST, "ngram", f"{LATTICE}ngram") if name in measured.results]
-    known = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in others)
+    known = ", ".join(
+        f"{experiment.names.label(name)} {one.score:.2f}"
+        for name, one in measured.results.items()
+        if name == FIRST or is_ngram(experiment, name)
+    )
     yield (
         f"{experiment.metric_label} on {measured.sample.name} to compare with: {known}. Intervals"
         " are bootstrapped; bold is the best of a column."
     )
+
+
+def is_ngram(experiment: RescoringExperiment, name: str) -> bool:
+    """Whether a system takes an n-gram model alone."""
+    parts = experiment.names.makeup(name).parts
+    return len(parts) == 1 and experiment.configs.get(parts[0].lm, {}).get("kind") == "ngram"
 
 
 def scored(header: str, measured: Measured, results: Sequence[Result | None]) -> Column:

@@ -3,7 +3,7 @@ learning curves, speed.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,9 +13,11 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report import experiment
-from lmtools.report.artifacts import read_by_set, read_models
+from lmtools.report.artifacts import read_by_set, read_configs, read_models
 from lmtools.report.experiment import Experiment, Part, read_parts
+from lmtools.report.names import NOTHING, Makeup, Names
 from lmtools.report.rescoring.browse import browser_data
+from lmtools.report.rescoring.makeup import find_lattice_makeup, find_makeups
 from lmtools.report.rescoring.measure import SEED, Measured, measure
 from lmtools.report.rescoring.samples import (
     Sample,
@@ -26,12 +28,16 @@ from lmtools.report.rescoring.samples import (
     read_samples,
     read_systems,
 )
-from lmtools.report.shapes import AMOUNT, ANY, NUMBER
-from lmtools.rescore import Weights
+from lmtools.report.shapes import AMOUNT, ANY, NUMBER, TEXT
+from lmtools.report.style import Style, load_style
+from lmtools.rescore import Weights, set_hash
 
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
     "approximation?": {ANY: NUMBER},
+    "lms?": {ANY: TEXT},
+    "normalise?": TEXT,
+    "signatures?": {ANY: {ANY: TEXT}},
 }
 
 
@@ -84,6 +90,11 @@ class RescoringExperiment(Experiment):
         names = {sample.name for sample in judged(self.samples)}
         return [one for one in self.sets if one.sample.name in names]
 
+    def lattice_makeup(self, system: str) -> Makeup:
+        """What was rescored into the lattices of `lattices` that are called so."""
+        tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
+        return find_lattice_makeup(tree, self.models)
+
     @property
     def weights(self) -> list[Weights]:
         """What was tuned."""
@@ -128,7 +139,7 @@ class RescoringExperiment(Experiment):
         ]
 
     def browsed(self) -> dict:
-        return browser_data(self.sets)
+        return browser_data(self.sets, self.names)
 
 
 def size(sample: Sample) -> str:
@@ -139,11 +150,33 @@ def size(sample: Sample) -> str:
     return f"{sample.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
 
 
+def read_names(home: Path, style: Style | None = None) -> Names:
+    """The names of the systems in directory `home`, for those who print of them alone."""
+    return name_systems(read_systems(home), read_models(home), read_configs(home), (), style)
+
+
+def name_systems(
+    systems: Mapping[str, System],
+    models: Mapping[str, str],
+    configs: Mapping[str, Mapping],
+    samples: Sequence[Sample],
+    style: Style | None,
+) -> Names:
+    """The names of systems by what their weights say; `samples` tell lists of the first pass from
+    lists of lattices where weights of older versions do not.
+    """
+    weights = {name: one.weights for name, one in systems.items() if one.weights}
+    older = any(one.system is None for one in weights.values())
+    lists = {set_hash(sample.nbests) for sample in samples if older}
+    return Names(style or load_style(), find_makeups(weights, models, lists), configs)
+
+
 def collect_rescoring(
     home: Path,
     nbests: Sequence[str] = (),
     title: str | None = None,
     command: str = "lmtools report",
+    style: Style | None = None,
 ) -> RescoringExperiment:
     """The experiment in directory `home`, its lists from the files `nbests` (default:
     data/*/nbest.jsonl beside it).
@@ -151,10 +184,18 @@ def collect_rescoring(
     parts, absent = read_parts(home, PARTS)
     paths = [Path(path) for path in nbests] or find_lists(home)
     samples, dropped = read_samples(paths, parts["systems"])
-    systems = {name: keep(one, samples) for name, one in parts.pop("systems").items()}
+    names = name_systems(parts["systems"], parts["models"], parts["configs"], samples, style)
+    systems = {
+        name: replace(keep(one, samples), makeup=names.systems.get(name, NOTHING))
+        for name, one in names.arrange(parts.pop("systems")).items()
+    }
+    for name in ("ppl", "learning", "models", "configs"):
+        parts[name] = names.lms.arrange(parts[name])
+    parts["lattices"] = names.arrange(parts["lattices"])
     return RescoringExperiment(
         home=home,
         command=command,
+        names=names,
         given_title=title,
         metric=next((one.weights.metric for one in systems.values() if one.weights), "wer"),
         samples=samples,

@@ -9,17 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from lmtools.report.costs import speed_pictures
-from lmtools.report.names import (
-    CE,
-    FIRST,
-    LATTICE,
-    ORACLE,
-    feature,
-    label,
-    looks,
-    summed,
-    unnormalised,
-)
+from lmtools.report.names import CE, FIRST, ORACLE, SUM, Makeup, Names
 from lmtools.report.page.drawing import Picture, Theme, beside, line, marked
 from lmtools.report.rescoring.criteria_figures import criteria_pictures
 from lmtools.report.rescoring.experiment import RescoringExperiment
@@ -41,15 +31,17 @@ def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = L
     if len(names) <= most:
         return names
     return [
-        name for name in names if not other_criterion(experiment, name) and summed(name) == name
+        name
+        for name in names
+        if not other_criterion(experiment, name) and not experiment.names.is_mean(name)
     ]
 
 
 def other_criterion(experiment: RescoringExperiment, name: str) -> bool:
     """Whether a language model of a system was trained by another criterion than the softmax."""
     return any(
-        experiment.configs.get(part, {}).get("criterion", CE) != CE
-        for part in summed(name.removeprefix(LATTICE)).split("+")
+        experiment.configs.get(part.lm, {}).get("criterion", CE) != CE
+        for part in experiment.names.makeup(name).parts
     )
 
 
@@ -57,22 +49,26 @@ def system_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score of every system with its 95% interval."""
     for measured in experiment.judged:
         names = legible(experiment, measured.results, ROWS)
-        scores = ", ".join(f"{label(name)} {measured.results[name].score:.2f}" for name in names)
+        scores = ", ".join(
+            f"{experiment.names.label(name)} {measured.results[name].score:.2f}" for name in names
+        )
         yield Picture(
             f"systems-{measured.sample.name}",
             f"{experiment.metric_label} on {measured.sample.name} with 95% bootstrap intervals; the"
             f" dashed line is the first pass.{left_out(experiment, measured.results, ROWS)}",
             f"{experiment.metric_label} on {measured.sample.name}: {scores}.",
             lambda theme, measured=measured, names=names: draw_systems(
-                theme, measured, names, experiment.metric_label
+                theme, experiment, measured, names
             ),
         )
 
 
-def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+def draw_systems(
+    theme: Theme, experiment: RescoringExperiment, measured: Measured, names: Sequence[str]
+) -> Figure:
     figure = Figure((6.6, 0.9 + 0.34 * len(names)))
     axes = figure.subplots()
-    styles = looks(measured.results)
+    styles = experiment.names.looks(measured.results)
     for y, name in enumerate(names):
         result = measured.results[name]
         low, high = result.bootstrap.score_interval
@@ -90,11 +86,11 @@ def draw_systems(theme: Theme, measured: Measured, names: Sequence[str], metric:
     axes.axvline(
         measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
     )
-    axes.set_yticks(range(len(names)), [label(name) for name in names])
+    axes.set_yticks(range(len(names)), [*map(experiment.names.label, names)])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.margins(x=0.12)
-    axes.set_xlabel(f"{metric} on {measured.sample.name}")
+    axes.set_xlabel(f"{experiment.metric_label} on {measured.sample.name}")
     return figure
 
 
@@ -113,7 +109,7 @@ def depth_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
                 f" pass.{left_out(experiment, measured.by_depth)}",
                 f"Oracle {experiment.metric_label} by list depth: {reached}.",
                 lambda theme, measured=measured: draw_depth(
-                    theme, measured, legible(experiment, measured.by_depth), experiment.metric_label
+                    theme, experiment, measured, legible(experiment, measured.by_depth)
                 ),
             )
 
@@ -125,16 +121,18 @@ def left_out(experiment: RescoringExperiment, names: Iterable[str], most: int = 
     reasons = {
         "language models trained by other criteria than the softmax have tables and figures of"
         " their own": lambda name: other_criterion(experiment, name),
-        "means over tokens are in the tables": lambda name: summed(name) != name,
+        "means over tokens are in the tables": experiment.names.is_mean,
     }
     said = "; ".join(reason for reason, holds in reasons.items() if any(map(holds, missing)))
     return f" {len(missing)} are left out: {said}." if missing else ""
 
 
-def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+def draw_depth(
+    theme: Theme, experiment: RescoringExperiment, measured: Measured, names: Sequence[str]
+) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    styles = looks(measured.results)
+    styles = experiment.names.looks(measured.results)
     axes.axhline(
         measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
     )
@@ -142,19 +140,20 @@ def draw_depth(theme: Theme, measured: Measured, names: Sequence[str], metric: s
         axes,
         theme,
         styles[ORACLE],
-        ORACLE,
+        experiment.names.label(ORACLE),
         np.arange(1, len(measured.oracle) + 1),
         measured.oracle,
         marker="",
     )
     for name in names:
-        line(axes, theme, styles[name], name, measured.depths, measured.by_depth[name])
+        label = experiment.names.label(name)
+        line(axes, theme, styles[name], label, measured.depths, measured.by_depth[name])
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(measured.depths))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("list depth (hypotheses an utterance)")
-    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    axes.set_ylabel(f"{experiment.metric_label} on {measured.sample.name}")
     beside(axes)
     return figure
 
@@ -169,24 +168,27 @@ def length_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
             f"{experiment.metric_label} by utterance length; the table of the same name has the"
             " figures.",
             lambda theme, measured=measured: draw_length(
-                theme, measured, legible(experiment, measured.results), experiment.metric_label
+                theme, experiment, measured, legible(experiment, measured.results)
             ),
         )
 
 
-def draw_length(theme: Theme, measured: Measured, names: Sequence[str], metric: str) -> Figure:
+def draw_length(
+    theme: Theme, experiment: RescoringExperiment, measured: Measured, names: Sequence[str]
+) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    styles = looks(measured.results)
+    styles = experiment.names.looks(measured.results)
     counts = [int(members.sum()) for members in length_classes(measured.lengths)]
     scores = {name: measured.by_length(name) for name in names}
     shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
     for name, values in scores.items():
-        line(axes, theme, styles[name], name, range(len(shown)), [values[i] for i in shown])
+        values = [values[i] for i in shown]
+        line(axes, theme, styles[name], experiment.names.label(name), range(len(shown)), values)
     axes.set_xticks(range(len(shown)), [f"{span(LENGTHS[i])}\n({counts[i]})" for i in shown])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("reference words (utterances)")
-    axes.set_ylabel(f"{metric} on {measured.sample.name}")
+    axes.set_ylabel(f"{experiment.metric_label} on {measured.sample.name}")
     beside(axes)
     return figure
 
@@ -196,17 +198,17 @@ def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     only scale that it has.
     """
     curves, tuned = {}, {}
-    names = [name for name in experiment.systems if not unnormalised(name)]
+    names = [name for name, one in experiment.systems.items() if one.makeup.normalised]
     for name in legible(experiment, names):
         system = experiment.systems[name]
         found = (system.weights.search.get("curves") or {}) if system.weights else {}
-        if curve := found.get(feature(name)) or (
+        if curve := found.get(feature(system.makeup)) or (
             next(iter(found.values())) if len(found) == 1 else None
         ):
             curves[name], tuned[name] = curve, system.weights
     if curves:
         flat = "; ".join(
-            f"{label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}"
+            f"{experiment.names.label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}"
             for name, curve in curves.items()
         )
         yield Picture(
@@ -216,14 +218,22 @@ def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
             f" the bottom is the flat region around it, scales within {FLAT} of the best score. The"
             f" dashed line is the first pass.{left_out(experiment, names)}",
             f"Flat regions of the scale: {flat}.",
-            lambda theme: draw_scale(theme, curves, tuned, experiment.metric_label),
+            lambda theme: draw_scale(theme, experiment, curves, tuned),
         )
 
 
-def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
+def feature(made: Makeup) -> str | None:
+    """The feature that the language model of a system of one is: `tta/token` of T-TA's mean."""
+    if len(made.parts) != 1:
+        return None
+    (part,) = made.parts
+    return part.lm if part.score == SUM else f"{part.lm}/{part.score}"
+
+
+def draw_scale(theme: Theme, experiment: RescoringExperiment, curves, tuned) -> Figure:
     figure = Figure((6.6, 4.2))
     axes = figure.subplots()
-    styles = looks([*curves, FIRST])
+    styles = experiment.names.looks(curves)
     first = next(iter(tuned.values())).dev.first_pass
     axes.axhline(first, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1)
     for place, (name, curve) in enumerate(curves.items()):
@@ -245,7 +255,7 @@ def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
         axes.plot(
             [chosen],
             held(scales, scores, [chosen]),
-            label=label(name),
+            label=experiment.names.label(name),
             markeredgecolor=edge,
             **marked(theme, look, 8, 11),
         )
@@ -256,7 +266,7 @@ def draw_scale(theme: Theme, curves, tuned, metric: str) -> Figure:
         if form == "interpolation"
         else "scale of the language model (first pass: 1)"
     )
-    axes.set_ylabel(f"{metric} on the tuning set")
+    axes.set_ylabel(f"{experiment.metric_label} on the tuning set")
     beside(axes)
     return figure
 
@@ -299,7 +309,7 @@ def learning_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     every = experiment.learning
     if curves := {name: every[name] for name in legible(experiment, every)}:
         ends = ", ".join(
-            f"{label(lm)} {losses[-1][1]:.2f}"
+            f"{experiment.names.lms.label(lm)} {losses[-1][1]:.2f}"
             for lm, lines in curves.items()
             if (losses := validation(lines))
         )
@@ -309,7 +319,7 @@ def learning_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
             " The models predict different things, so their losses do not compare with each"
             f" other.{left_out(experiment, every)}",
             f"Validation loss at the end, in nats a token: {ends}.",
-            lambda theme: draw_learning(theme, curves),
+            lambda theme: draw_learning(theme, experiment.names.lms, curves),
         )
 
 
@@ -326,10 +336,10 @@ def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
     ]
 
 
-def draw_learning(theme: Theme, curves) -> Figure:
+def draw_learning(theme: Theme, names: Names, curves) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    styles = looks(curves)
+    styles = names.looks(curves)
     for lm, lines in curves.items():
         points = [
             (one["tokens"] / 1e6, one["train_loss"])
@@ -344,7 +354,7 @@ def draw_learning(theme: Theme, curves) -> Figure:
         )
         if held_out := validation(lines):
             tokens, losses = zip(*held_out, strict=True)
-            line(axes, theme, styles[lm], lm, np.array(tokens) / 1e6, losses)
+            line(axes, theme, styles[lm], names.label(lm), np.array(tokens) / 1e6, losses)
     axes.set_xlabel("training tokens (millions)")
     axes.set_ylabel("loss (nats a token)")
     beside(axes)

@@ -3,11 +3,12 @@ words and as a figure.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from lmtools.report.names import label, looks, ordered, unnormalised
+from lmtools.report.names import Names
 from lmtools.report.page.columns import NONE, decimal
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.page.table import Table
@@ -48,8 +49,9 @@ def draw(figures: Mapping) -> bytes:
 def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
     """One panel a kind; measurements of the whole lattices belong to each."""
     figure = Figure((4.2 * len(kinds) + 1.4, 3.6))
-    names = ordered({row["lm"] for row in figures["rows"]})
-    styles = looks(names)
+    printed = Names()
+    names = printed.ordered({row["lm"] for row in figures["rows"]})
+    styles = printed.looks(names)
     for axes, kind in zip(
         figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0], kinds, strict=True
     ):
@@ -61,7 +63,7 @@ def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
                 if row["lm"] == name and row["kind"] in (kind, "whole") and row[key] is not None
             ]
             points = sorted({row[key]: row["real_time_factor"] for row in rows}.items())
-            line(axes, theme, styles[name], name, *zip(*points, strict=True))
+            line(axes, theme, styles[name], printed.label(name), *zip(*points, strict=True))
         axes.set_xscale("log")
         axes.set_yscale("log")
         # one major tick a decade would leave most of these axes without numbers
@@ -79,10 +81,12 @@ def lattice_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """What rescoring lattices took, and how near the arcs' scores of a bidirectional LM are to
     those of whole sentences.
     """
-    lattices = {key: one for key, one in experiment.lattices.items() if not unnormalised(key[0])}
+    made = {name: experiment.lattice_makeup(name) for name, _ in experiment.lattices}
+    lattices = {key: one for key, one in experiment.lattices.items() if made[key[0]].normalised}
     if not lattices:
         return
-    rows = []
+    lists = {name: one._replace(lattices=False) for name, one in made.items() if one.parts}
+    names, rows = replace(experiment.names, systems=lists), []
     for (system, name), one in lattices.items():
         seconds, speech = one["seconds"], one["speech"]
         sizes = [decimal(one[key], 0) for key in ("lattices", "arcs", "rescored_arcs")]
@@ -94,7 +98,7 @@ def lattice_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         near = [decimal(off.get(key), 3) for key in ("word_mean", "sentence_mean")]
         rows.append(
             (
-                label(system),
+                names.label(system),
                 name,
                 *sizes,
                 *rate,
@@ -110,4 +114,4 @@ def lattice_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         " The differences are mean absolute ones between the sum of the arcs' scores along a path"
         " and the LM's score of its words, in nats, over the best paths of each lattice."
     )
-    yield Table("Rescoring lattices", header, tuple(rows), (note), left=2)
+    yield Table("Rescoring lattices", header, tuple(rows), (note,), left=2)

@@ -21,7 +21,7 @@ from lmtools.evaluate import (
     reference,
 )
 from lmtools.evaluate.sacre import Sacre
-from lmtools.report.names import FIRST, LATTICE, ORACLE, unnormalised
+from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
 from lmtools.rescore import LENGTHS as LENGTH_FEATURES
@@ -132,7 +132,8 @@ def measure_set(
     }
     source = f"{home}/rescore/{{}}/{sample.name}.txt"
     every = {name: result(refs, chosen, source.format(name)) for name, chosen in texts.items()}
-    results = {name: one for name, one in every.items() if not unnormalised(name)}
+    raw = {name for name, system in systems.items() if not system.makeup.normalised}
+    results = {name: one for name, one in every.items() if name not in raw}
     curve, by_depth = oracle_curve(rows, metric), {}
     if compare:
         results = {name: compared(refs, one, results[FIRST]) for name, one in results.items()}
@@ -143,7 +144,7 @@ def measure_set(
         results,
         curve,
         by_depth,
-        {name: one for name, one in every.items() if unnormalised(name)},
+        {name: one for name, one in every.items() if name in raw},
     )
 
 
@@ -181,7 +182,7 @@ def depth_curves(
             and system.weights
             and set(system.weights.features) <= set(features.names)
         )
-        if known and not name.startswith(LATTICE) and not unnormalised(name):
+        if known and not system.makeup.lattices and system.makeup.normalised:
             check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
             weights = system.weights.features
             totals = combine(

@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
-from lmtools.report.artifacts import by_name
-from lmtools.report.names import ordered
+from lmtools.report.names import NOTHING, Makeup
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, fitting
 from lmtools.rescore import ScoreColumns, Weights, load, read_columns, set_hash
 from lmtools.rescore.features import summed
@@ -38,12 +37,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class System:
-    """One way of choosing: what `lmtools tune` found (None if that is not there) and the texts
-    chosen in each set.
+    """One way of choosing: what `lmtools tune` found (None if that is not there), the texts chosen
+    in each set, and what it is made of.
     """
 
     weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
+    makeup: Makeup = NOTHING
 
 
 def find_lists(home: Path) -> list[Path]:
@@ -143,9 +143,9 @@ def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) 
 
 
 def read_systems(home: Path) -> dict[str, System]:
-    """The systems with rescored texts in `home`, in printing order."""
+    """The systems with rescored texts in `home`, , by name."""
     systems = {}
-    for name in ordered({path.parent.name for path in home.glob("rescore/*/*.txt")}):
+    for name in sorted({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         weights = home / "tune" / name / "weights.json"
         texts = {
             path.stem: kaldi_text.read(path)
@@ -162,14 +162,8 @@ def read_systems(home: Path) -> dict[str, System]:
 
 def keep(system: System, samples: Sequence[Sample]) -> System:
     """`system` with the texts of `samples` only."""
-    return System(
-        system.weights,
-        {
-            sample.name: system.texts[sample.name]
-            for sample in samples
-            if sample.name in system.texts
-        },
-    )
+    names = [sample.name for sample in samples if sample.name in system.texts]
+    return replace(system, texts={name: system.texts[name] for name in names})
 
 
 def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
@@ -187,8 +181,6 @@ def read_score_columns(home: Path, sample: Sample, features: Sequence[str]) -> S
     """The columns of `sample` that are among `features`, of language models whose scores are there:
     sums and means.
     """
-    paths = {
-        path.parent.name: path for path in by_name(home.glob(f"score/*/{sample.name}.scores*"))
-    }
+    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
     specs = [f"{name}={paths[summed(name)]}" for name in features if summed(name) in paths]
     return read_columns(specs, sample.nbests, sample.path)

@@ -9,7 +9,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.artifacts import unchecked
 from lmtools.report.costs import speed_tables, stage_tables
-from lmtools.report.names import FIRST, ORACLE, label, ordered, unnormalised
+from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.criteria_tables import criteria_tables
@@ -57,7 +57,7 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
         rows.append(
             (
-                label(system),
+                experiment.names.label(system),
                 *scores,
                 decimal(result.score),
                 interval(result),
@@ -68,7 +68,12 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
     title = f"{METRICS[measured.metric].title} after rescoring: {name}"
     return Table(
-        title, tuple(header), tuple(rows), tuple(missing(measured)), best=best, part="results"
+        title,
+        tuple(header),
+        tuple(rows),
+        tuple(missing(experiment, measured)),
+        best=best,
+        part="results",
     )
 
 
@@ -107,34 +112,34 @@ def change(result: Result, first: float, system: str, measured: Measured) -> lis
     ]
 
 
-def missing(measured: Measured) -> Iterator[str]:
+def missing(experiment: RescoringExperiment, measured: Measured) -> Iterator[str]:
     """What to know of systems that chose nothing for some utterances."""
     for name, result in measured.results.items():
         if result.missing:
             yield (
-                f"{label(name)} has no hypothesis for {len(result.missing)} utterances; they count"
-                f" as empty (first: {result.missing[0]})."
+                f"{experiment.names.label(name)} has no hypothesis for {len(result.missing)}"
+                f" utterances; they count as empty (first: {result.missing[0]})."
             )
 
 
 def weight_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     """The tuned weight of every feature in every system."""
     systems = {
-        name: system for name, system in experiment.systems.items() if not unnormalised(name)
+        name: system for name, system in experiment.systems.items() if system.makeup.normalised
     }
     weights = {name: system.weights.features for name, system in systems.items() if system.weights}
     if not weights:
         return
     features = dict.fromkeys(feature for one in weights.values() for feature in one)
     lms = set(experiment.models)
-    places = ordered({summed(name) for name in features} & lms)
+    places = experiment.names.lms.ordered({summed(name) for name in features} & lms)
     mine = sorted(
         (name for name in features if summed(name) in lms),
         key=lambda name: (places.index(summed(name)), name),
     )
     order = [name for name in features if summed(name) not in lms] + mine
     rows = [
-        (label(name), *(weight(one.get(feature)) for feature in order))
+        (experiment.names.label(name), *(weight(one.get(feature)) for feature in order))
         for name, one in weights.items()
     ]
     kinds = {name.removeprefix(summed(name)) or name for name in order}
@@ -174,8 +179,8 @@ def deviations(experiment: RescoringExperiment) -> Iterator[str]:
                     f" {expected:.2f}"
                 )
                 yield (
-                    f"Warning: {label(name)} on {measured.sample.name}: {found}; tune and rescore"
-                    " again."
+                    f"Warning: {experiment.names.label(name)} on {measured.sample.name}: {found};"
+                    " tune and rescore again."
                 )
 
 
@@ -206,7 +211,10 @@ def depth_tables(experiment: RescoringExperiment) -> Iterator[Table]:
             **measured.by_depth,
         }
         if measured.by_depth and len(measured.oracle) > 1:
-            rows = [(label(name), *map(decimal, curve)) for name, curve in curves.items()]
+            rows = [
+                (experiment.names.label(name), *map(decimal, curve))
+                for name, curve in curves.items()
+            ]
             title = f"{experiment.metric_label} by list depth: {measured.sample.name}"
             yield Table(title, ("system", *map(str, measured.depths)), tuple(rows))
 
@@ -234,7 +242,7 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         rows.append(
             (
                 name,
-                label(lm),
+                experiment.names.lms.label(lm),
                 tree.get("kind", NONE),
                 *figures,
                 str(tree.get("oov", NONE)),
@@ -257,7 +265,7 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     for (lm, _), tree in ppl.items():
         rules.setdefault(tree.get("rules", ""), []).append(lm)
     notes = [
-        f"{', '.join(label(lm) for lm in dict.fromkeys(lms))}: {rule}."
+        f"{', '.join(experiment.names.lms.label(lm) for lm in dict.fromkeys(lms))}: {rule}."
         for rule, lms in rules.items()
         if rule
     ]
@@ -280,7 +288,7 @@ def length_tables(experiment: RescoringExperiment) -> Iterator[Table]:
             if members.any():
                 counts = f"{members.sum():,}", f"{measured.lengths[members].sum():,}"
                 rows.append((span(bounds), *counts, *(decimal(scores[name][i]) for name in scores)))
-        header = ("words", "utterances", "ref. words", *(label(name) for name in scores))
+        header = ("words", "utterances", "ref. words", *map(experiment.names.label, scores))
         title = f"{experiment.metric_label} by utterance length: {measured.sample.name}"
         yield Table(title, header, tuple(rows))
 
@@ -305,7 +313,7 @@ def training_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
         rows.append(
             (
-                label(lm),
+                experiment.names.lms.label(lm),
                 *(decimal(value, 0) for value in figures),
                 decimal(min(losses, default=None), 3),
             )
@@ -315,7 +323,7 @@ def training_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         " and subwords."
     )
     header = ("LM", "steps", "tokens", "seconds", "best valid loss")
-    yield Table("Training", header, tuple(rows), (note))
+    yield Table("Training", header, tuple(rows), (note,))
 
 
 TABLES: tuple[Callable[[RescoringExperiment], Sequence[Table] | Iterator[Table]], ...] = (

@@ -3,7 +3,7 @@ models, run times, stages.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,17 +16,13 @@ from lmtools.report.artifacts import read_json, read_ppl
 from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
 from lmtools.report.lm.experiment import models_of
 from lmtools.report.lm.models import Model
-from lmtools.report.names import STATIC, VIEWS, view_label, viewed
+from lmtools.report.names import Names
+from lmtools.report.sts.views import Way, find_ways, label_way, look_ways, order_systems
+from lmtools.report.style import Look, Style, load_style
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 REFERENCE = "tta"  # the system that the others are compared with
-# Pearson x100 of contexts by corpus, system and set, as published: what the documentation of the
-# T-TA paper's public code (github.com/joongbo/tta, README.md, run_unsupervisedstsb.py) prints for
-# its pretrained model: mean over the last layer's tokens.
-PUBLISHED = {"stsb": {"tta": {"dev": 71.88, "test": 62.27}}}
 GRADES = 8  # so many distinct similarities are grades; people's means are more
-# models of the paper's tables in their order; the user's stand between
-FIRST, LAST = ("causal", "lstm", "masked"), ("tta", *STATIC)
 SETS = ("train", "trial", "dev", "valid", "test")  # in printing order; others after them
 KINDS = ("pearson", "spearman")
 
@@ -79,11 +75,12 @@ class StsExperiment(Experiment):
 
     judged: Mapping[tuple[str, str], Judged]  # by (system, set), in printing order
     models: Mapping[str, Model]
+    ways: Mapping[str, Way]  # how each system makes its vectors
 
     @cached_property
     def systems(self) -> list[str]:
-        """The systems in the order of the paper's tables."""
-        return list(dict.fromkeys(system for system, _ in self.judged))
+        """The systems in printing order."""
+        return list(self.ways)
 
     @cached_property
     def sets(self) -> list[str]:
@@ -115,12 +112,17 @@ class StsExperiment(Experiment):
     @cached_property
     def labels(self) -> dict[str, str]:
         """The printed name of each system."""
-        return {system: view_label(system, self.systems) for system in self.systems}
+        return {system: label_way(way, self.names.style) for system, way in self.ways.items()}
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """How each system is drawn."""
+        return look_ways(self.ways, self.names.style)
 
     @property
-    def published(self) -> dict[str, dict[str, float]]:
+    def published(self) -> Mapping[str, Mapping[str, float]]:
         """Published figures of this corpus, by system and set."""
-        return PUBLISHED.get(self.corpus, {})
+        return self.names.style.published.get(self.corpus, {})
 
     @property
     def judges(self) -> str:
@@ -146,7 +148,7 @@ class StsExperiment(Experiment):
         found: dict[str, str] = {}
         for (system, _), one in self.judged.items():
             if one.signature.get("model"):
-                found.setdefault(viewed(system)[0], str(one.signature["model"]))
+                found.setdefault(self.ways[system].lm, str(one.signature["model"]))
         return found
 
 
@@ -156,11 +158,8 @@ def is_sts(home: Path) -> bool:
 
 
 def read_sts(home: Path) -> dict[Path, dict]:
-    """What `lmtools sts` wrote by its paths, in printing order."""
-    paths = sorted(home.glob("sts/*/*.json"))
-    order = in_order(path.parent.name for path in paths)
-    paths.sort(key=lambda path: (order.index(path.parent.name), path.stem))
-    return {path: read_json(path) for path in paths}
+    """What `lmtools sts` wrote by its paths."""
+    return {path: read_json(path) for path in sorted(home.glob("sts/*/*.json"))}
 
 
 def judged_of(trees: Mapping[Path, Mapping]) -> tuple[dict[tuple[str, str], Judged], list[str]]:
@@ -216,28 +215,6 @@ def layer(row: Mapping) -> Layer:
     return Layer(int(row["layer"]), correlations, np.array(row["cosine"], dtype=float))
 
 
-def in_order(systems: Iterable[str]) -> list[str]:
-    """Systems in the order of the paper's tables: left-to-right, masked and the user's models,
-    T-TA, then static vectors.
-
-    The view that masks each token stands before the plain one, the others after it.
-    """
-    views = ["-masked", "", *(view for view in VIEWS if view != "-masked")]
-
-    def place(system):
-        lm, view = viewed(system)
-        rank = (
-            FIRST.index(lm)
-            if lm in FIRST
-            else len(FIRST) + 1 + LAST.index(lm)
-            if lm in LAST
-            else len(FIRST)
-        )
-        return rank, lm, views.index(view)
-
-    return sorted(set(systems), key=place)
-
-
 PARTS = {
     "judged": Part(
         read_sts,
@@ -258,16 +235,23 @@ def collect_sts(
     nbests: Sequence[str] = (),
     title: str | None = None,
     command: str = "lmtools report",
+    style: Style | None = None,
 ) -> StsExperiment:
     """The experiment of semantic textual similarity in directory `home`."""
     refuse_lists(nbests, "semantic textual similarity", "sts")
     parts, absent = read_parts(home, PARTS)
-    parts["judged"], dropped = judged_of(parts["judged"])
+    judged, dropped = judged_of(parts["judged"])
+    names = Names(style or load_style(), configs=parts["configs"])
+    ways = find_ways({system: one.signature for (system, _), one in judged.items()})
+    order = order_systems(ways, names.style)
+    parts["judged"] = dict(sorted(judged.items(), key=lambda item: order.index(item[0][0])))
     return StsExperiment(
         home=home,
         command=command,
+        names=names,
+        ways={system: ways[system] for system in order},
         given_title=title,
-        models=models_of(home, parts),
+        models=models_of(names, parts),
         absent=(*absent, *dropped),
         **parts,
     )

@@ -10,11 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lmtools.report.costs import speed_pictures
-from lmtools.report.names import Look, view_looks, viewed
 from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, marked
 from lmtools.report.sts.experiment import Judged, StsExperiment
 from lmtools.report.sts.tables import deep, hundredfold, pearsons
+from lmtools.report.sts.views import MASKED
+from lmtools.report.style import Look
 
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
@@ -47,7 +48,7 @@ def said_of(experiment: StsExperiment, name: str) -> str:
 def draw_bars(theme: Theme, experiment: StsExperiment) -> Figure:
     systems, sets = experiment.systems, experiment.sets
     figure = Figure((2.2 + 4.2 * max(len(sets), 2), 1.1 + 0.48 * len(systems)))
-    looks = view_looks(systems)
+    looks = experiment.looks
     for axes, name in zip(
         figure.subplots(1, len(sets), sharex=True, sharey=True, squeeze=False)[0], sets, strict=True
     ):
@@ -90,7 +91,7 @@ def bars_of(axes, theme: Theme, one: Judged, look: Look, y: int) -> None:
 
 def scatter_pictures(experiment: StsExperiment) -> Iterator[Picture]:
     """Cosine against similarity on the last set, one panel a system."""
-    shown = chosen(experiment.on(experiment.test))
+    shown = chosen(experiment, experiment.on(experiment.test))
     if not shown:
         return
     few = experiment.graded(experiment.test)
@@ -117,13 +118,14 @@ def scatter_pictures(experiment: StsExperiment) -> Iterator[Picture]:
     )
 
 
-def chosen(judged: Mapping[str, Judged]) -> list[str]:
+def chosen(experiment: StsExperiment, judged: Mapping[str, Judged]) -> list[str]:
     """The systems that have a panel: all, or where they are too many first those that are plain,
     masked or static.
     """
     systems = list(judged)
     if len(systems) > PANELS:
-        systems = [system for system in systems if viewed(system)[1] in ("", "-masked")]
+        ways = experiment.ways
+        systems = [system for system in systems if ways[system].views in ((), (MASKED,))]
     # static vectors give way
     kept = sorted(systems, key=lambda system: judged[system].context is None)[:PANELS]
     return [system for system in systems if system in kept]
@@ -136,7 +138,7 @@ def draw_scatter(
     rows = math.ceil(len(systems) / columns)
     figure = Figure((1 + 3.3 * columns, 0.3 + 2.7 * rows))
     panels = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    looks, judged = (view_looks(experiment.systems), experiment.on(experiment.test))
+    looks, judged = (experiment.looks, experiment.on(experiment.test))
     for axes, system in zip(panels.flat, systems, strict=False):
         one = judged[system]
         (boxes if few else points)(axes, theme, looks[system], one.gold, one.best.cosines)
@@ -219,7 +221,7 @@ def layer_pictures(experiment: StsExperiment) -> Iterator[Picture]:
 def draw_layers(theme: Theme, experiment: StsExperiment, layered: Mapping[str, Judged]) -> Figure:
     figure = Figure((7.2, 4))
     axes = figure.subplots()
-    looks = view_looks(experiment.systems)
+    looks = experiment.looks
     for system, one in layered.items():
         numbers = [layer.number for layer in one.layers]
         value, low, high = 100 * np.array([layer.correlations["pearson"] for layer in one.layers]).T

@@ -10,7 +10,6 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.lm.tables import table, trainings
-from lmtools.report.names import short, view_label
 from lmtools.report.page.columns import NONE, Column, figures, probability
 from lmtools.report.page.table import Table
 from lmtools.report.sts.experiment import MINI, REFERENCE, Judged, Layer, StsExperiment
@@ -25,10 +24,6 @@ CONSTRUCTED = (
     " nobody judged it. The figures show that the recipe works; they do not compare with those of"
     " judged corpora."
 )
-CODE = (
-    "The published code's figures are those that the documentation of the T-TA paper's public code"
-    " gives for its pretrained model."
-)
 
 
 def pearson_tables(experiment: StsExperiment) -> Iterator[Table]:
@@ -40,7 +35,7 @@ def pearson_tables(experiment: StsExperiment) -> Iterator[Table]:
     notes = (
         WHAT,
         *tests,
-        *([CODE] if experiment.published.keys() & set(experiment.systems) else []),
+        *[experiment.names.style.note] * bool(experiment.published.keys() & experiment.ways.keys()),
     )
     yield from main_table(experiment, "Pearson", columns, notes)
 
@@ -134,8 +129,8 @@ def difference_note(experiment: StsExperiment) -> str:
     """What the intervals and probabilities are of."""
     return (
         f"The interval and p are of the context on {experiment.test}, of static vectors the"
-        f" embed. p: two-sided, that a system is as good as {view_label(REFERENCE)}'s context, by"
-        " Williams' test of dependent correlations (Williams 1959, Steiger 1980)."
+        f" embed. p: two-sided, that a system is as good as {experiment.labels[REFERENCE]}'s"
+        " context, by Williams' test of dependent correlations (Williams 1959, Steiger 1980)."
     )
 
 
@@ -218,7 +213,8 @@ def grade_tables(experiment: StsExperiment) -> Iterator[Table]:
 
 def training_tables(experiment: StsExperiment) -> Iterator[Table]:
     """How long each language model trained and where it ended."""
-    trained = {short(name): model for name, model in experiment.models.items() if model.lines}
+    models, short = experiment.models.items(), experiment.names.short
+    trained = {short(name): model for name, model in models if model.lines}
     yield from trainings(trained)
 
 

@@ -5,6 +5,7 @@ writes one to look at.
 criteria.
 """
 
+import hashlib
 import json
 import math
 import random
@@ -20,7 +21,17 @@ from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.page.drawing import Picture
-from lmtools.rescore import TuningOptions, gather, save, tune
+from lmtools.rescore import (
+    Dev,
+    SystemFacts,
+    TuningOptions,
+    Weights,
+    describe_lm,
+    gather,
+    save,
+    tune,
+)  # fmt: skip
+from lmtools.rescore.weights import FIRST_PASS, LATTICES, LISTS, SCORES
 from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -84,7 +95,8 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
             "data/dev/nbest.jsonl.gz",
             TuningOptions(lms=lms),
         )
-        weights = replace(weights, signatures={lm: tables[lm]["dev"].signature for lm in lms})
+        signatures = {lm: tables[lm]["dev"].signature for lm in lms}
+        weights = replace(weights, signatures=signatures, system=facts(signatures))
         save(weights, exp / "tune" / system / "weights.json")
         for name, nbests in sets.items():
             texts = {nbest.utt: chosen(nbest, weights.features, tables, name) for nbest in nbests}
@@ -94,6 +106,12 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
     dump(speed(rng), exp / "bench" / "speed.json")
     stages(exp)
     return exp
+
+
+def facts(signatures, lists: str = FIRST_PASS) -> SystemFacts:
+    """What `lmtools tune` would say of a system of these features."""
+    source = SCORES if lists == FIRST_PASS else LISTS
+    return SystemFacts(tuple(describe_lm(*one, source) for one in signatures.items()), lists)
 
 
 def lists(rng, name: str, utterances: int, depth: int) -> list[NBest]:
@@ -168,7 +186,7 @@ def judged(rng, nbests, noise: float, lm: str) -> ScoreTable:
 
 def hash_of(text: str) -> int:
     """A number that is the same in every process."""
-    return int.from_bytes(text.encode().ljust(8, b"\x5a")[:8], "big") ** 4 % 2**256
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16)
 
 
 def chosen(nbest: NBest, weights, tables, name: str) -> str:
@@ -331,7 +349,13 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
                     **dict.fromkeys(tables, 5.0 / len(tables)),
                     "words": 1.0,
                 }
-                for prefix in ("", "lattice-"):
+                signatures = {lm: table.signature, **dict.fromkeys(more, ngram.signature)}
+                for prefix, kind in (("", FIRST_PASS), ("lattice-", LATTICES)):
+                    saved = Weights(
+                        "wer", weights, "am", Dev("dev", "0", 1, 9.0, 9.0),
+                        system=facts(signatures, kind),
+                    )  # fmt: skip
+                    save(saved, exp / "tune" / f"{prefix}{system}" / "weights.json")
                     texts = {nbest.utt: chosen(nbest, weights, tables, "test") for nbest in nbests}
                     kaldi_text.write(texts, exp / "rescore" / f"{prefix}{system}" / "test.txt")
                 took = {
@@ -339,6 +363,8 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
                     "arcs": 9000,
                     "rescored_arcs": 40000,
                     "speech": 80.0,
+                    "lms": dict.fromkeys(tables, "lm"),
+                    "signatures": {one: dict(said) for one, said in signatures.items()},
                 }
                 dump(
                     {**took, "seconds": 2.0 if table is rough else 9.0},

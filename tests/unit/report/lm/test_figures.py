@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, lm_experiment
+from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experiment
 
 from lmtools.report.lm.experiment import Grid, collect_lms
 from lmtools.report.lm.figures import LM_PICTURES, looks, progress, split
@@ -34,7 +34,7 @@ def lms(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def report(lms):
-    return collect_lms(lms)
+    return collect_lms(lms, style=STYLE)
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_diverged_run_is_left_out_and_said(tmp_path):
     )
     picture = next(
         one
-        for one in make_all(LM_PICTURES.values(), collect_lms(exp))
+        for one in make_all(LM_PICTURES.values(), collect_lms(exp, style=STYLE))
         if one.name == "grid-training"
     )
     assert "not shown: neither." in picture.caption
@@ -207,9 +207,12 @@ def test_series_are_labels_without_their_value(sizes, form):
 
 
 def test_looks_tell_runs_apart_and_keep_families(report):
-    grids = {grid.name: looks(grid) for grid in report.grids}
+    grids = {grid.name: looks(grid, STYLE.runs) for grid in report.grids}
     for styles in grids.values():
         assert len({look.light for look in styles.values()}) == len(styles)
     models = report.models
-    apart = looks(Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}))
+    apart = looks(
+        Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}),
+        STYLE.runs,
+    )
     assert apart["gcnn"] == models["gates-glu"].look != apart["lstm"]

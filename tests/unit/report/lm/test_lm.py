@@ -6,26 +6,21 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
-from safetensors.numpy import save_file
-from toys import sentences
-from unit.report.lm.toys import CONTEXT, GATES, MAIN, SPEEDS, WORDS, dump, lm_experiment
+from unit.report.lm.toys import CONTEXT, GATES, MAIN, SPEEDS, STYLE, WORDS, dump, lm_experiment
 
-from lmtools import subword
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.report import write_report
-from lmtools.report.lm.experiment import PAPERS, collect_lms
+from lmtools.report.lm.experiment import collect_lms
 from lmtools.report.lm.figures import LM_PICTURES
-from lmtools.report.lm.models import Vocabulary, called, count_parameters, ordered, vocabulary_of
+from lmtools.report.lm.models import Vocabulary, ordered
 from lmtools.report.lm.tables import LM_TABLES
+from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.html import page
 from lmtools.report.write import make_all, recognised, results
 from lmtools.seal import write_json
-from lmtools.text import Normaliser
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +47,7 @@ def fresh(lms, tmp_path) -> Path:
 
 def tables(exp: Path) -> dict[str, list[dict[str, str]]]:
     """The rows of each table, by title: cell by header."""
-    report = collect_lms(exp)
+    report = collect_lms(exp, style=STYLE)
     return {
         one.title: [dict(zip(one.header, row, strict=True)) for row in one.rows]
         for one in make_all(LM_TABLES, report)
@@ -88,67 +83,39 @@ def test_what_overrules(lms, exp, capsys):
 # What is read
 
 
-def test_parameters_are_counted_without_ranks_and_noise(tmp_path):
-    tensors = {
-        "trunk.a": np.zeros((3, 5), np.float32),
-        "output.head.weight": np.zeros((7, 2), np.float32),
-        "b": np.zeros((), np.float32),
+def test_parameters_and_vocabularies_are_those_that_models_say(lms):
+    models = collect_lms(lms, style=STYLE).models
+    assert {name: models[name].parameters for name in MAIN} == {
+        name: parameters for name, (_, _, parameters, _) in MAIN.items()
     }
-    buffers = {
-        "output.rank": np.arange(9),
-        "output.noise": np.ones(4, np.float32),
-        "output.tries": np.array(3),
-    }
-    save_file({**tensors, **buffers}, tmp_path / "model.safetensors", {"lmtools": "{}"})
-    assert (
-        count_parameters(tmp_path / "model.safetensors")
-        == sum(tensor.size for tensor in tensors.values())
-        == 30
-    )
+    assert models["gcnn"].vocabulary == Vocabulary("word", WORDS)
+    assert models["esulmo-bpe-500"].vocabulary == Vocabulary("bpe", 500, WORDS)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"1234567", b"\xff" * 8, b"\2\0\0\0\0\0\0\0[]", b'\6\0\0\0\0\0\0\0{"a":1}']
-)
-def test_damaged_weights_are_one_line(tmp_path, content):
-    (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(
-        UserError, match=r"model.safetensors: not a readable safetensors file .*; train again"
-    ):
-        count_parameters(tmp_path / "model.safetensors")
-
-
-@pytest.mark.parametrize("scheme", ["bpe", "char"])
-def test_vocabularies_are_those_that_models_load(tmp_path, scheme):
-    lines = sentences(60, 1)
-    words = subword.train("word", lines, None, Normaliser(), tmp_path / "words")
-    spelled = subword.train(
-        scheme,
-        lines,
-        40 if scheme == "bpe" else None,
-        Normaliser(),
-        tmp_path / "x/subword",
-        words=tmp_path / "words",
-    )
-    (tmp_path / "y").mkdir()
-    (tmp_path / "words").rename(tmp_path / "y/subword")
-    assert vocabulary_of(tmp_path / "x") == Vocabulary(scheme, spelled.size, words.size)
-    assert vocabulary_of(tmp_path / "y") == Vocabulary("word", words.size)
-    assert vocabulary_of(tmp_path / "z") is None
+def test_a_model_of_an_older_version_says_less(fresh):
+    path = fresh / "lm/gcnn/config.yaml"
+    tree = yaml.safe_load(path.read_text())
+    del tree["facts"]
+    path.write_text(yaml.safe_dump(tree))
+    (fresh / "bench/lm.json").unlink()
+    found = collect_lms(fresh, style=STYLE)
+    assert (found.models["gcnn"].parameters, found.models["gcnn"].vocabulary) == (None, None)
+    (line,) = [line for line in found.absent if "older version" in line]
+    assert line.startswith(f"{fresh}/lm/gcnn: config.yaml is of an older version")
 
 
 @pytest.mark.parametrize(
     ("name", "title"),
     [("kn5", "KN-5"), ("gcnn-14b", "GCNN-14B"), ("lstm-2048-2", "LSTM-2048-2"), ("lstm", "LSTM"),
     ("esulmo-bpe-500", "ESuLMo bpe-500"),
-     ("elmo-char", "ELMo char"), ("mine-2", "mine-2"), ("gcnn-wide", "GCNN wide")],
+     ("elmo-char", "ELMo char"), ("mine-2", "mine-2"), ("gcnn-wide", "gcnn-wide")],
 )  # fmt: skip
 def test_names_in_print(name, title):
-    assert called(name) == title
+    assert Names(STYLE).label(name) == title
 
 
 def test_models_stand_by_family_then_by_size(lms):
-    experiment = collect_lms(lms)
+    experiment = collect_lms(lms, style=STYLE)
     assert [model.name for model in experiment.main] == [
         "kn5",
         "lstm",
@@ -179,7 +146,7 @@ def test_perplexities_are_those_measured(lms):
     found = tables(lms)
     rows = found["Perplexity: gbw (wikitext2)"] + found["Two-way perplexity: gbw (wikitext2)"]
     for row, (name, (_, _, parameters, ppl)) in zip(rows, MAIN.items(), strict=True):
-        assert row["LM"] == called(name)
+        assert row["LM"] == Names(STYLE).label(name)
         assert row["parameters"] == f"{parameters:,}"
         assert float(row.get("test ppl", row.get("test two-way ppl"))) == pytest.approx(
             ppl, abs=0.05
@@ -200,7 +167,7 @@ def test_perplexities_over_different_words_are_warned_of(fresh, lms):
     path = fresh / "ppl/kn5/test.json"
     write_json(json.loads(path.read_text()) | {"oov": 17}, path)
     for exp, warned in ((fresh, ["test"]), (lms, [])):
-        notes = make_all(LM_TABLES, collect_lms(exp))[0].notes
+        notes = make_all(LM_TABLES, collect_lms(exp, style=STYLE))[0].notes
         assert [
             note.partition("words of ")[2].split()[0]
             for note in notes
@@ -224,9 +191,9 @@ def test_papers_figures_stand_beside_their_corpora_alone(fresh, name, model, fig
             shutil.copytree(fresh / folder / "gcnn", fresh / folder / model)
     corpus(fresh, name)
     rows = {row["LM"]: row for row in tables(fresh)[f"Perplexity: gbw ({name})"]}
-    assert rows[called(model)]["paper's test ppl"] == figure
+    assert rows[Names(STYLE).label(model)]["paper's test ppl"] == figure
     assert rows["LSTM"]["paper's test ppl"] == "-"
-    assert PAPERS.keys() == {"gbw", "wikitext103"}
+    assert STYLE.published.keys() == {"gbw", "wikitext103"}
 
 
 def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
@@ -236,8 +203,8 @@ def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
     )
     assert [row["LM"] for row in random] == ["LSTM-2048", "GCNN-9", "GCNN-8B"]
     assert "GCNN full" in [row["LM"] for row in trained]
-    report = collect_lms(lms)
-    names = {called(name): name for name in SPEEDS}
+    report = collect_lms(lms, style=STYLE)
+    names = {Names(STYLE).label(name): name for name in SPEEDS}
     names |= {
         f"{model} {kind}": f"output-{model.lower()}-{kind}"
         for model in ("GCNN", "LSTM")
@@ -278,7 +245,7 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
     (fresh / "grids/mixed.yaml").write_text(
         yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
     )
-    report = collect_lms(fresh)
+    report = collect_lms(fresh, style=STYLE)
     (table,) = [one for one in make_all(LM_TABLES, report) if one.title == "Mixed"]
     assert [row[1] for row in table.rows] == ["perplexity", "two-way perplexity"]
     assert not table.best
@@ -296,7 +263,7 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
 )  # fmt: skip
 def test_what_is_absent_is_named(fresh, path, said, tables):
     shutil.rmtree(fresh / path)
-    report = collect_lms(fresh)
+    report = collect_lms(fresh, style=STYLE)
     every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
     (line,) = [line for line in report.absent if said in line]
     assert len(every) == tables
@@ -307,7 +274,7 @@ def test_what_is_absent_is_named(fresh, path, said, tables):
 def test_runs_that_are_not_there_are_named(fresh):
     for folder in ("lm", "ppl"):
         shutil.rmtree(fresh / folder / "gates-relu")
-    (line,) = [line for line in collect_lms(fresh).absent if "gates.yaml" in line]
+    (line,) = [line for line in collect_lms(fresh, style=STYLE).absent if "gates.yaml" in line]
     assert "gates-relu: absent" in line
     assert [row["run"] for row in tables(fresh)["Gates"]] == [
         label for label in GATES if label != "ReLU"
@@ -320,8 +287,7 @@ def test_runs_that_are_not_there_are_named(fresh):
     ("bench/lm.json", "{}"),
      ("grids/gates.yaml", "figure: line\nx: x\nat: {a: far}\nruns: {a: gcnn}\n"),
      ("ppl/gcnn/test.json", "{}"),
-     ("lm/gcnn/metrics.jsonl", "x\n}\n"), ("lm/elmo-char/subword/spelled.model", "{}\n"),
-     ("lm/gcnn/model.safetensors", "{}")],
+     ("lm/gcnn/metrics.jsonl", "x\n}\n"), ("lm/gcnn/config.yaml", "facts: {parameters: x}\n")],
 )  # fmt: skip
 def test_a_damaged_file_is_one_line_and_writes_nothing(fresh, capsys, path, content):
     (fresh / path).write_text(content)
@@ -371,7 +337,7 @@ def test_hostile_names_are_text(fresh):
     (fresh / "grids/bad.yaml").write_text(
         yaml.safe_dump({"title": "<b>$x$ & *y*", "runs": {"<i>|": "gcnn", "$\\frac{$": "lstm"}})
     )
-    report = collect_lms(fresh)
+    report = collect_lms(fresh, style=STYLE)
     every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
     (picture,) = [one for one in drawn if one.name == "grid-bad"]
     source = page(report, every, (picture,), (picture.png(LIGHT),))
@@ -398,7 +364,7 @@ def test_a_base_that_is_a_run_too_stays_in_the_main_table_and_what_was_set_aside
     (tmp_path / "grids/pieces.yaml").write_text(
         "title: Pieces\nfigure: line\nx: ids\nruns: {5: esulmo-bpe-500}\n"
     )
-    experiment = collect_lms(tmp_path)
+    experiment = collect_lms(tmp_path, style=STYLE)
     assert {model.name for model in experiment.main} == {"gcnn", "esulmo-bpe-500"}
     assert {label for grid in experiment.grids for label in grid.runs} == {"GLU", "tanh", "5"}
     assert "gcnn.1" not in experiment.models

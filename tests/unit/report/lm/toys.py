@@ -5,14 +5,15 @@ DIR` writes one to look at.
 import json
 import math
 import random
-import struct
 import sys
 from pathlib import Path
 
 import yaml
 
+from lmtools.report.style import load_style
 from lmtools.seal import write_json
 
+STYLE = load_style(Path(__file__).parents[4] / "egs/gbw/conf/report.yaml")
 WORDS = 33_283
 # by name: config.yaml's model or n-gram order, vocabulary, parameters, test perplexity, OOV
 MAIN = {
@@ -145,9 +146,8 @@ def language_model(
             "vocabulary": {"size": WORDS, "hash": "0123456789abcdef"},
         }
         learning(home / "metrics.jsonl", math.log(0.97 * ppl), rng)
-        weights(home / "model.safetensors", parameters)
+    tree["facts"] = {"parameters": parameters, "vocabulary": read_words(vocabulary)}
     (home / "config.yaml").write_text(yaml.safe_dump(tree))
-    spell(home / "subword", vocabulary)
     for text, factor, size in (("valid", 1.06, 213_886), ("test", 1.0, 241_211)):
         tree = {
             "kind": "two-way perplexity" if model == "elmo" else "perplexity",
@@ -181,37 +181,12 @@ def learning(path: Path, floor: float, rng) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def weights(path: Path, parameters: int) -> None:
-    """A safetensors file's header with so many parameters, and ranks, which are none."""
-    tensors = {
-        "output.head.weight": ("F32", [4, 1]),
-        "trunk.embedding.weight": ("F32", [parameters - 4]),
-        "output.rank": ("I64", [WORDS]),
-    }
-    header = {
-        name: {"dtype": kind, "shape": shape, "data_offsets": [0, 0]}
-        for name, (kind, shape) in tensors.items()
-    }
-    content = json.dumps({"__metadata__": {"lmtools": "{}"}, **header}).encode()
-    path.write_bytes(struct.pack("<Q", len(content)) + content)
-
-
-def spell(folder: Path, vocabulary: str) -> None:
-    """A subword directory of words, or of pieces that spell them."""
-    folder.mkdir(parents=True)
+def read_words(vocabulary: str) -> dict:
+    """The facts of a vocabulary of words, or of pieces that spell them."""
     if vocabulary == "words":
-        (folder / "subword.yaml").write_text(
-            f"scheme: word\nsize: {WORDS}\nhash: 0123456789abcdef\n"
-        )
-        return
-    kind, _, size = vocabulary.partition("-")
-    (folder / "subword.yaml").write_text(
-        f"scheme: spelled\nsize: {size or 86}\nhash: fedcba9876543210\n"
-    )
-    head = json.dumps({"pieces": kind, "bytes": 7, "unknown": 0}).encode()
-    (folder / "spelled.model").write_bytes(
-        head + b"\n" + b"\0\n\nabc\n" + b"word\t1\n" * (WORDS - 5)
-    )
+        return {"scheme": "word", "size": WORDS, "words": None}
+    scheme, _, size = vocabulary.partition("-")
+    return {"scheme": scheme, "size": int(size or 86), "words": WORDS}
 
 
 def bench(rng) -> dict:

@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 import pytest
 
 from lmtools.report.page.html import embedded
-from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.experiment import collect_rescoring
 
 CHROMIUM = next(
@@ -42,7 +41,7 @@ def rows(exp):
     """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all
     that is searched.
     """
-    data = browser_data(collect_rescoring(exp).sets)
+    data = collect_rescoring(exp).browsed()
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
     found = []

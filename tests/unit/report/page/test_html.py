@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from lmtools.formats import kaldi_text
 from lmtools.report import write_report
 from lmtools.report.page.html import embedded
-from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.experiment import collect_rescoring
 
 
@@ -111,8 +110,8 @@ def test_data_holds_every_utterance_and_choice(exp, elements):
 
 
 def test_operations_spell_reference_and_hypothesis(exp):
-    sets = collect_rescoring(exp).sets
-    data = browser_data(sets)
+    found = collect_rescoring(exp)
+    sets, data = found.sets, found.browsed()
     for one in data["sets"]:
         for _, ref, hyps, _ in one["utts"]:
             for text, operations in hyps:

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from makeups import names_of
 from matplotlib.figure import Figure
 
 from lmtools.evaluate import References, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.outputs import CRITERIA
-from lmtools.report import names
-from lmtools.report.names import label, ordered
+from lmtools.report.names import Names
 from lmtools.report.page.columns import NONE
 from lmtools.report.page.drawing import DARK, LIGHT
 from lmtools.report.page.html import page
 from lmtools.report.page.labels import curve, spread
-from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.criteria import entry, pace, trunks
 from lmtools.report.rescoring.criteria_figures import draw_curves, draw_price
 from lmtools.report.rescoring.criteria_tables import criteria_tables
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES, legible
 from lmtools.report.rescoring.tables import TABLES
+from lmtools.report.style import load_style
 from lmtools.report.write import make_all, results
 
 ORDER = [
@@ -61,22 +61,40 @@ def wer(compared, system):
 
 
 def test_every_criterion_has_a_name_a_place_and_a_look():
-    assert set(names.CRITERIA) == set(CRITERIA)
-    assert dataclasses.asdict(CRITERIA["bce-nce"].Config()) == names.SAMPLES
-    drawn = [(one.look.light, one.look.marker, one.look.line) for one in names.CRITERIA.values()]
+    printed = load_style().criteria
+    assert set(printed) == set(CRITERIA)
+    drawn = [(one.look.light, one.look.marker, one.look.line) for one in printed.values()]
     assert len({color for color, _, _ in drawn}) == len(drawn)
-    for panel in {one.panel for one in names.CRITERIA.values()}:
+    for panel in {one.panel for one in printed.values()}:
         shapes = [
-            (one.look.marker, one.look.line)
-            for one in names.CRITERIA.values()
-            if one.panel == panel
+            (one.look.marker, one.look.line) for one in printed.values() if one.panel == panel
         ]
         assert len(set(shapes)) == len(shapes)  # told apart without colour
+
+
+def config(model, criterion, noise=None):
+    return {"model": model, "criterion": criterion, "output": {"noise": noise} if noise else None}
+
+
+CONFIGS = {
+    f"{model}-{criterion}": config(model, criterion)
+    for model in ("lstm", "causal", "mine")
+    for criterion in CRITERIA
+} | {
+    "lstm-ce": config("lstm", "softmax"),
+    "tta-bce-nce-unigram": config("tta", "bce-nce", "unigram"),
+    "bce-nce": config("lstm", "bce-nce"),
+    "adaptive": config("lstm", "adaptive"),
+    "distance": config("lstm", "ce-is"),
+    "other-bce": config("lstm", "bce"),
+    "tta": config("tta", "bce"),
+}
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("other-bce", "other-bce"),  # it is none
         ("lstm-softmax", "CE LSTM"),
         ("lstm-ce", "CE LSTM"),
         ("lstm-mse-sigmoid", "MSE-sigmoid LSTM"),
@@ -94,7 +112,7 @@ def test_every_criterion_has_a_name_a_place_and_a_look():
     ],
 )
 def test_labels(name, said):
-    assert label(name) == said
+    assert names_of(name, configs=CONFIGS).label(name) == said
 
 
 def test_order_is_the_papers_and_stays_beside_the_trunk():
@@ -109,7 +127,8 @@ def test_order_is_the_papers_and_stays_beside_the_trunk():
         "zeta",
     ]
     own += ["lstm-mse+ngram", "lstm-bce-nce+ngram", "lattice-lstm-bce", "lattice-lstm-adaptive"]
-    assert ordered(sorted(own)) == ordered(reversed(own)) == own
+    names = names_of(*own, configs=CONFIGS)
+    assert names.ordered(sorted(own)) == names.ordered(reversed(own)) == own
 
 
 def test_pace_is_over_the_training_lines():
@@ -129,7 +148,6 @@ def test_pace_is_over_the_training_lines():
     [
         (None, "log-uniform", 8192),
         ({"noise": "unigram", "samples": 512}, "unigram", 512),
-        ({"noise": "unigram", "power": 0.75, "drawing": "replacement"}, "unigram", 8192),
         (
             {"noise": "unigram", "power": 1.0, "drawing": "distinct"},
             "unigram, power 1.0, distinct",
@@ -138,10 +156,19 @@ def test_pace_is_over_the_training_lines():
         ({"drawing": "tries"}, "log-uniform, tries", 8192),
     ],
 )
-def test_noise_is_what_differs_from_the_usual(output, noise, samples):
-    one = entry("a", {"criterion": "ce-is", "output": output}, ())
+def test_noise_is_what_the_facts_say_and_further_settings_that_were_given(output, noise, samples):
+    facts = {"name": "ce-is", **vars(CRITERIA["ce-is"].Config(**(output or {})))}
+    tree = {"criterion": "ce-is", "output": output, "facts": {"criterion": facts}}
+    one = entry(Names(), "a", tree, ())
     assert (one.noise, one.samples) == (noise, samples)
-    assert entry("a", {"criterion": "bce", "output": {"rival": 0.5}}, ()).noise is None
+    facts = {"name": "bce", **vars(CRITERIA["bce"].Config())}
+    tree = {"criterion": "bce", "output": {"rival": 0.5}, "facts": {"criterion": facts}}
+    assert entry(Names(), "a", tree, ()).noise is None
+
+
+def test_noise_that_an_older_version_did_not_say_is_unknown():
+    one = entry(Names(), "a", {"criterion": "ce-is", "output": {"samples": 9}}, ())
+    assert (one.noise, one.samples) == (None, 9)
 
 
 def test_models_are_compared_with_their_like(report):
@@ -310,7 +337,7 @@ def test_unnormalised_systems_are_nowhere_else(compared, report):
     others = [table for table in make_all(TABLES, report) if table.part != "criteria"]
     assert "unnormalised" not in repr(others)
     assert "BCE-NCE LSTM" in repr(others)
-    assert "unnormalised" not in repr(browser_data(report.sets))
+    assert "unnormalised" not in repr(report.browsed())
     assert report.models.keys() >= {"lstm-bce-nce", "tta"}
 
 

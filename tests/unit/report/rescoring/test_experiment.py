@@ -5,12 +5,13 @@ import json
 import shutil
 
 import pytest
+from makeups import names_of
 
 from lmtools import corpus, subword
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.artifacts import trained_on
-from lmtools.report.names import label, looks, ordered
+from lmtools.report.names import FIRST, ORACLE, Makeup, Names, Part
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.samples import set_name
 from lmtools.rescore import set_hash
@@ -193,6 +194,9 @@ def test_no_references_at_all(tmp_path):
         collect_rescoring(tmp_path / "exp")
 
 
+CONFIGS = {"tta-bce-nce": {"model": "tta", "criterion": "bce-nce"}}
+
+
 def test_names_and_order():
     names = [
         "all",
@@ -205,7 +209,7 @@ def test_names_and_order():
         "@oracle",
         "@first",
     ]
-    assert ordered(names) == [
+    assert names_of(*names).ordered(names) == [
         "@first",
         "@oracle",
         "first-pass",
@@ -216,10 +220,36 @@ def test_names_and_order():
         "tta+ngram",
         "all",
     ]
-    assert label("tta+ngram") == "T-TA + n-gram"
-    assert label("causal+mine") == "uniLM + mine"
-    assert label("mine") == "mine"
-    assert looks(["mine", "tta"])["tta"] == looks(["tta", "alpha"])["tta"]
+    names = names_of("tta+ngram", "causal+mine")
+    assert names.label("tta+ngram") == "T-TA + n-gram"
+    assert names.label("causal+mine") == "uniLM + mine"
+    assert names.label("mine") == "mine"
+    assert names.looks(["mine", "tta"])["tta"] == names.looks(["tta", "alpha"])["tta"]
+
+
+def test_a_name_says_nothing_of_what_a_system_is():
+    """A user's language model may be called as another system would be."""
+    called = {
+        "foo-mean": Makeup((Part("foo-mean"),)),
+        "lattice-x": Makeup((Part("lattice-x"),)),
+        "a+b": Makeup((Part("a+b"),)),
+        "raw-unnormalised": Makeup((Part("raw-unnormalised"),)),
+        "lstm-bce": Makeup((Part("lstm-bce"),)),
+        "mine": Makeup((Part("tta", "token"), Part("ngram", "word", False)), True),
+    }
+    names = Names(systems=called, configs={"lstm-bce": {"model": "gcnn", "criterion": "bce"}})
+    labels = {name: names.label(name) for name in called}
+    assert labels.pop("mine") == "T-TA, mean + n-gram, unnormalised, mean, lattice"
+    assert labels == {name: name for name in labels}
+    assert [name for name in called if names.is_mean(name)] == ["mine"]
+    assert not any(look.hollow for name, look in names.looks(called).items() if name != "mine")
+    assert names.ordered(called)[-1] == "mine"
+
+
+def test_systems_made_of_the_same_are_told_apart():
+    made = Makeup((Part("tta"),))
+    names = Names(systems={"tta": made, "again": made, "ngram": Makeup((Part("ngram"),))})
+    assert [names.label(one) for one in names.systems] == ["T-TA (tta)", "T-TA (again)", "n-gram"]
 
 
 def test_means_stand_after_their_sums():
@@ -237,7 +267,8 @@ def test_means_stand_after_their_sums():
         "tta+ngram",
         "all",
     ]
-    assert ordered(sorted(own)) == ordered(reversed(own)) == own
+    names = names_of(*own, configs=CONFIGS)
+    assert names.ordered(sorted(own)) == names.ordered(reversed(own)) == own
     labels = {
         "mbr": "MBR (no LM)",
         "tta-mean": "T-TA, mean over tokens",
@@ -248,16 +279,16 @@ def test_means_stand_after_their_sums():
         "lattice-tta-mean": "T-TA, mean, lattice",
         "mbr+tta": "MBR + T-TA",
     }
-    assert {name: label(name) for name in labels} == labels
+    assert {name: names_of(*labels).label(name) for name in labels} == labels
 
 
 def test_means_look_like_their_sums_but_hollow_and_with_another_line():
-    without, styles = (
-        looks(["mine", "yours"]),
-        looks(["mine", "mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"]),
-    )
-    assert {name: styles[name] for name in without if name != "yours"} == {
-        name: look for name, look in without.items() if name != "yours"
+    sums = ["mine", "tta", "yours", "tta+ngram"]
+    means = ["mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"]
+    names = names_of(*sums, *means)
+    without, styles = names.looks(sums), names.looks(["mine", *means])
+    assert {name: styles[name] for name in ("mine", FIRST, ORACLE)} == {
+        name: without[name] for name in ("mine", FIRST, ORACLE)
     }
     for name in ("mine", "tta", "yours", "tta+ngram"):
         look, mean = without[name], styles["tta-mean+ngram-mean" if "+" in name else f"{name}-mean"]
@@ -287,7 +318,6 @@ def test_systems_on_lattices_come_after_those_on_lists(fresh):
         "lattice-tta+ngram",
         "lattice-ngram",
         "all",
-        "lattice-all",
         "@first",
         "lattice-causal",
         "ngram",
@@ -301,18 +331,12 @@ def test_systems_on_lattices_come_after_those_on_lists(fresh):
         "lattice-causal",
         "lattice-mine",
         "lattice-tta+ngram",
-        "lattice-all",
     ]
-    assert ordered(names) == own
-    labels = [
-        "n-gram, lattice",
-        "uniLM, lattice",
-        "mine, lattice",
-        "T-TA + n-gram, lattice",
-        "all LMs, lattice",
-    ]
-    assert [label(name) for name in own[3:]] == labels
-    assert looks(own).keys() > set(own)
+    printed = names_of(*names[:3], *names[4:])
+    assert printed.ordered(names) == own
+    labels = ["n-gram, lattice", "uniLM, lattice", "mine, lattice", "T-TA + n-gram, lattice"]
+    assert [printed.label(name) for name in own[3:]] == labels
+    assert printed.looks(own).keys() == {*own, FIRST, ORACLE}
 
 
 def test_reports_of_lattices_by_system_and_set(fresh):

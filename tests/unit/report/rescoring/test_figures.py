@@ -3,12 +3,14 @@
 import matplotlib
 import numpy as np
 import pytest
+from makeups import makeup
 from matplotlib.figure import Figure
 
-from lmtools.report.names import looks
+from lmtools.report.names import Names
 from lmtools.report.page.drawing import DARK, LIGHT
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES, frame, held, validation
+from lmtools.report.style import load_style
 from lmtools.report.write import make_all
 
 
@@ -62,7 +64,10 @@ def test_a_system_has_one_colour_everywhere(drawn):
 
 
 def test_looks_differ_without_colour():
-    styles = looks(["mine", "yours"])
+    alone = [name for name in load_style().order if name not in ("*", "words", "tfidf")]
+    styles = Names(systems={"tta+ngram": makeup("tta+ngram")}).looks(
+        [*alone, "tta+ngram", "mine", "yours"]
+    )
     assert len({look.marker for look in styles.values()}) == len(styles)
 
 

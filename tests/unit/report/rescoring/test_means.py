@@ -83,7 +83,7 @@ def test_weights_of_means_stand_beside_those_of_sums(report):
 
 def test_marks_of_means_are_hollow(report):
     names = ("tta", "tta-mean")
-    axes = draw_systems(LIGHT, report.sets[1], names, "WER %").axes[0]
+    axes = draw_systems(LIGHT, report, report.sets[1], names).axes[0]
     tta, mean = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert tta.get_color() == mean.get_color() == tta.get_markerfacecolor()
     assert mean.get_markerfacecolor() == LIGHT.paper

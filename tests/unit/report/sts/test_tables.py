@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from unit.report.sts.toys import QUALITY, SIZES, sts_experiment
+from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.errors import UserError
-from lmtools.report.names import STATIC, VIEWS, view_label, view_looks, viewed
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.table import markdown
-from lmtools.report.sts.experiment import GRADES, PUBLISHED, collect_sts, in_order
+from lmtools.report.sts.experiment import GRADES, collect_sts
 from lmtools.report.sts.figures import STS_PICTURES
 from lmtools.report.sts.tables import STS_TABLES
+from lmtools.report.sts.views import Way, find_ways, label_way, look_ways, order_systems
 from lmtools.report.write import make_all, recognised, write_report
 from lmtools.seal import write_json
 
@@ -37,6 +37,10 @@ ORDER = [
     "words",
     "tfidf",
 ]
+LABELS = {
+    system: label_way(way, STYLE)
+    for system, way in find_ways({system: sign(system) for system in QUALITY}).items()
+}
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +59,12 @@ def small(tmp_path):
 
 
 def tables(exp):
-    return {table.title: table for table in make_all(STS_TABLES, collect_sts(exp))}
+    return {table.title: table for table in make_all(STS_TABLES, collect_sts(exp, style=STYLE))}
 
 
 def drawn(exp) -> list[str]:
     """The names of the figures, all of which can be drawn."""
-    pictures = make_all(STS_PICTURES.values(), collect_sts(exp))
+    pictures = make_all(STS_PICTURES.values(), collect_sts(exp, style=STYLE))
     with matplotlib.rc_context({"backend": "agg"}):
         assert all(picture.draw(LIGHT).axes for picture in pictures)
     return [picture.name for picture in pictures]
@@ -95,7 +99,7 @@ def starting(found, start):
 )
 def test_main_tables_against_correlations_computed_anew(judged, kind, correlation):
     table = starting(tables(judged), f"Semantic textual similarity, {kind}")
-    found, labels = cells(table), {system: view_label(system, QUALITY) for system in QUALITY}
+    found, labels = cells(table), dict(LABELS)
     for system, layers in QUALITY.items():
         for name in SIZES:
             content = tree(judged, system, name)
@@ -126,14 +130,12 @@ def test_p_is_williams_test_by_the_determinant(judged):
             2 * np.linalg.det(matrix) * (n - 1) / (n - 3) + ((one + two) / 2) ** 2 * (1 - both) ** 3
         )
         p = 2 * stats.t.sf(abs(one - two) * math.sqrt((n - 1) * (1 + both) / spread), n - 3)
-        assert found[view_label(system, QUALITY), "p"] == (
-            "<0.001" if p < 0.0005 else f"{p:.3f}"
-        ), system
+        assert found[LABELS[system], "p"] == ("<0.001" if p < 0.0005 else f"{p:.3f}"), system
     assert found["T-TA", "p"] == "-"
 
 
 def test_order_and_labels(judged):
-    experiment = collect_sts(judged)
+    experiment = collect_sts(judged, style=STYLE)
     assert experiment.systems == ORDER
     assert experiment.sets == ["dev", "test"]
     table = next(iter(tables(judged).values()))
@@ -144,6 +146,10 @@ def test_order_and_labels(judged):
     ]  # fmt: skip
 
 
+def ways_of(*systems):
+    return find_ways({system: sign(system) for system in systems})
+
+
 @pytest.mark.parametrize(
     "system, systems, expected",
     [
@@ -152,38 +158,53 @@ def test_order_and_labels(judged):
         ("bert-masked", (), "BERT mask-and-predict"),
         ("masked", (), "biLM intact"),
         ("masked-max", (), "biLM maximum"),
-        ("-eos", (), "-eos"),
         ("mine-2", (), "mine-2"),
+        ("bert-eos", ("bert-cls",), "BERT [EOS]"),
+        ("a-eos", ("b-eos",), "a-eos [EOS]"),  # two models of a kind, and which is which?
         ("words", (), "word vectors"),
     ],
 )
 def test_labels(system, systems, expected):
-    assert view_label(system, systems) == expected
+    assert label_way(ways_of(system, *systems)[system], STYLE) == expected
 
 
+def test_views_are_read_from_the_signature_and_not_from_the_name():
+    plain, masked = {"lm": "masked", "model": "1"}, {"lm": "masked", "model": "1", "masked": "yes"}
+    ways = find_ways({"my-eos": {"lm": "causal"}, "x-max": plain, "y": {**masked, "pool": "cls"}})
+    assert ways == {
+        "my-eos": Way("my-eos"),
+        "x-max": Way("x-max", (), True),
+        "y": Way("x-max", ("masked", "cls")),
+    }
+    assert label_way(ways["y"], STYLE) == "x-max mask-and-predict, [CLS]"
+
+
+ENDS = st.sampled_from(["", *(f"-{view}" for view in VIEWS)])
 NAMES = st.sampled_from(["causal", "lstm", "masked", "tta", "bert", "mine", *STATIC])
-SYSTEMS = st.lists(st.tuples(NAMES, st.sampled_from(["", *VIEWS])).map("".join), unique=True)
+SYSTEMS = st.lists(st.tuples(NAMES, ENDS).map("".join), unique=True)
 
 
 @given(SYSTEMS)
 def test_every_order_is_one_order(systems):
-    once = in_order(systems)
+    ways = ways_of(*systems)
+    once = order_systems(ways, STYLE)
     assert sorted(once) == sorted(systems)
-    assert in_order(reversed(systems)) == once
-    lms = [viewed(system)[0] for system in once]
+    assert order_systems(ways_of(*reversed(systems)), STYLE) == once
+    lms = [ways[system].lm for system in once]
     # the views of a model stand together
     assert all(lms.index(lm) + lms.count(lm) > i for i, lm in enumerate(lms))
     assert once == [
-        *(one for one in once if viewed(one)[0] not in STATIC),
-        *(one for one in once if viewed(one)[0] in STATIC),
+        *(one for one in once if ways[one].lm not in STATIC),
+        *(one for one in once if ways[one].lm in STATIC),
     ]
 
 
 @given(SYSTEMS)
 def test_a_model_has_one_colour_and_its_views_other_marks(systems):
-    looks = view_looks(systems)
-    for lm in {viewed(system)[0] for system in systems}:
-        mine = [looks[system] for system in systems if viewed(system)[0] == lm]
+    ways = ways_of(*systems)
+    looks = look_ways(ways, STYLE)
+    for lm in {way.lm for way in ways.values()}:
+        mine = [looks[system] for system, way in ways.items() if way.lm == lm]
         assert len({(look.light, look.dark) for look in mine}) == 1
         assert len({(look.marker, look.hollow) for look in mine}) == len(mine)
 
@@ -225,7 +246,7 @@ def test_what_is_constructed_or_published_is_said_to_be(judged, constructed):
     first = starting(real, "Semantic textual similarity, Pearson")
     assert [first.header[-2:], first.rows[ORDER.index("tta")][-2:]] == [
         ("published code, dev", "published code, test"),
-        tuple(f"{PUBLISHED['stsb']['tta'][name]:.2f}" for name in SIZES),
+        tuple(f"{STYLE.published['stsb']['tta'][name]:.2f}" for name in SIZES),
     ]
     assert all(row[-2:] == ("-", "-") for row in first.rows if row[0] != "T-TA")
     assert not any("constructed" in markdown(table) for table in real.values())
@@ -268,7 +289,7 @@ def test_trainings_run_times_and_stages(judged):
 def test_damaged_results_are_named(small, edit, said):
     change(small, "tta", edit)
     with pytest.raises(UserError) as error:
-        collect_sts(small)
+        collect_sts(small, style=STYLE)
     assert str(error.value).startswith(f"{small}/sts/tta/test.json: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
@@ -281,7 +302,7 @@ def test_pairs_that_nobody_judged_are_left_out(small):
             system,
             lambda t: t.update(similarity=None, rows=[{"layer": 0, "cosine": [0.5] * 30}]),
         )
-    experiment = collect_sts(small)
+    experiment = collect_sts(small, style=STYLE)
     assert experiment.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
     assert experiment.test == "dev"

@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself 
 
 from unit.report.lm.toys import dump, learning
 
+from lmtools.report.style import load_style
+
 SIZES = {"dev": 300, "test": 420}
 QUALITY = {  # by system: how much of the similarity is in the cosines of each layer
     "causal": {0: 0.52, 1: 0.55, 2: 0.47, 3: 0.40}, "causal-eos": {3: 0.22},
@@ -25,6 +27,8 @@ QUALITY = {  # by system: how much of the similarity is in the cosines of each l
     "tta": {0: 0.55, 1: 0.61, 2: 0.66, 3: 0.69}, "tta-max": {3: 0.57}, "words": {0: 0.58},
     "tfidf": {0: 0.45},
 }  # fmt: skip
+STYLE = load_style(Path(__file__).parents[4] / "egs/stsb/conf/report.yaml")
+VIEWS, STATIC = tuple(STYLE.views), ("words", "tfidf")
 COARSE = 4  # grades of a constructed corpus, without the highest
 MINUTES = {"causal": 900.0, "masked": 1800.0, "tta": 1750.0}
 
@@ -90,15 +94,22 @@ def judged(name: str, system: str, gold: np.ndarray, layers, rng) -> dict:
             1 - share**2
         ) * rng.standard_normal(len(gold))
         rows.append(row(number, gold, 0.8 + 0.06 * np.tanh(noisy)))
-    signature = {
-        "lm": system,
-        "model": hashlib.sha256(system.partition("-")[0].encode()).hexdigest()[:16],
-        "pool": "mean",
-    }
+    signature = sign(system)
     digest = hashlib.sha256(name.encode()).hexdigest()
     return {"pairs": f"data/{name}/pairs.tsv", "sha256": digest, "count": len(gold),
     "signature": signature,
             "similarity": gold.tolist(), "rows": rows}  # fmt: skip
+
+
+def sign(system: str) -> dict[str, str]:
+    """The signature of the vectors of LM or LM-VIEW."""
+    lm, _, view = system.rpartition("-")
+    lm, view = (lm, view) if lm and view in VIEWS else (system, "")
+    kind = {"bert": "hf-bert", **dict.fromkeys("abcdef", "causal")}.get(lm, lm)
+    model = {"model": hashlib.sha256(lm.encode()).hexdigest()[:16]}
+    if view in ("masked", "boundaries"):
+        return {"lm": kind, **model, "pool": "mean", view: "yes"}
+    return {"lm": kind, **model, "pool": view or "mean"}
 
 
 def row(number: int, gold: np.ndarray, cosines: np.ndarray) -> dict:

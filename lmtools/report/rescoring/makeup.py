@@ -1,0 +1,67 @@
+"""What the systems of an experiment are made of: by the facts in their weights, in files of older
+versions by features and signatures.
+"""
+
+from collections.abc import Collection, Mapping
+
+from lmtools.report.names import Makeup, Part
+from lmtools.rescore import SystemFacts, SystemLM, Weights, describe_lm
+from lmtools.rescore.weights import FIRST_PASS, LATTICES, SCORES
+
+
+def find_makeups(
+    weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
+) -> dict[str, Makeup]:
+    """What each system is made of, by its weights; `models` are the hashes of language models,
+    `lists` those of the experiment's own lists.
+    """
+    own = any(one.dev.sha256 in lists for one in weights.values())
+    return {
+        name: find_makeup(
+            one.system or older_facts(one, models, own and one.dev.sha256 not in lists), models
+        )
+        for name, one in weights.items()
+    }
+
+
+def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> Makeup:
+    """What a system is made of that `facts` speak of; what a first pass has of its own is none of
+    its language models.
+    """
+    parts = (
+        Part(whole(lm, models), lm.score, lm.normalised)
+        for lm in facts.lms
+        if lm.source == SCORES or lm.signature
+    )
+    return Makeup(tuple(parts), facts.lists == LATTICES)
+
+
+def older_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
+    """What is known of a system whose weights say nothing of it: columns have signatures or curves,
+    and are language models where they are called so.
+    """
+    known = {*weights.signatures, *(weights.search.get("curves") or {}), *models} - {"lm"}
+    lms = (
+        describe_lm(name, weights.signatures.get(name, {}), SCORES)
+        for name in weights.features
+        if name in known
+    )
+    return SystemFacts(tuple(lms), LATTICES if own_lists else FIRST_PASS)
+
+
+def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> Makeup:
+    """What was rescored into lattices, by what `lmtools lattice rescore --report` wrote."""
+    signatures = report.get("signatures") or {
+        name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
+    }
+    lms = (describe_lm(name, one, SCORES) for name, one in signatures.items())
+    return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
+
+
+def whole(lm: SystemLM, models: Mapping[str, str]) -> str:
+    """The name of a language model; of scores without normalisation, that of the model of the same
+    hash.
+    """
+    value = lm.signature.get("model", "")
+    same = [name for name, hashes in models.items() if value in hashes.split("/")]
+    return same[0] if same and not lm.normalised else lm.name

@@ -1,0 +1,90 @@
+"""How each system makes its sentence vectors: of which language model and by which view, as the
+signature of its vectors says.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from lmtools.report.names import Names
+from lmtools.report.style import Look, Style
+
+MASKED = "masked"  # a view, and the kind of a model that has it
+
+
+class Way(NamedTuple):
+    """How a system makes vectors: `views` are keys of a Style's; `intact` says that the input is
+    where others mask it.
+    """
+
+    lm: str
+    views: tuple[str, ...] = ()
+    intact: bool = False
+
+
+def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
+    """How each system makes vectors, by the signature of its vectors.
+
+    Systems of one model belong together; it is called as the one of them that takes the plain mean
+    is, else after its kind, else each by its own name.
+    """
+    models: dict[tuple, list[str]] = {}
+    for system, signature in signatures.items():
+        models.setdefault((signature.get("lm"), signature.get("model")), []).append(system)
+    kinds = [kind for kind, _ in models]
+    found = {}
+    for (kind, _), systems in models.items():
+        views = {system: views_of(signatures[system]) for system in systems}
+        plain = next((system for system in systems if not views[system]), None)
+        masks = kind == MASKED or any(MASKED in some for some in views.values())
+        for system in systems:
+            lm = plain or (kind if kind and kinds.count(kind) == 1 else system)
+            found[system] = Way(lm, views[system], masks and not views[system])
+    return found
+
+
+def views_of(signature: Mapping[str, str]) -> tuple[str, ...]:
+    """What is not as usual: the mean over the tokens of an intact input, without boundaries."""
+    pool = signature.get("pool", "mean")
+    said = {
+        MASKED: MASKED in signature,
+        pool: pool != "mean",
+        "boundaries": "boundaries" in signature,
+    }
+    return tuple(name for name, holds in said.items() if holds)
+
+
+def label_way(way: Way, style: Style) -> str:
+    """The printed name of a system."""
+    said = [style.views[view].label if view in style.views else view for view in way.views]
+    return " ".join(
+        filter(None, (Names(style).short(way.lm), "intact" if way.intact else ", ".join(said)))
+    )
+
+
+def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
+    """Systems in the Style's order of language models; the view that masks each token stands before
+    the plain one, the others after it.
+    """
+    views = [MASKED, "", *(view for view in style.views if view != MASKED)]
+
+    def place(system):
+        lm, own, _ = ways[system]
+        first = own[0] if own else ""
+        rank = views.index(first) if first in views else len(views)
+        return style.place(lm), lm, rank, own, system
+
+    return sorted(ways, key=place)
+
+
+def look_ways(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
+    """The look of each system: the colour of its language model, a view with marker and line of
+    its own.
+    """
+    own = Names(style).looks({way.lm for way in ways.values()})
+    return {system: look_of(way, own[way.lm], style) for system, way in ways.items()}
+
+
+def look_of(way: Way, own: Look, style: Style) -> Look:
+    """The look of a system whose language model has the look `own`."""
+    view = next((style.views[view] for view in way.views if view in style.views), own)
+    return Look(own.light, own.dark, view.marker, view.line, bool(way.views))

@@ -1,0 +1,214 @@
+"""What a YAML file says of reports: what systems and language models are called in print, in which
+order they stand, how they are drawn, and what is published to compare with.
+
+The package's own is defaults.yaml; a recipe's refines it entry by entry:
+
+    order: [tta, "*", ngram, all]         # "*": whatever is not named
+    systems: {all: {label: all LMs}}      # by name of a system, instead of what it is made of
+    combinations: {tta+ngram: {look: {}}} # by the language models of a system
+    lms: {tta: {label: T-TA, look: {light: "#00876a", dark: "#2fcaa0", marker: "*", line: "-"}}}
+    criteria: {bce: {label: BCE, panel: full, look: {}}}
+    families: {lstm: {label: LSTM, look: {}}}
+    views: {eos: {label: "[EOS]", marker: ">", line: ":"}} # of sentence vectors
+    spare: [], runs: []                   # looks of what has none of its own; of the runs of a grid
+    published: {note: By whom., figures: {CORPUS: {LM: {SET: 1.5}}}} # CORPUS: the recipe's option
+"""
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import yaml
+
+from lmtools.config import build, load_yaml, merge
+from lmtools.errors import UserError
+from lmtools.files import read_bytes
+
+DEFAULTS = Path(__file__).with_name("defaults.yaml")
+OTHERS = "*"  # in `order`
+DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by that of the sum
+
+
+@dataclass(frozen=True)
+class Look:
+    """How something is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so
+    that colour never stands alone.
+    """
+
+    light: str
+    dark: str
+    marker: str | tuple[int, ...] = "o"
+    line: str = "-"
+    hollow: bool = False
+
+    def __post_init__(self):
+        for name in ("light", "dark"):
+            if not re.fullmatch("#[0-9a-fA-F]{6}", getattr(self, name)):
+                raise UserError(f"{name}: {getattr(self, name)!r} is no colour; write '#rrggbb'")
+        check_marks(self.marker, self.line)
+
+    @property
+    def of_mean(self) -> "Look":
+        """That of a mean, where this is that of the sum: a hollow marker and another line."""
+        return replace(self, line=DASHED[self.line], hollow=True)
+
+
+@dataclass(frozen=True)
+class View:
+    """How a way of making sentence vectors is printed and drawn."""
+
+    label: str
+    marker: str = "o"
+    line: str = "--"
+
+    def __post_init__(self):
+        check_marks(self.marker, self.line)
+
+
+def check_marks(marker: str | tuple[int, ...], line: str) -> None:
+    """UserError for what matplotlib cannot draw."""
+    if line not in DASHED:
+        raise UserError(f"line: {line!r} is unknown; known: {' '.join(DASHED)}")
+    if len(marker) != (1 if isinstance(marker, str) else 3):
+        raise UserError(f"marker: {marker!r} is no marker; give a character that matplotlib knows")
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What something is called, and how it is drawn; None where that follows from what it is."""
+
+    label: str | None = None
+    look: Look | None = None
+    panel: str | None = None  # of criteria: which figure they stand in
+
+
+@dataclass(frozen=True)
+class Style:
+    """All that a file says; mappings by name, in printing order."""
+
+    order: list[str]
+    systems: Mapping[str, Printed]
+    combinations: Mapping[str, Printed]
+    lms: Mapping[str, Printed]
+    criteria: Mapping[str, Printed]
+    families: Mapping[str, Printed]
+    views: Mapping[str, View]
+    spare: list[Look]
+    runs: list[Look]
+    note: str = ""
+    published: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+
+    def place(self, name: str) -> int:
+        """Where a name stands in `order`."""
+        return self.order.index(name if name in self.order else OTHERS)
+
+
+ENTRIES = ("systems", "combinations", "lms", "criteria", "families")
+
+
+def load_style(path: Path | None = None) -> Style:
+    """The defaults, refined by what the file at `path` says; UserError with its line for what it
+    should not say.
+    """
+    if not path:
+        return load_defaults()
+    check(path)
+    return parse(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
+
+
+@functools.cache
+def load_defaults() -> Style:
+    """What the package says."""
+    return parse(load_yaml(DEFAULTS), lambda *_: DEFAULTS)
+
+
+def check(path: Path) -> None:
+    """UserError with the line for what a YAML file should not say."""
+    tree = load_yaml(path)
+    lines = lines_of(path)
+
+    def where(*place: str) -> str:
+        return f"{path}:{lines.get(place, lines.get(place[:1], 1))}"
+
+    known = [*ENTRIES, "order", "views", "spare", "runs", "published"]
+    for name in tree:
+        if name not in known:
+            raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
+    parse({"order": [OTHERS], **tree}, where)
+
+
+def lines_of(path: Path) -> dict[tuple[str, ...], int]:
+    """The line of each key of a YAML file, and of each key of these."""
+    lines: dict[tuple[str, ...], int] = {}
+
+    def walk(node, above: tuple[str, ...]) -> None:
+        if isinstance(node, yaml.MappingNode) and len(above) < 2:
+            for key, value in node.value:
+                lines[(*above, str(key.value))] = key.start_mark.line + 1
+                walk(value, (*above, str(key.value)))
+
+    walk(yaml.compose(read_bytes(path), yaml.SafeLoader), ())
+    return lines
+
+
+def parse(tree: Mapping, where) -> Style:
+    """The style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
+    sections = {
+        name: {
+            str(key): parse_entry(one, where(name, str(key)), f"{name}.{key}")
+            for key, one in group(tree, name, where).items()
+        }
+        for name in ENTRIES
+    }
+    views = {
+        str(key): build(View, one or {}, where("views", str(key)), f"views.{key}.")
+        for key, one in group(tree, "views", where).items()
+    }
+    looks = {
+        name: [build(Look, one, where(name), f"{name}.") for one in listed(tree, name, where)]
+        for name in ("spare", "runs")
+    }
+    order = [str(name) for name in listed(tree, "order", where)]
+    if order.count(OTHERS) != 1 or len(set(order)) < len(order):
+        raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
+    published = group(tree, "published", where)
+    note, figures = published.get("note", ""), published.get("figures", {})
+    if not (published.keys() <= {"note", "figures"} and isinstance(note, str) and deep(figures, 3)):
+        raise UserError(
+            f"{where('published')}: not `note: TEXT` and `figures: {{CORPUS: {{LM: {{SET:"
+            " NUMBER}}}`"
+        )
+    return Style(order, **sections, views=views, **looks, note=note, published=figures)
+
+
+def parse_entry(tree, where, prefix: str) -> Printed:
+    """One entry of ENTRIES."""
+    if not isinstance(tree, Mapping) or not tree.keys() <= {"label", "look", "panel"}:
+        raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
+    look = tree.get("look")
+    rest = {name: value for name, value in tree.items() if name != "look"}
+    made = build(Printed, rest, where, f"{prefix}.")
+    return replace(made, look=build(Look, look, where, f"{prefix}.look.")) if look else made
+
+
+def group(tree: Mapping, name: str, where) -> Mapping:
+    """The part `name`, empty where it is not there."""
+    if not isinstance(found := tree.get(name) or {}, Mapping):
+        raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
+    return found
+
+
+def listed(tree: Mapping, name: str, where) -> list:
+    """The list `name`, empty where it is not there."""
+    if not isinstance(found := tree.get(name) or [], list):
+        raise UserError(f"{where(name)}: {name}: expected a list")
+    return found
+
+
+def deep(tree, levels: int) -> bool:
+    """Whether `tree` is mappings of mappings .. of numbers, so many levels of them."""
+    if not levels:
+        return isinstance(tree, int | float) and not isinstance(tree, bool)
+    return isinstance(tree, Mapping) and all(deep(one, levels - 1) for one in tree.values())
