@@ -152,6 +152,6 @@ if stage 5 "throughput and responsiveness" "$expdir/lm/{ngrams}/config.yaml" \
 fi
 
 if stage 6 "report" "$expdir/ppl/{names}"/{valid,test}.json "$expdir/grids/{compared}.yaml" \
-  "$expdir/bench/{benched}" : "$expdir"/report/{RESULTS.md,index.html}; then
-  lmtools report "$expdir" --title "${PWD##*/} ($corpus)"
+  "$expdir/bench/{benched}" conf/report.yaml : "$expdir"/report/{RESULTS.md,index.html}; then
+  lmtools report "$expdir" --conf conf/report.yaml --title "${PWD##*/} ($corpus)"
 fi

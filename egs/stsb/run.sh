@@ -139,9 +139,10 @@ if stage 5 "correlate" "$expdir/embed/{embedded}.npz" "$datadir"/{dev,test}/pair
 fi
 
 if stage 6 "report" "$expdir/lm/{neural}/model.safetensors" \
-  "$expdir/sts/{embedded}"/{dev,test}.json : "$expdir"/report/{RESULTS.md,index.html}; then
+  "$expdir/sts/{embedded}"/{dev,test}.json conf/report.yaml : \
+  "$expdir"/report/{RESULTS.md,index.html}; then
   timings bench "$timed"
   ((${#bench[@]} == 0)) ||
     lmtools bench score --representation "${bench[@]}" --out "$expdir/bench/speed.json"
-  lmtools report "$expdir" --title "${PWD##*/} ($corpus)"
+  lmtools report "$expdir" --conf conf/report.yaml --title "${PWD##*/} ($corpus)"
 fi
