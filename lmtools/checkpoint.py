@@ -273,48 +273,33 @@ class Progress:
 
 
 def save_training(
-    directory,
-    lm: LanguageModel,
-    optimiser: torch.optim.Optimizer,
-    progress: Progress,
-    fingerprint: str,
+    directory, lm: LanguageModel, optimiser, progress: Progress, fingerprint: str
 ) -> None:
     """Write all that an exact continuation needs into one file, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in state_dict(lm).items()}
     for index, state in optimiser.state_dict()["state"].items():
-        tensors |= {
-            f"optimiser.{index}.{name}": torch.as_tensor(value) for name, value in state.items()
-        }
-    save_tensors(
-        tensors,
-        Path(directory) / STATE,
-        progress=dataclasses.asdict(progress),
-        fingerprint=fingerprint,
-    )
+        for name, value in state.items():
+            tensors[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
+    said = {"progress": dataclasses.asdict(progress), "fingerprint": fingerprint}
+    save_tensors(tensors, Path(directory) / STATE, **said)
 
 
-def load_training(directory, lm: LanguageModel, optimiser: torch.optim.Optimizer) -> Progress:
+def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
     """Put the saved weights and optimiser state back; returns how far the training was."""
     path = Path(directory) / STATE
     tensors, said = load_checked(path)
-    load_state(
-        lm,
-        {
-            name.removeprefix("model."): t
-            for name, t in tensors.items()
-            if name.startswith("model.")
-        },
-        path,
-    )
+    model: dict[str, torch.Tensor] = {}
     state: dict[int, dict] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
-        if kind == "optimiser":
+        if kind == "model":
+            model[rest] = tensor
+        elif kind == "optimiser":
             index, _, field = rest.partition(".")
             state.setdefault(int(index), {})[field] = tensor
-    optimiser.load_state_dict(
-        {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
-    )
+    load_state(lm, model, path)
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": state, "param_groups": groups})
     return Progress(**said["progress"])
 
 

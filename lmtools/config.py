@@ -8,7 +8,7 @@ import math
 import reprlib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -139,6 +139,13 @@ def scalar(kind, value):
     if type(value) is kind:
         return value
     raise TypeError(kind)
+
+
+def check_choices(config, prefix: str, **known: Collection[str]) -> None:
+    """UserError for a setting of a dataclass instance that is none of those known."""
+    for name, choices in known.items():
+        if (value := getattr(config, name)) not in choices:
+            raise UserError(f"{prefix}{name}: {value!r} is unknown; known: {', '.join(choices)}")
 
 
 def check_numbers(config, prefix: str, *sizes: str) -> None:

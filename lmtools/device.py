@@ -46,11 +46,10 @@ def autocast(device: torch.device, precision: str):
 def resolve_precision(precision: str, device: torch.device) -> str:
     """`auto` is bfloat16 where the device multiplies it natively, else float32."""
     if precision == "auto":
-        fast = (
-            torch.cuda.is_bf16_supported(including_emulation=False)
-            if device.type == "cuda"
-            else cpu_multiplies_bfloat16()
-        )
+        if device.type == "cuda":
+            fast = torch.cuda.is_bf16_supported(including_emulation=False)
+        else:
+            fast = cpu_multiplies_bfloat16()
         return "bfloat16" if fast else "float32"
     if precision not in PRECISIONS:
         raise UserError(

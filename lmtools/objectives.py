@@ -25,7 +25,7 @@ class Examples:
     """Model input (B, T) right-padded with PAD, its lengths (B,), and which flattened states (N,)
     predict which targets (N,).
 
-    Where words are spelled, the input is indices into `pad_spellings` (U, L): the piece ids of each
+    Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each
     distinct word of the batch, right-padded.
     """
 
@@ -37,22 +37,15 @@ class Examples:
 
     def to(self, device) -> "Examples":
         """The same on another device."""
-        tensors = (self.inputs, self.lengths, self.rows, self.targets, self.spellings)
-        return Examples(
-            *(
-                tensor if tensor is None else tensor.to(device, non_blocking=True)
-                for tensor in tensors
-            )
-        )
+        given = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+        moved = {name: tensor.to(device, non_blocking=True) for name, tensor in given.items()}
+        return Examples(**moved)
 
     @property
     def read(self) -> tuple[Tensor, ...]:
         """What a trunk's `hidden` reads."""
-        return (
-            (self.inputs, self.lengths)
-            if self.spellings is None
-            else (self.inputs, self.lengths, self.spellings)
-        )
+        both = self.inputs, self.lengths
+        return both if self.spellings is None else (*both, self.spellings)
 
 
 def pad_sentences(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ directory's config.yaml derive from it.
 
 from dataclasses import dataclass, field
 
-from lmtools.config import build, check_numbers
+from lmtools.config import build, check_choices, check_numbers
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
@@ -93,11 +93,7 @@ class Settings:
     checkpoint_every: int = 1000
 
     def __post_init__(self):
-        for name, known in (("model", MODELS), ("objective", OBJECTIVES), ("criterion", CRITERIA)):
-            if getattr(self, name) not in known:
-                raise UserError(
-                    f"{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
-                )
+        check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
         if self.batch.streams and not (MODELS[self.model].carries and self.objective == "causal"):
             able = ", ".join(name for name, kind in MODELS.items() if kind.carries)
             raise UserError(
@@ -125,8 +121,6 @@ class Settings:
         """Whether embedding and output matrix have sparse gradients where they can; with momentum
         (nag) every row moves at every step.
         """
-        return (
-            CRITERIA[self.criterion].sampled and self.optim.name != "nag"
-            if self.optim.sparse is None
-            else self.optim.sparse
-        )
+        if self.optim.sparse is None:
+            return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
+        return self.optim.sparse

@@ -93,13 +93,10 @@ class Job:
     def batch(self, number: int) -> Examples:
         """Batch `number`, the same for every criterion."""
         generator = torch.Generator().manual_seed(number)
-        ids = self.zipf.draw(self.sentences * self.tokens, generator).reshape(
-            self.sentences, self.tokens
-        )
-        examples = OBJECTIVES[self.settings["objective"]]().training(
-            ids, np.random.default_rng(number), self.size
-        )
-        return examples.to(choose_device(self.device))
+        ids = self.zipf.draw(self.sentences * self.tokens, generator)
+        ids, objective = ids.reshape(self.sentences, -1), OBJECTIVES[self.settings["objective"]]()
+        made = objective.training(ids, np.random.default_rng(number), self.size)
+        return made.to(choose_device(self.device))
 
 
 def option_names(kind: str) -> set[str]:

@@ -55,12 +55,8 @@ def bench_lattice(
     for kind, beam, kept, some in work:
         rescorers = {}
         for name, scorer in scorers.items():
-            own = replace(
-                settings,
-                lms={name: lms[name]},
-                weights=old | {name: settings.weights[name]},
-                tokens=kept,
-            )
+            weights = old | {name: settings.weights[name]}
+            own = replace(settings, lms={name: lms[name]}, weights=weights, tokens=kept)
             rescorers[name] = Rescorer(own, {name: scorer})
         arcs = sum(len(lattice.words) for lattice in some)
         size = {"kind": kind, "beam": beam, "tokens": kept, "arcs": arcs, "density": arcs / speech}

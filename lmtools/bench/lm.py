@@ -79,18 +79,10 @@ class Sizes:
     contiguous: int
 
     @classmethod
-    def usual(
-        cls,
-        device: torch.device,
-        batch: int | None = None,
-        length: int = 20,
-        contiguous: int | None = None,
-    ) -> "Sizes":
+    def usual(cls, device: torch.device, batch=None, length=20, contiguous=None) -> "Sizes":
         """The paper's, or less on a CPU, which would take minutes; what is given is kept."""
-        cuda = device.type == "cuda"
-        return cls(
-            batch or (750 if cuda else 50), length, contiguous or (15_000 if cuda else 2_000)
-        )
+        usual = (750, 15_000) if device.type == "cuda" else (50, 2_000)
+        return cls(batch or usual[0], length, contiguous or usual[1])
 
 
 def published_models() -> dict[str, Settings]:
@@ -133,9 +125,8 @@ class Reader:
         *batch, contiguous = self.sequences(name, [length - 1 for length in lengths], text)
         tokens = sizes.length * sizes.batch, sizes.length, sizes.contiguous
         calls = [batch], [[sentence] for sentence in batch], [[contiguous]]
-        self.tokens, self.calls = (
-            dict(zip(TASKS, values, strict=True)) for values in (tokens, calls)
-        )
+        self.tokens = dict(zip(TASKS, tokens, strict=True))
+        self.calls = dict(zip(TASKS, calls, strict=True))
         self.next = {task: itertools.cycle(calls) for task, calls in self.calls.items()}
 
     def sequences(
@@ -152,9 +143,7 @@ class Reader:
             return [tuple(map(int, itertools.islice(ids, length))) for length in lengths]
         else:
             raise UserError(f"--lm {name}: lists no words to draw from; give a text by --text")
-        return self.scorer.prepare(
-            [" ".join(itertools.islice(words, length)) for length in lengths]
-        )
+        return self.scorer.prepare([" ".join(itertools.islice(words, n)) for n in lengths])
 
     def tasks(self) -> list[str]:
         """What can be measured: n-grams have no hidden states."""
@@ -194,11 +183,8 @@ class Reader:
             for task in (TASKS[0], TASKS[0] + HIDDEN)
         ]
         self.scorer.precision = precision
-        return {
-            "parameters": sum(p.numel() for p in self.scorer.lm.parameters()),
-            "flops": counts[0],
-            "flops_hidden": counts[1],
-        }
+        parameters = sum(p.numel() for p in self.scorer.lm.parameters())
+        return {"parameters": parameters, "flops": counts[0], "flops_hidden": counts[1]}
 
 
 def list_words(scorer: Scorer) -> list[str] | None:
@@ -237,9 +223,8 @@ def words_of(path, least: int) -> list[str]:
     """The first `least` words of a text; fewer where it has no more, UserError where it has
     none.
     """
-    words = list(
-        itertools.islice((word for _, line in read_text(path) for word in line.split()), least)
-    )
+    every = (word for _, line in read_text(path) for word in line.split())
+    words = list(itertools.islice(every, least))
     if not words:
         raise UserError(f"{path}:1: no words in the text; give one with some")
     return words

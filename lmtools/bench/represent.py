@@ -36,10 +36,8 @@ def embed_intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
     examples = scorer.lm.objective.scoring(sentences).to(scorer.device)
     with autocast(scorer.device, scorer.precision):
         states = last_state(scorer.lm.trunk.layer_states(*examples.read))  # (B, T, columns)
-    place, ends = (
-        torch.arange(states.shape[1], device=scorer.device),
-        scorer.lm.objective.boundary - 1,
-    )
+    place = torch.arange(states.shape[1], device=scorer.device)
+    ends = scorer.lm.objective.boundary - 1
     tokens = (place > 0) & (place < (examples.lengths - ends)[:, None])
     return (states * tokens[..., None]).sum(1) / tokens.sum(1, keepdim=True)
 
@@ -50,10 +48,9 @@ def embed_one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
     state where it alone is masked, from a whole pass a token over copies of the sentence that go
     through as one batch."""
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
+    places = torch.arange(1, len(sentence) + 1, device=scorer.device)
     with autocast(scorer.device, scorer.precision):
-        return naive_states(
-            scorer, inputs, torch.arange(1, len(sentence) + 1, device=scorer.device)
-        ).mean(0)
+        return naive_states(scorer, inputs, places).mean(0)
 
 
 @torch.inference_mode()
@@ -76,21 +73,11 @@ def representation_tasks(scorer: NeuralScorer) -> Tasks:
 
 
 def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
-    """Batched vectors of `count` sentences, one pass each: sentences a second, and the share of the
-    machine's matrix-product rate.
-    """
+    """`measure_throughput` of vectors, one pass a sentence."""
     config, width = scorer.lm.trunk.config, tokens + scorer.lm.objective.boundary
     flops = matrix_flops(config, width, width)
-    return measure_throughput(
-        scorer,
-        tokens,
-        count,
-        rows,
-        "sentences",
-        flops,
-        layer_shapes(config),
-        lambda some: embed_intact(scorer, some),
-    )
+    work, size = (lambda some: embed_intact(scorer, some)), (tokens, count, rows)
+    return measure_throughput(scorer, "sentences", work, flops, layer_shapes(config), *size)
 
 
 def bench_representation(

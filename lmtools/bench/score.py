@@ -9,6 +9,7 @@ import torch
 
 from lmtools.batching import plan_batches
 from lmtools.bench.machine import describe_machine, stopwatch
+from lmtools.device import PRECISIONS
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.models.transformer import Transformer, matrix_flops
@@ -52,12 +53,8 @@ def random_scorer(
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
     """Sentences of ids drawn evenly from the vocabulary without its specials."""
-    return [
-        tuple(row)
-        for row in (
-            np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens)).tolist()
-        )
-    ]
+    drawn = np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens))
+    return [tuple(row) for row in drawn.tolist()]
 
 
 def naive_states(scorer: NeuralScorer, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
@@ -85,14 +82,12 @@ def scoring_tasks(scorer: NeuralScorer) -> Tasks:
     """Scoring a sentence, and its states alone; a masked model both as papers do it and as we
     do.
     """
-    lm = scorer.lm
+    make = scorer.lm.objective.scoring
     single = {
-        ("", "hidden"): lambda sentence: scorer.states(
-            lm.objective.scoring([sentence]).to(scorer.device)
-        ),
+        ("", "hidden"): lambda sentence: scorer.states(make([sentence]).to(scorer.device)),
         ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
     }
-    if not lm.trunk.masks:
+    if not scorer.lm.trunk.masks:
         return single
     naive = {
         ("", task): lambda sentence, task=task: naive_masked(scorer, sentence, task == "hidden")
@@ -126,17 +121,9 @@ def by_length(
                 seconds = stopwatch(lambda f=function, s=sentence: f(s), scorer.device)
                 if turn:  # the first is a warm-up
                     timed.setdefault(key, []).append(seconds)
-        rows += [
-            {
-                "lm": name,
-                "task": task,
-                "words": count,
-                "tokens": tokens,
-                "seconds_median": statistics.median(s),
-                "seconds": s,
-            }
-            for (name, task), s in timed.items()
-        ]
+        for (name, task), seconds in timed.items():
+            row = {"lm": name, "task": task, "words": count, "tokens": tokens}
+            rows.append(row | {"seconds_median": statistics.median(seconds), "seconds": seconds})
     return rows
 
 
@@ -166,43 +153,36 @@ def layer_shapes(config) -> list[tuple[int, int]]:
 
 
 def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
-    """Batched scoring of `count` hypotheses: hypotheses a second, and the share of the machine's
-    own matrix-product rate reached.
-    """
+    """`measure_throughput` of scoring hypotheses."""
     lm, config = scorer.lm, scorer.lm.trunk.config
     # rows of the output matrix
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
+    size = (tokens, count, rows)
     return measure_throughput(
-        scorer,
-        tokens,
-        count,
-        rows,
-        "hypotheses",
-        flops,
-        shapes,
-        lambda sentences: score_batch(scorer, sentences),
+        scorer, "hypotheses", lambda some: score_batch(scorer, some), flops, shapes, *size
     )
 
 
 def measure_throughput(
     scorer: NeuralScorer,
+    unit: str,
+    work: Callable,
+    flops: float,
+    shapes: list[tuple[int, int]],
     tokens: int,
     count: int,
     rows: int,
-    unit: str,
-    flops: float,
-    shapes,
-    work: Callable,
 ) -> dict:
-    """What `work` does to `count` random sentences in batches of `rows` rows: sentences (called
-    `unit`) a second, and the share of the machine's own rate on matrices of `shapes` that it
-    reaches with `flops` floating point operations a sentence."""
+    """What `work` does to `count` random sentences of so many tokens in batches of `rows` rows:
+    sentences (called `unit`) a second, and the share of the machine's own rate on matrices of
+    `shapes` that it reaches with `flops` floating point operations a sentence.
+    """
     sentences = random_sentences(tokens, count, scorer.lm.size)
     width = tokens + scorer.lm.objective.boundary
     plan = plan_batches([width] * count, rows)
-    dtype = torch.float32 if scorer.precision == "float32" else torch.bfloat16
+    dtype = PRECISIONS[scorer.precision]
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
         rates.append(matrix_rate(shapes, min(rows, count * width), scorer.device, dtype))
@@ -224,10 +204,9 @@ def random_scorers(
     """The three families at one size over `size` ids, with random weights, and a T-TA that scores
     without the softmax.
     """
-    full = {family: random_scorer(family, arch, size, device, precision) for family in FAMILIES}
-    return full | {
-        "tta" + UNNORMALISED: random_scorer("tta", arch, size, device, precision, "none")
-    }
+    how = (arch, size, device, precision)
+    full = {family: random_scorer(family, *how) for family in FAMILIES}
+    return full | {"tta" + UNNORMALISED: random_scorer("tta", *how, "none")}
 
 
 def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, NeuralScorer]:
@@ -236,12 +215,11 @@ def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict
     """
     loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
-    for name, scorer in list(scorers.items()):
-        if scorer.lm.settings.model == "tta" and scorer.lm.output.sampled:
-            scorers[name + UNNORMALISED] = load_scorer(
-                lms[name], device, precision, normalise="none"
-            )
-    return scorers
+    return scorers | {
+        name + UNNORMALISED: load_scorer(lms[name], device, precision, normalise="none")
+        for name, scorer in scorers.items()
+        if scorer.lm.settings.model == "tta" and scorer.lm.output.sampled
+    }
 
 
 def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]:
@@ -254,15 +232,12 @@ def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, Neural
 def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
     """Everything `lmtools bench score` measures of these models."""
     rows = by_length(scorers, words, repeats)
-    counted = {
-        name: scorer for name, scorer in select_transformers(scorers).items() if not scorer.masked
+    rates = {
+        name: measure_batches(scorer, 24, 256, 2048)
+        for name, scorer in select_transformers(scorers).items()
+        if not scorer.masked
     }
-    return collect_figures(
-        scorers,
-        rows,
-        {name: measure_batches(scorer, 24, 256, 2048) for name, scorer in counted.items()},
-        repeats,
-    )
+    return collect_figures(scorers, rows, rates, repeats)
 
 
 def collect_figures(
@@ -308,12 +283,11 @@ def format_ratios(rows: list[dict]) -> list[str]:
     """Lines that say what `compare_families` found."""
     seconds, lines = median_seconds(rows), []
     for row in compare_families(rows):
-        lm, task, words = (row[key] for key in ("lm", "task", "words"))
+        lm, task, words = row["lm"], row["task"], row["words"]
         against = ", ".join(
             f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)"
             for other, times in row["times"].items()
         )
-        lines.append(
-            f"{words:3d} words {task:6s}: {lm} {seconds[lm, task, words] * 1e3:.1f} ms; {against}"
-        )
+        own = seconds[lm, task, words] * 1e3
+        lines.append(f"{words:3d} words {task:6s}: {lm} {own:.1f} ms; {against}")
     return lines

@@ -34,10 +34,8 @@ class NeuralEncoder(ContextualEncoder):
         rows=None,
     ):
         self.device = choose_device(device)
-        self.precision, self.rows = (
-            resolve_precision(precision, self.device),
-            batch_rows(rows, self.device),
-        )
+        self.precision = resolve_precision(precision, self.device)
+        self.rows = batch_rows(rows, self.device)
         self.lm, self.subword, self.how = lm.to(self.device).eval(), subword, how
         self.trunk, self.longest = lm.trunk, lm.longest
         if how.masked and not lm.trunk.masks:

@@ -42,14 +42,9 @@ class StaticVectors(Encoder):
     @cached_property
     def signature(self) -> dict[str, str]:
         """What, besides the words, the vectors depend on."""
-        model, normaliser = sha256(self.path)[:16], self.normaliser.hash[:16]
-        return {
-            "lm": "words",
-            "model": model,
-            "normaliser": normaliser,
-            "pool": "mean",
-            "version": __version__,
-        }
+        said = {"lm": "words", "model": sha256(self.path)[:16]}
+        said |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
+        return said | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The words of each text as the file has them, sorted; reads the file when the texts have
@@ -63,11 +58,10 @@ class StaticVectors(Encoder):
         if wanted:
             self.load(wanted)
         if counts and not self.held:
-            none = (
-                f"none of the {len(counts)} words of the texts, as '{next(iter(counts))}', is there"
-            )
             raise UserError(
-                f"{self.path}: {none}; give vectors of their language, of words in lower case"
+                f"{self.path}: none of the {len(counts)} words of the texts, as"
+                f" '{next(iter(counts))}', is there; give vectors of their language, of words in"
+                " lower case"
             )
         known = {word: self.spelt(word) for word in counts}
         self.words += counts.total()
@@ -139,11 +133,8 @@ def read_shape(path) -> tuple[int | None, int]:
     """
     for number, line in read_lines(path):
         fields = line.split()
-        if (
-            len(fields) == 2
-            and all(field.isascii() and field.isdigit() for field in fields)
-            and int(fields[1])
-        ):
+        counts = len(fields) == 2 and all(f.isascii() and f.isdigit() for f in fields)
+        if counts and int(fields[1]):
             return int(fields[0]), int(fields[1])
         if len(fields) < 2:
             raise UserError(

@@ -53,17 +53,10 @@ class Tfidf(Encoder):
         have each.
         """
         counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
-        model, normaliser = (
-            hashlib.sha256(json.dumps(counts).encode()).hexdigest()[:16],
-            self.normaliser.hash[:16],
-        )
-        return {
-            "lm": "tfidf",
-            "model": model,
-            "normaliser": normaliser,
-            "pool": "mean",
-            "version": __version__,
-        }
+        model = hashlib.sha256(json.dumps(counts).encode()).hexdigest()
+        said = {"lm": "tfidf", "model": model[:16]}
+        said |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
+        return said | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The words of each text, sorted. Texts that are new change the width and, without
@@ -74,12 +67,8 @@ class Tfidf(Encoder):
         if self.path is None:
             self.count(text for text in dict.fromkeys(texts) if text not in self.seen)
         self.seen.update(texts)
-        self.column = {
-            word: i
-            for i, word in enumerate(
-                sorted(self.column.keys() | {word for words in split for word in words})
-            )
-        }
+        words = sorted(self.column.keys() | {word for words in split for word in words})
+        self.column = {word: i for i, word in enumerate(words)}
         having = np.array([self.frequency[word] for word in self.column], dtype=np.float64)
         self.idf = np.log((1 + self.total) / (1 + having)) + 1
         return split
@@ -101,6 +90,5 @@ class Tfidf(Encoder):
             np.add.at(row, [self.column[word] for word in words], 1.0)
         weights *= self.idf
         lengths = np.linalg.norm(weights, axis=1, keepdims=True)
-        return np.divide(weights, lengths, out=weights, where=lengths > 0).astype(np.float32)[
-            :, None
-        ]
+        np.divide(weights, lengths, out=weights, where=lengths > 0)
+        return weights.astype(np.float32)[:, None]

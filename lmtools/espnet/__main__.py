@@ -26,18 +26,12 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m lmtools.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
-    command.add_argument(
-        "--lm", required=True, metavar="DIR", help="model directory of lmtools train, left to right"
-    )
-    command.add_argument(
-        "--token-list",
-        required=True,
-        metavar="F",
-        help="config.yaml of the ESPnet recogniser, or its tokens.txt",
-    )
-    command.add_argument(
-        "--out", required=True, metavar="OUT", help=f"directory to write: {CONFIG} and {WEIGHTS}"
-    )
+    about = "model directory of lmtools train, left to right"
+    command.add_argument("--lm", required=True, metavar="DIR", help=about)
+    about = "config.yaml of the ESPnet recogniser, or its tokens.txt"
+    command.add_argument("--token-list", required=True, metavar="F", help=about)
+    about = f"directory to write: {CONFIG} and {WEIGHTS}"
+    command.add_argument("--out", required=True, metavar="OUT", help=about)
     return report_errors(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
 
 
@@ -45,11 +39,9 @@ def run_export(args: argparse.Namespace) -> None:
     """Write, and say how well the vocabularies fit and what comes next."""
     tokens = read_tokens(args.token_list)
     lacking = export_model(args.lm, tokens, args.token_list, args.out)
-    unknown = (
-        f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
-        if lacking
-        else ""
-    )
+    unknown = ""
+    if lacking:
+        unknown = f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
     print(f"{args.out}: {len(tokens)} tokens{unknown}")
     print(
         f"python -m lmtools.espnet asr_inference --lm_train_config {args.out}/{CONFIG} --lm_file"

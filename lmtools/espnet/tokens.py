@@ -55,11 +55,8 @@ def match_tokens(
     own = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]
     lacking = [token for token, i in zip(tokens, ids, strict=True) if i == UNK and token != UNKNOWN]
     if len(lacking) > (1 - FIT) * len(own):
-        count = (
-            f"{len(lacking)} of its {len(own)} tokens are not in the vocabulary of {lm}, such as"
-            f" {lacking[0]!r}"
-        )
-        raise UserError(f"{source}: {count}; {OWN_PIECES}")
+        count = f"{len(lacking)} of its {len(own)} tokens are not in the vocabulary of {lm}"
+        raise UserError(f"{source}: {count}, such as {lacking[0]!r}; {OWN_PIECES}")
     ours = subword.size - len(SPECIALS)
     if subword.scheme != "word" and len(own) - len(lacking) < FIT * ours:
         count = f"holds only {len(own) - len(lacking)} of the {ours} pieces of {lm}"

@@ -50,10 +50,10 @@ class KeyValues:
         first = min([rows.add(len(tokens)) for rows in self.layers])  # the same in all
         depths = self.place(first, parents)
         seen, mask = self.attended(first, depths)
-        seen, mask = torch.from_numpy(seen).to(self.device), torch.from_numpy(mask).to(self.device)
-        state = self.model.embedding.at(
-            torch.from_numpy(tokens).to(self.device), torch.from_numpy(depths).to(self.device)
-        )[None]
+        tokens, depths, seen, mask = (
+            torch.from_numpy(array).to(self.device) for array in (tokens, depths, seen, mask)
+        )
+        state = self.model.embedding.at(tokens, depths)[None]
         for block, rows in zip(self.model.blocks, self.layers, strict=True):
             asking = block.enter(state)
             rows.values[first : rows.count] = block.key_value(asking)[0]
@@ -67,10 +67,8 @@ class KeyValues:
         count = first + len(parents)
         if count > len(self.depths):
             room = max(count, 2 * len(self.depths)) - len(self.depths)
-            self.depths = np.concatenate([self.depths, np.empty(room, dtype=np.int64)])
-            self.paths = np.concatenate(
-                [self.paths, np.zeros((room, self.paths.shape[1]), dtype=np.int32)]
-            )
+            self.depths = np.pad(self.depths, (0, room))
+            self.paths = np.pad(self.paths, ((0, room), (0, 0)))
         for some in group_levels(parents, first):
             rows, before = first + some, parents[some]
             if first + some[0] == 0:

@@ -60,14 +60,10 @@ class GatedConvolution(nn.Module):
         self, channels: int, outputs: int, kernel: int, variance: float, normalised: bool = True
     ):
         super().__init__()
-        self.direction = nn.Parameter(
-            torch.empty(kernel, channels, outputs).normal_(
-                std=math.sqrt(variance / (kernel * channels))
-            )
-        )
-        self.gain = (
-            nn.Parameter(self.direction.detach().flatten(0, 1).norm(dim=0)) if normalised else None
-        )
+        std = math.sqrt(variance / (kernel * channels))
+        self.direction = nn.Parameter(torch.empty(kernel, channels, outputs).normal_(std=std))
+        norms = self.direction.detach().flatten(0, 1).norm(dim=0)
+        self.gain = nn.Parameter(norms) if normalised else None
         self.bias = nn.Parameter(torch.zeros(outputs))
         self.folded: tuple | None = None
 
@@ -91,9 +87,7 @@ class GatedConvolution(nn.Module):
         PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a
         gradient for one, nothing is kept.
         """
-        learning = self.direction.grad is not None or (
-            self.gain is not None and self.gain.grad is not None
-        )
+        learning = any(parameter.grad is not None for parameter in self.parameters())
         if self.training or torch.is_grad_enabled() or learning:
             return self.normal()
         key = (kind, *map(identify_tensor, (self.direction, self.gain)))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lmtools.config import check_numbers
+from lmtools.config import check_choices, check_numbers
 from lmtools.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
@@ -38,8 +38,7 @@ class GcnnConfig:
     dropout: float = 0.0  # on what each convolution of a block reads
 
     def __post_init__(self):
-        if self.gate not in GATES:
-            raise UserError(f"arch.gate: {self.gate!r} is unknown; known: {', '.join(GATES)}")
+        check_choices(self, "arch.", gate=GATES)
         check_numbers(self, "arch.", "dim")
         if self.dropout >= 1:
             raise UserError(f"arch.dropout: {self.dropout} leaves nothing; give less than 1")
@@ -86,11 +85,8 @@ class GatedBlock(nn.Module):
 
     def __init__(self, config: GcnnConfig, channels: int, shape: Shape):
         super().__init__()
-        self.gate, self.scale, self.dropout = (
-            GATES[config.gate],
-            config.residual_scale,
-            Dropout(config.dropout),
-        )
+        self.gate, self.scale = GATES[config.gate], config.residual_scale
+        self.dropout = Dropout(config.dropout)
         # dropped inputs: Kaiming's variance times keep
         keep, widths = 1 - config.dropout, [channels, *(outputs for _, outputs in shape)]
         self.layers = nn.ModuleList(
@@ -99,12 +95,9 @@ class GatedBlock(nn.Module):
             )
             for (inner, outer), (kernel, _) in zip(pairwise(widths), shape, strict=True)
         )
-        around = widths[0] != widths[-1]
-        self.projection = (
-            GatedConvolution(channels, widths[-1], 1, keep, config.weight_norm)
-            if around
-            else nn.Identity()
-        )
+        self.projection: nn.Module = nn.Identity()
+        if channels != widths[-1]:
+            self.projection = GatedConvolution(channels, widths[-1], 1, keep, config.weight_norm)
 
     def forward(
         self,

@@ -38,10 +38,8 @@ class HuggingFaceTrunk(Trunk):
 
     def masked_layers(self, tokens, lengths, mask_id, layers):
         """See Trunk; a pass a sentence makes all layers."""
-        found = {
-            layer: tokens.new_zeros((*tokens.shape, self.width), dtype=torch.float32)
-            for layer in layers
-        }
+        empty = tokens.new_zeros((*tokens.shape, self.width), dtype=torch.float32)
+        found = {layer: empty.clone() for layer in layers}
         for row, length in enumerate(lengths.tolist()):
             which = torch.arange(length, device=tokens.device)
             copies = tokens[row, :length].repeat(length, 1)

@@ -121,9 +121,9 @@ class Cells:
         states = ids.new_empty((len(tokens), self.model.outputs), dtype=torch.float32)
         for some in group_levels(parents, first):
             before = self.rows.values[np.maximum(parents[some], 0)]
-            after = self.step(
-                ids[some], before if parents[some[0]] >= 0 else torch.zeros_like(before)
-            )
+            if parents[some[0]] < 0:
+                before = torch.zeros_like(before)
+            after = self.step(ids[some], before)
             self.rows.values[first + some] = after
             states[some] = after[:, last : last + self.model.outputs]
         return states

@@ -37,9 +37,8 @@ class Rows:
         """Make room for `count` more rows; the number of the first."""
         first, self.count = self.count, self.count + count
         if self.count > len(self.values):
-            longer = self.values.new_empty(
-                max(self.count, 2 * len(self.values)), self.values.shape[1]
-            )
+            count = max(self.count, 2 * len(self.values))
+            longer = self.values.new_empty(count, self.values.shape[1])
             longer[:first] = self.values[:first]
             self.values = longer
         return first

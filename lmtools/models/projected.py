@@ -60,18 +60,12 @@ class Packing:
         """For each step its rows among the N, and those of the same sentences one step before (none
         for the first step).
         """
-        firsts = [0, *torch.tensor(self.sizes).cumsum(0).tolist()]
-        before = [
-            slice(0, 0),
-            *(
-                slice(first, first + size)
-                for first, size in zip(firsts, self.sizes[1:], strict=False)
-            ),
-        ]
-        return [
-            (slice(first, first + size), old)
-            for first, size, old in zip(firsts, self.sizes, before, strict=False)
-        ]
+        result, first, before = [], 0, 0
+        for number, size in enumerate(self.sizes):
+            old = slice(before, before + size) if number else slice(0, 0)
+            result.append((slice(first, first + size), old))
+            before, first = first, first + size
+        return result
 
 
 class Steps(torch.autograd.Function):
@@ -196,14 +190,5 @@ class TwoWayLstm(nn.Module):
 
     def forward(self, x: Tensor, packing: Packing) -> Tensor:
         kind = product_dtype(x)
-        x, inputs, bias, recurrent, projection = (
-            tensor.to(kind)
-            for tensor in (
-                x,
-                self.inputs,
-                self.bias.view(2, 1, -1),
-                self.recurrent,
-                self.projection,
-            )
-        )
-        return Steps.apply(x, inputs, bias, recurrent, projection, packing.steps, *self.clips)
+        parts = x, self.inputs, self.bias.view(2, 1, -1), self.recurrent, self.projection
+        return Steps.apply(*(part.to(kind) for part in parts), packing.steps, *self.clips)

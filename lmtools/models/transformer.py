@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
+from lmtools.config import check_choices, check_numbers
 from lmtools.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
@@ -47,11 +47,7 @@ class TransformerConfig:
             raise UserError(
                 f"arch.dim {self.dim} is not a multiple of arch.heads {self.heads}; change one"
             )
-        for name, known in (("position", POSITIONS), ("norm", BLOCKS)):
-            if getattr(self, name) not in known:
-                raise UserError(
-                    f"arch.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
-                )
+        check_choices(self, "arch.", position=POSITIONS, norm=BLOCKS)
 
 
 POSITIONS = ("learned", "none")
@@ -65,9 +61,8 @@ class Embedding(nn.Module):
     def __init__(self, config: TransformerConfig, vocabulary: int):
         super().__init__()
         self.token = nn.Embedding(vocabulary, config.dim)
-        self.position = (
-            nn.Embedding(config.positions, config.dim) if config.position == "learned" else None
-        )
+        learned = config.position == "learned"
+        self.position = nn.Embedding(config.positions, config.dim) if learned else None
         self.norm = nn.LayerNorm(config.dim, eps=1e-12) if config.norm == "post" else nn.Identity()
         self.dropout = Dropout(config.dropout)
 
@@ -113,9 +108,8 @@ class TransformerBlock(nn.Module):
         """
         seen = self.enter(source)
         asking = seen if state is source else self.enter(state)
-        return self.finish(
-            state, self.attend(self.query(asking), self.key_value(seen), mask, causal)
-        )
+        context = self.attend(self.query(asking), self.key_value(seen), mask, causal)
+        return self.finish(state, context)
 
     def enter(self, state: Tensor) -> Tensor:
         """What queries, keys and values are projected from."""
@@ -129,12 +123,9 @@ class TransformerBlock(nn.Module):
         """
         key, value = key_value.chunk(2, dim=-1)
         # (B, H, ., D/H)
-        query, key, value = (
-            x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value)
-        )
-        context = attend_heads(
-            query, key, value, mask, causal, self.attention_dropout if self.training else 0.0
-        )
+        heads = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value))
+        dropout = self.attention_dropout if self.training else 0.0
+        context = attend_heads(*heads, mask, causal, dropout)
         return context.transpose(1, 2).flatten(-2)
 
     def finish(self, state: Tensor, context: Tensor) -> Tensor:
@@ -208,9 +199,9 @@ class Transformer(Trunk):
         return len(self.blocks)
 
     def head(self, states: Tensor) -> Tensor:
-        return self.head_norm(
-            states if self.head_dense is None else F.gelu(self.head_dense(states))
-        )
+        if self.head_dense is not None:
+            states = F.gelu(self.head_dense(states))
+        return self.head_norm(states)
 
 
 def initialise_module(module: nn.Module) -> None:

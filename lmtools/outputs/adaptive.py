@@ -103,9 +103,8 @@ class Adaptive(OutputLayer):
 
     def in_head(self, ranks: Tensor) -> Tensor:
         """The head's class of each target: its rank itself, or cutoffs[0] + its cluster."""
-        cluster = torch.bucketize(
-            ranks, torch.tensor(self.edges[:-1], device=ranks.device), right=True
-        )
+        edges = torch.tensor(self.edges[:-1], device=ranks.device)
+        cluster = torch.bucketize(ranks, edges, right=True)
         return torch.where(cluster == 0, ranks, self.edges[0] + cluster - 1)
 
     def clusters(self, ranks: Tensor):

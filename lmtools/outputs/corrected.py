@@ -51,12 +51,12 @@ class Corrected(OutputLayer):
     @torch.no_grad()
     def unnormalised(self, states, targets):
         result = torch.empty(len(targets), device=states.device)
-        for some in torch.arange(len(targets), device=states.device).split(1 << 14):
+        for begin in range(0, len(targets), 1 << 14):
+            some = slice(begin, begin + (1 << 14))
             ids = targets[some]
             rows, bias = self.weight[ids].to(states.dtype).float(), self.shifted_bias(ids)
-            result[some] = self.linked((states[some].float() * rows).sum(-1) + bias) + self.after(
-                ids
-            )
+            value = self.linked((states[some].float() * rows).sum(-1) + bias)
+            result[some] = value + self.after(ids)
         return result
 
     @torch.no_grad()
@@ -75,10 +75,8 @@ class Corrected(OutputLayer):
         parts = []
         for begin in range(0, len(weight), columns):
             block = slice(begin, begin + columns)
-            value = self.linked((states @ weight[block].T).float() + bias[block]) + self.after(
-                block
-            )
-            parts.append(value.logsumexp(-1))
+            value = self.linked((states @ weight[block].T).float() + bias[block])
+            parts.append((value + self.after(block)).logsumexp(-1))
         return torch.stack(parts).logsumexp(0)
 
     @torch.no_grad()

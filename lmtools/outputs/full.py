@@ -55,9 +55,8 @@ class Pointwise(Corrected):
         nn.init.constant_(self.bias, self.start(torch.tensor(-math.log(len(weight)))))
 
     def training_loss(self, states, targets):
-        return LinearPointwise.apply(
-            states, self.weight, self.bias, targets, self.pointwise, self.rival
-        )
+        parts = states, self.weight, self.bias, targets
+        return LinearPointwise.apply(*parts, self.pointwise, self.rival)
 
     def link(self, shifted: Tensor) -> Tensor:
         """log p of o = s(z): s(z + log(rival))."""

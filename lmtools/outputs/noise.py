@@ -138,13 +138,12 @@ class Sampler:
     """Draws noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often
     each id is in a set, in the mean.
 
-    `drawing` is one of DRAWINGS: `replacement` - `count` independent draws, repetitions stay; the
-    expected count of c is count x q(c). `tries`       - a fixed number of draws of which each id
-    stays once: sets of about `count` ids; 1 - (1 - q(c)) ** tries is exact. `distinct`    - draws
-    go on until `count` distinct ids have come; 1 - (1 - q(c)) ** tries with the mean number of
-    tries is close.
-                    TensorFlow takes the tries of the set at hand, which depend on what came:
-                    further off for the frequent ids.
+    `drawing` is one of DRAWINGS. `replacement`: `count` independent draws, repetitions stay; the
+    expected count of c is count x q(c). `tries`: a fixed number of draws of which each id stays
+    once, sets of about `count` ids; 1 - (1 - q(c)) ** tries is exact. `distinct`: draws go on until
+    `count` distinct ids have come; 1 - (1 - q(c)) ** tries with the mean number of tries is close.
+    (TensorFlow takes the tries of the set at hand, which depend on what came: further off for the
+    frequent ids.)
     """
 
     def __init__(self, noise: Noise, count: int, drawing: str = "replacement"):
@@ -156,9 +155,9 @@ class Sampler:
                 " or drawing: replacement"
             )
         self.noise, self.count, self.drawing = noise, count, drawing
-        self.tries = (
-            float(count) if drawing == "replacement" else tries_for(noise.probability, count)
-        )
+        self.tries = float(count)
+        if drawing != "replacement":
+            self.tries = tries_for(noise.probability, count)
         if drawing == "tries":
             self.tries = float(max(1, round(self.tries)))
 

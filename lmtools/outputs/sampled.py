@@ -39,8 +39,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
-from lmtools.errors import UserError
+from lmtools.config import check_choices, check_numbers
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
 from lmtools.outputs.targets import make_matrix
@@ -62,11 +61,7 @@ class SampledConfig:
 
     def __post_init__(self):
         check_numbers(self, "output.", "samples")
-        for name, known in (("noise", NOISES), ("drawing", DRAWINGS)):
-            if getattr(self, name) not in known:
-                raise UserError(
-                    f"output.{name}: {getattr(self, name)!r} is unknown; known: {', '.join(known)}"
-                )
+        check_choices(self, "output.", noise=NOISES, drawing=DRAWINGS)
 
 
 class Sampled(Corrected):
@@ -117,13 +112,8 @@ class Sampled(Corrected):
         """The summed loss for the noise set `drawn` (S,)."""
         own, rival = self.outputs(states, targets, drawn)
         expected = self.log_expected(drawn)
-        return self.criterion(
-            self.score(own, self.log_expected(targets)),
-            self.score(rival, expected),
-            targets,
-            drawn,
-            expected,
-        )
+        own, rival = self.score(own, self.log_expected(targets)), self.score(rival, expected)
+        return self.criterion(own, rival, targets, drawn, expected)
 
     def outputs(self, states: Tensor, targets: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
         """z of the targets (N,) and of the noise set (N, S), at least float32."""
@@ -215,10 +205,8 @@ class CeCps(CeMcs):
     """Compensated partial summation: CE-MCS and a constant, log(C / K) for each target."""
 
     def criterion(self, own, rival, targets, drawn, expected):
-        return (
-            super().criterion(own, rival, targets, drawn, expected)
-            + len(targets) * self.inflation.log()
-        )
+        loss = super().criterion(own, rival, targets, drawn, expected)
+        return loss + len(targets) * self.inflation.log()
 
 
 class CeNce(SampledCe):

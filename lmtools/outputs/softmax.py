@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lmtools.config import check_choices
 from lmtools.device import product_dtype
-from lmtools.errors import UserError
 from lmtools.outputs.base import OutputLayer
 from lmtools.outputs.targets import make_matrix
 
@@ -33,8 +33,7 @@ class SoftmaxConfig:
     start: str = "uniform"
 
     def __post_init__(self):
-        if self.start not in ("uniform", "unigram"):
-            raise UserError(f"output.start: {self.start!r} is unknown; known: uniform, unigram")
+        check_choices(self, "output.", start=("uniform", "unigram"))
 
 
 class Softmax(OutputLayer):
@@ -61,10 +60,10 @@ class Softmax(OutputLayer):
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         result = torch.empty(len(targets), device=states.device)
         rows, columns = tile(len(weight), states.device)
-        for some in torch.arange(len(targets), device=states.device).split(rows):
-            result[some] = target_logit(states[some], weight, bias, targets[some]) - log_normaliser(
-                states[some], weight, bias, columns
-            )
+        for begin in range(0, len(targets), rows):
+            some = slice(begin, begin + rows)
+            logit = target_logit(states[some], weight, bias, targets[some])
+            result[some] = logit - log_normaliser(states[some], weight, bias, columns)
         return result
 
     def unnormalised(self, states, targets):
@@ -73,9 +72,8 @@ class Softmax(OutputLayer):
     def log_normaliser(self, states):
         weight, bias = self.weight.to(states.dtype), self.bias.float()
         rows, columns = tile(len(weight), states.device)
-        return torch.cat(
-            [log_normaliser(some, weight, bias, columns) for some in states.split(rows)]
-        )
+        parts = [log_normaliser(some, weight, bias, columns) for some in states.split(rows)]
+        return torch.cat(parts)
 
     def distribution(self, states):
         return (F.linear(states, self.weight.to(states.dtype)).float() + self.bias).log_softmax(-1)
@@ -103,11 +101,10 @@ def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -
     """log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a time."""
     parts = []
     for w, b in zip(weight.split(columns), bias.split(columns), strict=True):
-        logits = (
-            torch.addmm(b, states, w.T)
-            if states.dtype == torch.float32
-            else (states @ w.T).float().add_(b)
-        )
+        if states.dtype == torch.float32:
+            logits = torch.addmm(b, states, w.T)
+        else:
+            logits = (states @ w.T).float().add_(b)
         top = logits.amax(-1, keepdim=True)
         parts.append(logits.sub_(top).exp_().sum(-1).log_() + top[:, 0])
     return parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(0)

@@ -31,11 +31,8 @@ class Segments:
         first = np.cumsum(pieces) - pieces
         self.begin = (np.arange(len(self.sentence)) - first[self.sentence]) * longest
         self.lengths = np.minimum(longest, lengths[self.sentence] - self.begin)
-        self.widths = (
-            self.lengths
-            if widths is None or len(self.sentence) > len(lengths)
-            else np.asarray(widths)
-        )
+        whole = widths is not None and len(self.sentence) == len(lengths)
+        self.widths = np.asarray(widths) if whole else self.lengths
 
     def __len__(self) -> int:
         return len(self.sentence)

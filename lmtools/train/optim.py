@@ -25,15 +25,13 @@ class Decoupled:
     """
 
     def __init__(self, groups: list[dict], **options):
-        groups = [
-            (
-                {"params": g["params"], "decay": g.get("weight_decay", 0.0)}
-                if isinstance(g, dict)
-                else {"params": [g]}
-            )
-            for g in groups
+        groups = [group if isinstance(group, dict) else {"params": [group]} for group in groups]
+        decays = [group.get("weight_decay", 0.0) for group in groups]
+        own = [
+            {"params": group["params"], "decay": decay}
+            for group, decay in zip(groups, decays, strict=True)
         ]
-        super().__init__(groups, **options)
+        super().__init__(own, **options)
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -60,9 +58,8 @@ def make_nag(groups, optim: Optim) -> Nag:
     """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after
     others.
     """
-    return Nag(
-        groups, lr=optim.lr, momentum=optim.momentum, nesterov=optim.momentum > 0, foreach=True
-    )
+    how = {"momentum": optim.momentum, "nesterov": optim.momentum > 0, "foreach": True}
+    return Nag(groups, lr=optim.lr, **how)
 
 
 def make_adagrad(groups, optim: Optim) -> Adagrad:
@@ -130,13 +127,10 @@ class Joint:
     def load_state_dict(self, saved: Mapping) -> None:
         """Put back what `state_dict` gave."""
         for part, first, end in zip(self.parts, self.first, self.first[1:], strict=False):
-            own = {
-                number - first: dict(s)
-                for number, s in saved["state"].items()
-                if first <= number < end
-            }
-            for state in own.values():
-                if isinstance(part, torch.optim.SparseAdam):
+            numbers = [number for number in saved["state"] if first <= number < end]
+            own = {number - first: dict(saved["state"][number]) for number in numbers}
+            if isinstance(part, torch.optim.SparseAdam):
+                for state in own.values():
                     # it counts in a number, not a tensor, and computes with another precision then
                     state["step"] = int(state["step"])
             part.load_state_dict({"state": own, "param_groups": part.state_dict()["param_groups"]})

@@ -152,9 +152,8 @@ class Several(World):
         gets theirs.
         """
         parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
-        used = self.total(
-            torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
-        ).tolist()
+        own = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
+        used = self.total(own).tolist()
         parameters = [p for p, count in zip(parameters, used, strict=True) if count]
         for parameter in parameters:
             if id(parameter) in rowwise:
@@ -163,17 +162,14 @@ class Several(World):
                 parameter.grad = torch.zeros_like(parameter)
         for bucket in split_buckets([p.grad for p in parameters if id(p) not in rowwise]):
             flat = self.total(torch.cat([gradient.flatten() for gradient in bucket]))
-            for gradient, summed in zip(
-                bucket, flat.split([gradient.numel() for gradient in bucket]), strict=True
-            ):
+            sums = flat.split([gradient.numel() for gradient in bucket])
+            for gradient, summed in zip(bucket, sums, strict=True):
                 gradient.copy_(summed.view_as(gradient))
 
     def add_rows(self, parameter: nn.Parameter) -> Tensor:
         """The sum of a sparse gradient: the rows of all processes, each once."""
-        rows, values = (
-            torch.zeros(0, dtype=torch.long, device=parameter.device),
-            parameter.detach()[:0],
-        )
+        values = parameter.detach()[:0]
+        rows = torch.zeros(0, dtype=torch.long, device=parameter.device)
         if parameter.grad is not None:
             own = parameter.grad.coalesce()
             rows, values = own.indices()[0], own.values()
@@ -182,13 +178,12 @@ class Several(World):
         missing = max(counts) - len(rows)
         rows = self.gathered(torch.cat([rows, rows.new_zeros(missing)]))
         values = self.gathered(torch.cat([values, values.new_zeros(missing, *values.shape[1:])]))
-        cut = (
+        rows, values = (
             torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
             for parts in (rows, values)
         )
-        return torch.sparse_coo_tensor(
-            next(cut)[None], next(cut), parameter.shape, check_invariants=False
-        ).coalesce()
+        shape = parameter.shape
+        return torch.sparse_coo_tensor(rows[None], values, shape, check_invariants=False).coalesce()
 
 
 def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:

@@ -50,16 +50,13 @@ class Streams:
         `self.positions` on are those from 0 again.
         """
         epoch, place = batch
-        start = (
-            0
-            if self.seed is None
-            else int(np.random.default_rng([self.seed, epoch]).integers(self.positions))
-        )
+        start = 0
+        if self.seed is not None:
+            start = int(np.random.default_rng([self.seed, epoch]).integers(self.positions))
         stream = np.arange(self.batch.streams) * self.length
         first = np.minimum(stream + place * self.batch.unroll, self.positions)
-        end = np.minimum(
-            np.minimum(first + self.batch.unroll, stream + self.length), self.positions
-        )
+        end = np.minimum(first + self.batch.unroll, stream + self.length)
+        end = np.minimum(end, self.positions)
         return start + first, start + np.maximum(first, end)
 
     def sentence(self, positions: np.ndarray) -> np.ndarray:
@@ -77,16 +74,12 @@ class Streams:
         """What is read and what is predicted at each position, int64 of the shape of
         `positions`.
         """
-        sentence, ids = self.sentence(positions), self.corpus.ids
+        sentence, ids, offsets = self.sentence(positions), self.corpus.ids, self.corpus.offsets
         token = positions - sentence  # that is predicted; EOS where the sentence has no more
-        begins, ends = (
-            token == self.corpus.offsets[sentence],
-            token == self.corpus.offsets[sentence + 1],
-        )
-        inputs = np.where(begins, BOS, ids[np.maximum(token - 1, 0)])
-        return inputs.astype(np.int64), np.where(
-            ends, EOS, ids[np.minimum(token, len(ids) - 1)]
-        ).astype(np.int64)
+        read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]
+        inputs = np.where(token == offsets[sentence], BOS, read)
+        targets = np.where(token == offsets[sentence + 1], EOS, gold)
+        return inputs.astype(np.int64), targets.astype(np.int64)
 
     def tokens(self, batch: tuple[int, int]) -> int:
         """How many tokens (EOS not counted) are predicted in a step."""

@@ -199,7 +199,9 @@ CONFS = [
     *Path(__file__).parents[3].glob("conf/*.yaml"),
     *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
 ]
-CONFS = [path for path in CONFS if path.parent.name != "grids"]  # these are lists of runs
+# the others are of runs, of systems and of the report
+OTHERS = ("systems", "report")
+CONFS = [path for path in CONFS if path.parent.name != "grids" and path.stem not in OTHERS]
 
 
 @pytest.mark.parametrize(
