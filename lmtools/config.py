@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from lmtools.assignments import parse_pair
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
 
@@ -53,11 +54,9 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
     """A copy of `tree` with `a.b=value` assignments applied; values are read as YAML scalars."""
     tree = {k: dict(v) if isinstance(v, dict) else v for k, v in tree.items()}
     for assignment in assignments:
-        name, sign, value = assignment.partition("=")
-        if not sign:
-            raise UserError(
-                f"{assignment}: not an assignment; write name=value, as in optim.lr=1e-3"
-            )
+        name, value = parse_pair(
+            assignment, "", "an assignment", "write name=value, as in optim.lr=1e-3", empty=True
+        )
         *groups, leaf = name.split(".")
         node = tree
         for group in groups:

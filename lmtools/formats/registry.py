@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.text.foreign import ARTIFACTS, HEAD, identify
@@ -111,14 +112,10 @@ def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
     if name not in formats:
         raise UserError(f"{spec}: no format is called {name!r}; known are {', '.join(formats)}")
     form = formats[name]
-    options = dict(part.partition("=")[::2] for part in rest.split(",") if part)
-    for option, value in options.items():
-        if option not in form.options or not value:
-            known = ", ".join(f"{key}=..." for key in form.options) or "none"
-            raise UserError(
-                f"{spec}: format {name!r} takes no option {option!r} of this value; its options"
-                f" are: {known}"
-            )
+    known = f"its options are: {', '.join(f'{key}=...' for key in form.options) or 'none'}"
+    options = parse_pairs(filter(None, rest.split(",")), f"{spec}: option", remedy=known)
+    if unknown := [option for option in options if option not in form.options]:
+        raise UserError(f"{spec}: format {name!r} takes no option {unknown[0]!r}; {known}")
     return replace(
         form, read=bind_options(form.read, options), write=bind_options(form.write, options)
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.formats import scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
@@ -109,17 +110,10 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Score
     """
     # a file may stand there twice, for its sum and its mean
     values, paths, read = {}, {}, functools.cache(scores.read)
-    for spec in specs:
-        name, sign, path = spec.partition("=")
-        if not (summed(name) and sign and path):
-            raise UserError(
-                f"--scores {spec}: not NAME=FILE; write for instance --scores"
-                " tta=exp/score/tta/dev.scores"
-            )
-        if name in values:
-            raise UserError(
-                f"--scores {spec}: the name {name!r} is taken; give each file its own name"
-            )
+    example = "write for instance --scores tta=exp/score/tta/dev.scores"
+    for name, path in parse_pairs(specs, "--scores", "NAME=FILE", example).items():
+        if not summed(name):
+            raise UserError(f"--scores {name}={path}: not NAME=FILE; {example}")
         values[name], paths[name] = column_of(name, read(path), nbests, path, source), path
     tables = {path: read(path) for path in paths.values()}
     warnings = tuple(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from lmtools.assignments import parse_pair
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.rescore.features import Features, ScoreColumns, read_columns, summed
@@ -86,9 +87,8 @@ def read_systems(path, settings: Sequence[str] = ()) -> dict[str, tuple[str, ...
     """
     tree = load_yaml(path)
     for setting in settings:
-        key, sign, words = setting.partition("=")
-        if not sign:
-            raise UserError(f"--systems {setting}: not KEY=WORDS; write for instance lms=ngram")
+        example = "write for instance lms=ngram"
+        key, words = parse_pair(setting, "--systems", "KEY=WORDS", example, empty=True)
         tree[key] = words
     file = build(SystemsFile, tree, path)
     columns, found = file.columns(), {}

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lmtools import __version__
+from lmtools.assignments import parse_pairs
 from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
@@ -215,13 +216,8 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
         return None
     if "=" not in text or Path(text).exists():
         return dict(load(text).features)
-    weights: dict[str, float] = {}
-    where = f"--weights {text}"
-    for name, _, value in (part.partition("=") for part in text.split(",")):
-        if not name or name in weights:
-            raise UserError(
-                f"{where}: {name or 'no name'!r} before a weight; write NAME=NUMBER,..., each name"
-                " once"
-            )
-        weights[name] = checks.number(value, where, f"the weight of {name!r}")
-    return weights
+    pairs = parse_pairs(text.split(","), "--weights", "NAME=NUMBER", "write NAME=NUMBER,...")
+    return {
+        name: checks.number(value, f"--weights {text}", f"the weight of {name!r}")
+        for name, value in pairs.items()
+    }

@@ -2,10 +2,9 @@
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from lmtools.errors import UserError
 from lmtools.files import LONGEST, MAX_LINE
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
 from lmtools.verbs.numbers import amount, layers, positive, seed, size
@@ -277,20 +276,3 @@ def scoring_options(args: argparse.Namespace):
 
     how = args.precision, args.intact, args.normalise, args.oov_penalty
     return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
-
-
-def parse_pairs(texts: Sequence[str], option: str, form: str) -> dict[str, str]:
-    """What stands on both sides of the first `=` of each text after `option`; `form` says what it
-    should look like.
-    """
-    found: dict[str, str] = {}
-    for text in texts:
-        name, _, value = text.partition("=")
-        if not (name and value):
-            raise UserError(f"{option} {text}: not {form}; give a name and what it means")
-        if name in found:
-            raise UserError(
-                f"{option} {text}: a second one called {name!r}; give each its own name"
-            )
-        found[name] = value
-    return found

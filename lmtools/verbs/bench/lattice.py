@@ -6,6 +6,7 @@ from itertools import islice
 
 import torch
 
+from lmtools.assignments import parse_pairs
 from lmtools.bench.lattice import bench_lattice
 from lmtools.errors import UserError
 from lmtools.files import atomic_path
@@ -15,7 +16,7 @@ from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.rescore import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.numbers import amount, positive
-from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, parse_pairs
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
 
 def arguments(parser):

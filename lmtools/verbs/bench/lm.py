@@ -4,6 +4,7 @@ convolutions
 
 import torch
 
+from lmtools.assignments import parse_pairs
 from lmtools.bench.lm import (
     IDS,
     Sizes,
@@ -16,7 +17,7 @@ from lmtools.bench.lm import (
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import SEVERAL_LMS, parse_pairs
+from lmtools.verbs.options import SEVERAL_LMS
 
 
 def arguments(parser):

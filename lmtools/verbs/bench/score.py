@@ -4,10 +4,11 @@ of sentence vectors
 
 import torch
 
+from lmtools.assignments import parse_pairs
 from lmtools.bench.represent import bench_representation
 from lmtools.bench.score import bench_score, format_ratios, random_scorers, trained_scorers
 from lmtools.errors import UserError
-from lmtools.verbs.options import SEVERAL_LMS, parse_pairs
+from lmtools.verbs.options import SEVERAL_LMS
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 

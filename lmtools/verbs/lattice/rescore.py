@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
@@ -19,7 +20,7 @@ from lmtools.seal import write_json
 from lmtools.verbs import say
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references, parse_pairs
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references
 
 # options that LatticeOptions calls alike
 SAME = (

@@ -79,11 +79,11 @@ def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
         ),
         (
             ["n.jsonl", "o.x", "--to", "jsonl:x=1"],
-            "format 'jsonl' takes no option 'x' of this value; its options are: none",
+            "format 'jsonl' takes no option 'x'; its options are: none",
         ),
         (
             ["n.jsonl", "o.x", "--to", "fairseq:lenpen"],
-            "takes no option 'lenpen' of this value; its options are: ",
+            "fairseq:lenpen: option lenpen: not NAME=VALUE; its options are: ",
         ),
         (["n.jsonl", "n.jsonl/o.x", "--to", "jsonl"], "n.jsonl/o.x: cannot write"),
         (

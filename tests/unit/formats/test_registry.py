@@ -55,13 +55,10 @@ def test_options_reach_those_that_take_them():
         ("", ": no format is called ''; known are toy, plain"),
         (
             "toy:size=1",
-            (
-                "toy:size=1: format 'toy' takes no option 'size' of this value; its options are:"
-                " scale=..., base=..."
-            ),
+            "toy:size=1: format 'toy' takes no option 'size'; its options are: scale=..., base=...",
         ),
-        ("toy:scale", "takes no option 'scale' of this value"),
-        ("toy:scale=", "takes no option 'scale' of this value"),
+        ("toy:scale", "toy:scale: option scale: not NAME=VALUE; its options are: scale="),
+        ("toy:scale=", "toy:scale=: option scale=: not NAME=VALUE"),
         ("plain:scale=1", "its options are: none"),
     ],
 )

@@ -139,7 +139,7 @@ def test_read_columns(tmp_path):
         and not columns.warnings
     )
     assert [column.tolist() for column in columns.values["tta"]] == [[-7, -8], [], [-9]]
-    with pytest.raises(UserError, match="the name 'tta' is taken"):
+    with pytest.raises(UserError, match="a second one called 'tta'"):
         read_columns([f"tta={path}", f"tta={path}"], SCORED, "n")
 
 

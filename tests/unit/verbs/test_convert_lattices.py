@@ -106,7 +106,7 @@ def test_formats_with_options(here, capsys):
         ),
         ("l o --to nix", "nix: no such format; known are jsonl, "),
         ("l o --format nix", "nix: no such format; known are jsonl, "),
-        ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x' of this value"),
+        ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x'"),
         (
             "l o --depth 3",
             (

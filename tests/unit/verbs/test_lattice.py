@@ -530,7 +530,7 @@ MISTAKES = [
     ("--text-out o --weights am=1,lm=1 --lm lm=LM", "u20: "),
     (
         "--text-out o --weights am=1,new=1,am=2 --lm new=LM",
-        "'am' before a weight; write NAME=NUMBER,..., each name once",
+        "--weights am=2: a second one called 'am'; give each its own name",
     ),
     (
         "--text-out o --weights am=1,new=much --lm new=LM",
@@ -540,7 +540,7 @@ MISTAKES = [
         "--text-out o --weights am=1,new=nan --lm new=LM",
         "the weight of 'new' is 'nan'; expected a finite number",
     ),
-    ("--text-out o --weights am=1,,new=1 --lm new=LM", "'no name' before a weight"),
+    ("--text-out o --weights am=1,,new=1 --lm new=LM", "--weights : not NAME=NUMBER; write"),
     ("--text-out o --weights none --lm new=LM", "none: cannot read"),
     (
         "--text-out o --weights am=1,m=1 --lm new=LM --mix m=new:x",
