@@ -52,7 +52,7 @@ defaults() {
   [[ $corpus = @(mini|stsb|sick) ]] || wrong "--corpus is '$corpus'; it takes mini, stsb or sick"
   [[ $corpus != mini || ! $pairs_dir ]] ||
     wrong "--corpus mini has pairs of its own; give others as --mini DIR, or another --corpus"
-  # shellcheck disable=SC2034  # of {files}
+  # shellcheck disable=SC2034  # {files} in stages
   case $corpus in
     stsb) source=${pairs_dir:-local/stsb.sha256} url=$stsb_url files=(sts-{dev,test}.csv) ;;
     sick)
@@ -70,7 +70,7 @@ options "$@"
 
 # shellcheck disable=SC2086
 language_models "$expdir/lm" $lms $lm_dirs
-raw=$datadir/local/$corpus bench=() made=() words=() embedded=()
+raw=$datadir/local/$corpus bench=() made=() words=() embedded=() stored=()
 if [[ " $statics " = *" words "* ]]; then # word vectors are trained here, or there already
   [[ $vectors ]] || made=(words.txt)
   words=("${vectors:-$expdir/words.txt}")
@@ -130,12 +130,11 @@ fi
 
 if stage 5 "correlate" "$expdir/embed/{embedded}.npz" "$datadir"/{dev,test}/pairs.tsv \
   : "$expdir/sts/{embedded}"/{dev,test}.json; then
-  for system in "${embedded[@]}"; do
-    for set in dev test; do
-      quoted --vectors "$expdir/embed/$system.npz" --pairs "$datadir/$set/pairs.tsv" \
-        --out "$expdir/sts/$system/$set.json"
-    done
-  done | OMP_NUM_THREADS=$threads xargs -P "$nj" -L 1 lmtools sts
+  expand stored "$expdir/embed/{embedded}.npz"
+  for set in dev test; do
+    lmtools sts --vectors "${stored[@]}" --pairs "$datadir/$set/pairs.tsv" \
+      --out "$expdir/sts/{system}/$set.json"
+  done
 fi
 
 if stage 6 "report" "$expdir/lm/{neural}/model.safetensors" \

@@ -134,7 +134,7 @@ def of_system(path: str, system: str | None) -> str:
         return path
     if SYSTEM not in path:
         raise UserError(
-            f"{path}: each system of --systems needs a path of its own; write {SYSTEM} for its name"
+            f"{path}: each system needs a path of its own; write {SYSTEM} in place of its name"
         )
     return path.replace(SYSTEM, system)
 

@@ -3,6 +3,7 @@ similarity.
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from lmtools.errors import UserError
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.files import sha256
 from lmtools.formats import pairs, registry, vectors
+from lmtools.rescore import of_system
 from lmtools.seal import read_json, write_json
 from lmtools.verbs.options import COMPUTING, ENCODER, add_vectors
 
@@ -31,17 +33,33 @@ def arguments(parser):
     parser.add("--against", metavar="F.json", help=about)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
     parser.add("--lm", among=source, required=False, **ENCODER)
-    about = "vectors of the pairs' sentences that lmtools embed wrote"
-    source.add_argument("--vectors", metavar="F.npz", help=about)
+    about = (
+        "vectors of the pairs' sentences that lmtools embed wrote; several, of systems that are"
+        " called as the files are: --out has {system} for the name"
+    )
+    source.add_argument("--vectors", nargs="+", metavar="F.npz", help=about)
     add_vectors(parser)
     parser.add("--out", required=False, metavar="F.json", help="write correlations and cosines")
     parser.add(*COMPUTING)
 
 
 def run(args):
-    """Correlate, print a line a layer, and write."""
+    """Correlate, print a line a layer, and write, system by system."""
     given = pairs.read(args.pairs, args.format)
-    made, places = look_up_pairs(args, given) if args.vectors else embed_pairs(args, given)
+    if not args.vectors:
+        correlate(args, given, *embed_pairs(args, given), args.out)
+        return
+    several = len(args.vectors) > 1
+    names = [Path(path).stem for path in args.vectors]
+    outs = [of_system(args.out, name) if several and args.out else args.out for name in names]
+    for path, name, out in zip(args.vectors, names, outs, strict=True):
+        if several:
+            print(name)
+        correlate(args, given, *look_up_pairs(args, given, path), out)
+
+
+def correlate(args, given, made, places, out):
+    """Correlate, print a line a layer, and write, for one system."""
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
     rows = [
         correlate_layer(args, layer, made.vectors[:, i], places, gold)
@@ -55,8 +73,8 @@ def run(args):
     lines = [describe_layer(one, len(given)) for one in rows]
     if args.against:
         lines += compare_similarities(args, tree)
-    if args.out:
-        write_json(tree, args.out, indent=None)
+    if out:
+        write_json(tree, out, indent=None)
     print("\n".join(lines))
     if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
         print(
@@ -76,17 +94,17 @@ def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
     return encode_texts(args, encoder_of(args), texts), index_pairs(given, place)
 
 
-def look_up_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+def look_up_pairs(args, given, path) -> tuple[vectors.SentenceVectors, np.ndarray]:
     """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence
     that it lacks.
     """
-    made = vectors.read(args.vectors)
+    made = vectors.read(path)
     place = {text: i for i, text in enumerate(made.texts)}
     for pair in given:
         for text in (pair.left, pair.right):
             if text not in place:
                 raise UserError(
-                    f"{args.vectors}: no vector of {text[:60]!r}, which {args.pairs} has; embed the"
+                    f"{path}: no vector of {text[:60]!r}, which {args.pairs} has; embed the"
                     " sentences of these pairs"
                 )
     return made, index_pairs(given, place)

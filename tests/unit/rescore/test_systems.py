@@ -136,7 +136,7 @@ def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
     "scores, out, message",
     [
         ("a/dev.scores", "{system}.json", "--scores a/dev.scores: with --systems one path with"),
-        ("{lm}/dev.scores", "w.json", "w.json: each system of --systems needs a path of its own"),
+        ("{lm}/dev.scores", "w.json", "w.json: each system needs a path of its own"),
         ("{lm}/no.scores", "{system}.json", "a/no.scores: "),
     ],
 )

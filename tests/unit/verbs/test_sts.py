@@ -115,6 +115,24 @@ def test_vectors_of_a_file_are_correlated_without_torch(home, trained):
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_vectors_of_several_systems(home, trained, capsys):
+    """One call writes what a call for each does."""
+    for name, layer in (("one", "0"), ("two", "last")):
+        assert embed(home, trained["tta"], "--layer", layer) == 0
+        (home / "v.npz").rename(home / f"{name}.npz")
+        assert sts(home, "--vectors", home / f"{name}.npz") == 0
+        (home / "sts.json").rename(home / f"{name}.json")
+    alone = capsys.readouterr().out.splitlines()
+    files = [home / "one.npz", home / "two.npz"]
+    call = ["sts", "--pairs", home / "pairs.tsv", "--vectors", *files, "--out"]
+    assert main([*map(str, call), str(home / "all/{system}.json")]) == 0
+    assert capsys.readouterr().out.splitlines() == ["one", alone[0], "two", alone[1]]
+    for name in ("one", "two"):
+        assert (home / f"all/{name}.json").read_bytes() == (home / f"{name}.json").read_bytes()
+    assert main([*map(str, call), str(home / "o.json")]) == 1
+    assert "o.json: each system needs a path of its own" in capsys.readouterr().err
+
+
 def test_static_vectors_and_another_system(home, trained, tmp_path, capsys):
     (tmp_path / "w.txt").write_text("the 1 0\nking 0.5 0.5\nqueen 0.5 0.4\ncity 0 1\nriver -1 1\n")
     assert sts(home, "--lm", "tfidf") == 0
