@@ -4,7 +4,7 @@ found before anything is scored.
 
 from lmtools.doctor import lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
-from lmtools.doctor.inputs import Inputs, read_inputs
+from lmtools.doctor.inputs import DoctorInputs, read_inputs
 
 # Each check is a function of the inputs that yields findings.
 CHECKS = {
@@ -30,9 +30,9 @@ CHECKS = {
     "length": lists.length,
 }
 
-__all__ = ["CHECKS", "ERROR", "HINT", "Finding", "Inputs", "examine", "read_inputs"]
+__all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]
 
 
-def examine(inputs: Inputs) -> list[Finding]:
+def examine(inputs: DoctorInputs) -> list[Finding]:
     """All findings, check by check."""
     return [finding for check in CHECKS.values() for finding in check(inputs)]

@@ -88,7 +88,7 @@ class Profile:
 
 
 @dataclass
-class Inputs:
+class DoctorInputs:
     """Everything that is there to look at; what was not given or could not be read is None, or
     empty, and `problems` says why.
     """
@@ -117,7 +117,7 @@ def read_inputs(
     text: str | None = None,
     ref: str | None = None,
     lm: str | None = None,
-) -> Inputs:
+) -> DoctorInputs:
     """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
     all the same.
     """
@@ -154,7 +154,7 @@ def read_inputs(
     )
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     profiles = hyps, references, model_hyps, model_references, seen
-    return Inputs(
+    return DoctorInputs(
         nbest,
         nbests,
         places,

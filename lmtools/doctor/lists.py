@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
-from lmtools.doctor.inputs import Inputs
+from lmtools.doctor.inputs import DoctorInputs
 
 # What people and programs do to utterance ids; each undoes one of them.
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -18,7 +18,7 @@ CHANGES: dict[str, Callable[[str], str]] = {
 LOOP = 8  # one word so many times in a row
 
 
-def read(inputs: Inputs) -> Iterator[Finding]:
+def read(inputs: DoctorInputs) -> Iterator[Finding]:
     """What the readers refused."""
     for problem in inputs.problems:
         place, _, rest = str(problem).partition(": ")
@@ -28,7 +28,7 @@ def read(inputs: Inputs) -> Iterator[Finding]:
         yield Finding(ERROR, inputs.nbest, "no utterances", "give the recogniser's N-best lists")
 
 
-def ids(inputs: Inputs) -> Iterator[Finding]:
+def ids(inputs: DoctorInputs) -> Iterator[Finding]:
     """Utterance ids that the other file does not have."""
     lists, refs = inputs.places, inputs.refs
     if inputs.ref == inputs.nbest or not inputs.nbests or not refs:
@@ -69,7 +69,7 @@ def why(utts, others) -> str:
     return ""
 
 
-def split_lists(inputs: Inputs) -> Iterator[Finding]:
+def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
     """Lists of one hypothesis whose ids say that they belong together."""
     ranked = [
         one.utt for one in inputs.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
@@ -93,7 +93,7 @@ def split_lists(inputs: Inputs) -> Iterator[Finding]:
         )
 
 
-def references(inputs: Inputs) -> Iterator[Finding]:
+def references(inputs: DoctorInputs) -> Iterator[Finding]:
     """Missing and empty references."""
     if inputs.ref == inputs.nbest:
         without = [one.utt for one in inputs.nbests if one.ref is None]
@@ -115,7 +115,7 @@ def references(inputs: Inputs) -> Iterator[Finding]:
         yield Finding(HINT, inputs.ref_places[empty[0]], cause, "see whether nothing was said")
 
 
-def empty(inputs: Inputs) -> Iterator[Finding]:
+def empty(inputs: DoctorInputs) -> Iterator[Finding]:
     """Empty lists, and hypotheses without words."""
     lists = [one.utt for one in inputs.nbests if not one.hyps]
     if lists:
@@ -134,7 +134,7 @@ def empty(inputs: Inputs) -> Iterator[Finding]:
         )
 
 
-def duplicates(inputs: Inputs) -> Iterator[Finding]:
+def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
     """The same words twice in a list."""
     # in a pool, they are votes
     lists = [one for one in inputs.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
@@ -148,7 +148,7 @@ def duplicates(inputs: Inputs) -> Iterator[Finding]:
         yield Finding(HINT, inputs.places[found[0]], cause, "merge them: lmtools convert --dedup")
 
 
-def length(inputs: Inputs) -> Iterator[Finding]:
+def length(inputs: DoctorInputs) -> Iterator[Finding]:
     """Hypotheses far longer than others, and words repeated without end."""
     sizes = Counter(len(hyp.text.split()) for one in inputs.nbests for hyp in one.hyps)
     half, middle = sizes.total() / 2, 0

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, share
-from lmtools.doctor.inputs import Inputs
+from lmtools.doctor.inputs import DoctorInputs
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
@@ -25,7 +25,7 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
     }
 
 
-def columns(inputs: Inputs) -> dict[str, list[np.ndarray]]:
+def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
     """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN
     in the place of sentinels.
 
@@ -54,7 +54,7 @@ def find_outliers(values: np.ndarray) -> np.ndarray:
     return far | large if large.mean() < 0.5 else far
 
 
-def sentinels(inputs: Inputs) -> Iterator[Finding]:
+def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
     """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a
     list.
     """
@@ -84,7 +84,7 @@ def is_lm(name: str) -> bool:
     return "lm" in name.lower() and "lmwt" not in name.lower()
 
 
-def signs(inputs: Inputs) -> Iterator[Finding]:
+def signs(inputs: DoctorInputs) -> Iterator[Finding]:
     """Costs in the place of logarithms of probabilities: positive, and growing down the lists."""
     for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
@@ -105,7 +105,7 @@ def signs(inputs: Inputs) -> Iterator[Finding]:
             yield Finding(HINT, inputs.nbest, f"all values of {name!r} are positive", remedy)
 
 
-def base(inputs: Inputs) -> Iterator[Finding]:
+def base(inputs: DoctorInputs) -> Iterator[Finding]:
     """Language-model scores too small a word for natural logarithms, and total scores that do not
     grow with length.
     """
@@ -152,7 +152,7 @@ def base(inputs: Inputs) -> Iterator[Finding]:
             yield Finding(HINT, inputs.nbest, cause, remedy)
 
 
-def order(inputs: Inputs) -> Iterator[Finding]:
+def order(inputs: DoctorInputs) -> Iterator[Finding]:
     """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive
     combination of its first two.
     """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from string import ascii_letters
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
-from lmtools.doctor.inputs import APOSTROPHES, Inputs, Profile, is_huggingface, most
+from lmtools.doctor.inputs import APOSTROPHES, DoctorInputs, Profile, is_huggingface, most
 from lmtools.errors import UserError
 from lmtools.formats.registry import read_beginning
 from lmtools.text.unknown import conversion, explain
@@ -22,7 +22,7 @@ LONG = 8  # words from which a sentence is unlikely to be said twice
 ENOUGH = 20  # lines from which it means something that they lack a character
 
 
-def pairs(inputs: Inputs) -> Iterator[tuple[Profile, Profile, str]]:
+def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
     """Profiles that must be written alike: hypotheses as they are with references, as the model
     sees them with its text; and the remedy.
     """
@@ -50,7 +50,7 @@ def name_profile(profile: Profile) -> str:
     return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
 
 
-def encoding(inputs: Inputs) -> Iterator[Finding]:
+def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
     """Byte-order marks and carriage returns, in the first MiB of each file."""
     for path in inputs.files:
         try:
@@ -66,7 +66,7 @@ def encoding(inputs: Inputs) -> Iterator[Finding]:
             yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
 
 
-def case(inputs: Inputs) -> Iterator[Finding]:
+def case(inputs: DoctorInputs) -> Iterator[Finding]:
     """Upper against lower case."""
     for hyps, other, remedy in pairs(inputs):
         if hyps.case and other.case and hyps.case != other.case:
@@ -84,7 +84,7 @@ def where_cased(profile: Profile, other: Profile) -> str:
     return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
 
 
-def punctuation(inputs: Inputs) -> Iterator[Finding]:
+def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
     """Punctuation on one side that the other has not."""
     for hyps, other, remedy in pairs(inputs):
         for more, less in ((hyps, other), (other, hyps)):
@@ -108,7 +108,7 @@ def punctuation(inputs: Inputs) -> Iterator[Finding]:
                 )
 
 
-def characters(inputs: Inputs) -> Iterator[Finding]:
+def characters(inputs: DoctorInputs) -> Iterator[Finding]:
     """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case;
     a to z count as one.
     """
@@ -161,7 +161,7 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
     )
 
 
-def marks(inputs: Inputs) -> Iterator[Finding]:
+def marks(inputs: DoctorInputs) -> Iterator[Finding]:
     """Words that are marks of noise, silence or unknown words; where references have such brackets,
     they are punctuation.
     """
@@ -191,7 +191,7 @@ def marks(inputs: Inputs) -> Iterator[Finding]:
         )
 
 
-def first_word(inputs: Inputs) -> Iterator[Finding]:
+def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
     """Ids where words should be, and words where ids should be."""
     if inputs.text and inputs.text.lines >= ENOUGH:
         yield from text_start(inputs.text, inputs)
@@ -214,7 +214,7 @@ def first_word(inputs: Inputs) -> Iterator[Finding]:
         yield Finding(ERROR, inputs.places[eaten[0].utt], cause, "take it out of their text")
 
 
-def text_start(text: Profile, inputs: Inputs) -> Iterator[Finding]:
+def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
     """Utterance ids at the start of language-model text, and text of which only the first word of
     each line is left.
     """
@@ -234,7 +234,7 @@ def text_start(text: Profile, inputs: Inputs) -> Iterator[Finding]:
         yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
 
 
-def vocabulary(inputs: Inputs) -> Iterator[Finding]:
+def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
     """Words of hypotheses and references that the text or the language model does not have."""
     judges = (
         [(inputs.text.path, inputs.text.words.__contains__)]
@@ -266,7 +266,7 @@ def vocabulary(inputs: Inputs) -> Iterator[Finding]:
                 yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
 
 
-def leak(inputs: Inputs) -> Iterator[Finding]:
+def leak(inputs: DoctorInputs) -> Iterator[Finding]:
     """Long references that stand in the language-model text word for word."""
     if inputs.text:
         long = {

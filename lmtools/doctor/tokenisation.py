@@ -5,7 +5,7 @@ that is right inside sentences only.
 from collections.abc import Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding
-from lmtools.doctor.inputs import Inputs, Profile
+from lmtools.doctor.inputs import DoctorInputs, Profile
 from lmtools.doctor.signs import SIGNS
 from lmtools.doctor.texts import ENOUGH, name_profile, pairs
 
@@ -23,7 +23,7 @@ REMEDIES = {
 }
 
 
-def tokenisation(inputs: Inputs) -> Iterator[Finding]:
+def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
     """Tokens or pieces on one side only; on both, tokens are a hint, and pieces an error, since
     metrics would count them.
     """
@@ -78,7 +78,7 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
     )
 
 
-def truecasing(inputs: Inputs) -> Iterator[Finding]:
+def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
     """Sentences that begin in lower case on one side, where both sides have capitals."""
     for hyps, other, remedy in pairs(inputs):
         if hyps.case == other.case == "mixed" and min(hyps.lines, other.lines) >= ENOUGH:

@@ -17,6 +17,7 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import by_utterance, check_nbests, identifier, number
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 

@@ -17,6 +17,7 @@ from lmtools.formats import json_io
 from lmtools.formats.checks import check_nbests, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "ESPnet1 data.json with the hypotheses under output"
 RANK = re.compile(r"\[[0-9]+\]$")
 
 

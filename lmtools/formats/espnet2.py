@@ -21,6 +21,7 @@ from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "ESPnet2 decode directory with {n}best_recog/text and score"
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
 PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)

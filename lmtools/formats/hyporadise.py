@@ -18,6 +18,7 @@ from lmtools.formats import json_io
 from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "HyPoradise json: input, output, am_score or score"
 OPTIONS = {
     "score": (
         "the list of first-pass scores (am_score, else score); -NAME if they are costs, none to"

@@ -18,6 +18,7 @@ from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import by_utterance, check_nbests, encodable, identifier, no_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
 STAMP = re.compile(r"timestamp_\w+")
 

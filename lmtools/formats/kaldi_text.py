@@ -1,11 +1,19 @@
 """Kaldi text: one utterance a line, `utt w1 w2 ...`; an id alone is an empty utterance."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import atomic_text, read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 from lmtools.text.blocks import read_text
+
+ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Never: any text could be Kaldi's."""
+    return False
 
 
 def rows(path, text: bool = True) -> Iterator[tuple[int, str, str]]:

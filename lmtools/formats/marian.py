@@ -16,6 +16,7 @@ from lmtools.formats.checks import NUMBER
 from lmtools.formats.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
+ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
 FEATURES = re.compile(r"F\d+= ?[-+.\d]", re.ASCII)
 WORDS = "WordScores="
 

@@ -16,6 +16,7 @@ from lmtools.formats import json_io
 from lmtools.formats.checks import check_nbests, component, components, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = "mlm-scoring: am.json or lm.json"
 OPTIONS = {"name": "the component that `score` is (am; give lm for an lm.json)"}
 HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)
 

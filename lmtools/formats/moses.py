@@ -15,6 +15,7 @@ from lmtools.formats.checks import NUMBER
 from lmtools.formats.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
+ABOUT = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
 # F0, F1 .. are what Marian calls its models
 FEATURES = re.compile(r"(?!F\d+=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)
 

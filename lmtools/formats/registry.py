@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -90,18 +90,13 @@ class Format:
     merge: tuple[str, Sequence[str]] | None = None
 
 
-def format_of(module: ModuleType, about: str) -> Format:
-    """The format that `module` implements; its OPTIONS, if any, explain what `read` and `write`
-    take by name, its MERGE is `merge`.
+def format_of(module: ModuleType, **more) -> Format:
+    """The format that `module` implements, which says what it is in ABOUT; its OPTIONS, if any,
+    explain what `read` and `write` take by name, its MERGE is `merge`; `more` are other fields.
     """
-    return Format(
-        about,
-        module.recognises,
-        module.read,
-        module.write,
-        options=getattr(module, "OPTIONS", EMPTY),
-        merge=getattr(module, "MERGE", None),
-    )
+    given = {name: getattr(module, name) for name in ("recognises", "read", "write")}
+    given |= {"options": getattr(module, "OPTIONS", EMPTY), "merge": getattr(module, "MERGE", None)}
+    return Format(module.ABOUT, **given | more)
 
 
 def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
@@ -119,6 +114,30 @@ def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
     return replace(
         form, read=bind_options(form.read, options), write=bind_options(form.write, options)
     )
+
+
+class Formats(dict[str, Format]):
+    """The formats of one kind of things by name. The spec of a format is NAME or NAME:option=value;
+    None is the one that recognises the path.
+    """
+
+    def detect(self, path, default: str | None = None) -> str:
+        """The name of the format of `path`, or `default` if none recognises it; UserError if that
+        is None too.
+        """
+        return detect(path, self, default)
+
+    def read(self, path, spec: str | None = None) -> list:
+        """What is in `path`."""
+        return list(self.stream(path, spec))
+
+    def stream(self, path, spec: str | None = None) -> Iterator:
+        """The same one by one, as soon as they can be read."""
+        yield from find_format(spec or detect(path, self), self).read(path)
+
+    def write(self, items: Iterable, path, spec: str) -> None:
+        """Write `items` to `path`."""
+        find_format(spec, self).write(items, path)
 
 
 def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:

@@ -20,6 +20,9 @@ from lmtools.formats.checks import check_nbests, component, file_name
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
+ABOUT = (
+    "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a directory"
+)
 OPTIONS = {
     "ids": (
         "lines (the default: utterances are numbered from 1), or kaldi (the first word of each line"

@@ -24,6 +24,10 @@ from lmtools.formats import json_io
 from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
 from lmtools.types import Hypothesis, NBest
 
+ABOUT = (
+    "a small JSON for Whisper, CTranslate2 and Hugging Face generate, see "
+    "lmtools/formats/whisper.py"
+)
 KINDS = ("sum_logprob", "avg_logprob", "score")
 
 

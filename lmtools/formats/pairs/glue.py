@@ -13,6 +13,7 @@ from lmtools.files import atomic_text
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 
+ABOUT = "GLUE's STS-B: tab-separated, with a header"
 HEADER = (
     "index",
     "genre",

@@ -14,6 +14,7 @@ from lmtools.files import atomic_text
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 
+ABOUT = "SICK: tab-separated, with a header, one file or one a set"
 OPTIONS = {
     "set": (
         "train, trial or test: the pairs of one set of the release in one file (default: all that"

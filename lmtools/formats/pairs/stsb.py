@@ -15,6 +15,7 @@ from lmtools.formats.checks import NUMBER
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, pair, rows, spell_similarity
 from lmtools.types import SentencePair
 
+ABOUT = "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs"
 SCORE, LEFT, RIGHT = 4, 5, 6
 
 

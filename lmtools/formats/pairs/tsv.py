@@ -14,6 +14,7 @@ from lmtools.formats.checks import NUMBER
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, pair, rows, spell_similarity
 from lmtools.types import SentencePair
 
+ABOUT = "two sentences and their similarity, if there is one, between tabs; no header"
 OPTIONS = {
     "columns": (
         "what the columns are, as score+left+right; - for one to skip (default left+right+score, a"

@@ -85,9 +85,9 @@ def test_joins_and_restores_subword_marks(tmp_path):
     path = tmp_path / "n"
     path.write_text("0 ||| blue fin@@ ch ||| F= 1 ||| -1\n")
     found = list(
-        registry.find_format(
-            "moses:bpe=subword_nmt", {"moses": registry.format_of(moses, "")}
-        ).read(path)
+        registry.find_format("moses:bpe=subword_nmt", {"moses": registry.format_of(moses)}).read(
+            path
+        )
     )
     assert found[0].hyps[0].text == "blue finch"
     moses.write(found, tmp_path / "again")

@@ -23,14 +23,15 @@ def write(items, path, base="e"):
 
 
 MODULE = SimpleNamespace(
+    ABOUT="a toy",
     recognises=lambda path, first: first.startswith("%"),
     read=read,
     write=write,
     OPTIONS={"scale": "a factor of 100%", "base": "of logs"},
 )
 TOYS = {
-    "toy": registry.format_of(MODULE, "a toy"),
-    "plain": registry.format_of(SimpleNamespace(**{**vars(MODULE), "OPTIONS": {}}), "none"),
+    "toy": registry.format_of(MODULE),
+    "plain": registry.format_of(SimpleNamespace(**vars(MODULE) | {"OPTIONS": {}, "ABOUT": "none"})),
 }
 
 
