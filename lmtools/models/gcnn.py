@@ -156,14 +156,14 @@ class Gcnn(Trunk):
             yield state
 
     def memory(self):
-        return Inputs(self)
+        return ConvolutionInputs(self)
 
     @classmethod
     def arch_of_size(cls, layers, dim):
         return {"dim": dim, "blocks": [f"[4, {dim}] x {layers}"]}
 
 
-class Inputs:
+class ConvolutionInputs:
     """What the convolutions read of a tree of prefixes: each one's input at the last token, a row a
     prefix.
 
