@@ -111,6 +111,21 @@ def test_links_and_paths_exist(page):
             assert found or re.search("NAME|/exp/|dstc2|mine", path), path
 
 
+def test_architecture_names_what_is_there():
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    files = {path.name for path in (ROOT / "lmtools").rglob("*.py")}
+    files |= {f"{path.name}/" for path in (ROOT / "lmtools").rglob("*") if path.is_dir()}
+    rooms = page.partition("## The floors of `lmtools/`")[2].partition("## Adding")[0]
+    assert set(re.findall(r"`(\w+(?:\.py|/))`", rooms)) <= files
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", rooms))
+    top = {path.name + "/" * path.is_dir() for path in (ROOT / "lmtools").glob("[a-z]*")}
+    assert top <= named
+    kinds = re.findall(r"^\|[^|]*\|([^|]*)\| \[", page.partition("## Adding")[2], re.MULTILINE)
+    code = "".join(path.read_text() for path in (ROOT / "lmtools").rglob("*.py"))
+    for name in re.findall(r"`([A-Z]+)`", "".join(kinds)):
+        assert re.search(rf"^{name}\b.* = \{{", code, re.MULTILINE), name
+
+
 @pages
 def test_prose_is_no_wider_than_code(page):
     for line in split(page)[0].splitlines():
