@@ -24,9 +24,10 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
+from lmtools.atomic import atomic_path, atomic_text
 from lmtools.bench.machine import describe_machine
 from lmtools.corpus import Corpus
-from lmtools.files import atomic_path, atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import Look
 from lmtools.subword import counting

@@ -14,9 +14,10 @@ import yaml
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from lmtools.atomic import atomic_path, atomic_text
 from lmtools.config import build, dump, load_yaml
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, atomic_text, cannot, sha256
+from lmtools.files import cannot, sha256
 from lmtools.lm import LanguageModel
 from lmtools.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
 from lmtools.settings import Settings

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools import __version__
+from lmtools.atomic import atomic_path
 from lmtools.config import build
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, cannot, sha256
+from lmtools.files import cannot, sha256
 from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
 from lmtools.subword import UNK, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 
 import yaml
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_bytes
+from lmtools.files import read_bytes
 
 SEAL = "seal"
 REMEDY = "write it again"

@@ -19,8 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lmtools import files
+from lmtools.atomic import atomic_path
 from lmtools.errors import UserError, one_line
-from lmtools.files import atomic_path
 
 BLOCK = 1 << 20
 REPORT_SECONDS = 10

@@ -22,8 +22,9 @@ from pathlib import Path
 # lmtools.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from lmtools.atomic import atomic_path
 from lmtools.errors import UserError, one_line
-from lmtools.files import atomic_path, cannot
+from lmtools.files import cannot
 
 # exit statuses of `begin` and `made`: run it, do not go on, it is done already
 RUN, FAILED, SKIP = 0, 1, 3

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 import yaml
 
+from lmtools.atomic import atomic_directory
 from lmtools.checkpoint import load_model, read_settings
 from lmtools.errors import UserError
 from lmtools.espnet.tokens import match_tokens
-from lmtools.files import atomic_directory
 from lmtools.settings import Settings
 
 CONFIG, WEIGHTS = "config.yaml", "lm.pth"

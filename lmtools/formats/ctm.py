@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats.checks import by_utterance, check_nbests, identifier, number
 from lmtools.types import Hypothesis, NBest
 

@@ -15,8 +15,9 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from lmtools.atomic import new_directory
 from lmtools.errors import UserError
-from lmtools.files import cannot, new_directory
+from lmtools.files import cannot
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.types import Hypothesis, NBest

@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import check_nbests, identifier, number, one_score
 from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit

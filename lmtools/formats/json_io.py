@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, not_utf8, read_bytes
+from lmtools.files import not_utf8, read_bytes
 from lmtools.formats.checks import encodable
 from lmtools.formats.jsonl import clip_value, score, unique
 from lmtools.formats.registry import HEAD, read_beginning

@@ -13,8 +13,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats.checks import (
     check_nbests,
     component,

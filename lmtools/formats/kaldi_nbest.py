@@ -21,8 +21,8 @@ from contextlib import ExitStack
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from lmtools.atomic import atomic_directory
 from lmtools.errors import UserError
-from lmtools.files import atomic_directory
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import check_nbests, first_time, no_score
 from lmtools.formats.registry import list_children, parse_specifier

@@ -22,8 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_text, read_lines
+from lmtools.files import OPENERS, read_lines
 from lmtools.formats.checks import identifier, number
 from lmtools.formats.kaldi_io import (
     Stream,

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 from lmtools.text.blocks import read_text
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import (
     NUMBER,

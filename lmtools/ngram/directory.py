@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lmtools import __version__
+from lmtools.atomic import atomic_directory
 from lmtools.config import dump, load_yaml
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_directory, sha256
+from lmtools.files import OPENERS, sha256
 from lmtools.lock import hold_lock
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.files import atomic_path, atomic_text
+from lmtools.atomic import atomic_path, atomic_text
 from lmtools.report.experiment import Experiment
 from lmtools.report.lm.experiment import collect_lms, is_language_modelling
 from lmtools.report.lm.figures import LM_PICTURES

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import yaml
 
+from lmtools.atomic import atomic_directory
 from lmtools.errors import UserError
-from lmtools.files import atomic_directory
 from lmtools.seal import add_yaml_seal
 from lmtools.text import MARK, Normaliser
 

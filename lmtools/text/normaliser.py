@@ -10,9 +10,9 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.config import dump, from_yaml
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
 
 CHOICES = {
     "case": ("keep", "lower", "upper"),

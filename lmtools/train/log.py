@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.files import atomic_text, cannot, read_lines
+from lmtools.atomic import atomic_text
+from lmtools.files import cannot, read_lines
 
 
 class Log:

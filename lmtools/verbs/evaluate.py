@@ -5,6 +5,7 @@ comparison with another system.
 import dataclasses
 import json
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.evaluate import (
     METRICS,
@@ -18,7 +19,6 @@ from lmtools.evaluate import (
 )
 from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
 from lmtools.evaluate.sacre import Sacre
-from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
 
 

@@ -15,19 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools import files
+from lmtools import atomic, files
+from lmtools.atomic import atomic_directory, atomic_path, atomic_text
 from lmtools.errors import UserError
-from lmtools.files import (
-    MAX_LINE,
-    atomic_directory,
-    atomic_path,
-    atomic_text,
-    longest_line,
-    read_bytes,
-    read_lines,
-    sha256,
-    size,
-)
+from lmtools.files import MAX_LINE, longest_line, read_bytes, read_lines, sha256, size
 
 SUFFIXES = ["", ".gz", ".xz"]
 
@@ -145,7 +136,7 @@ def test_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "t"
     path.write_text("old")
     script = (
-        "import sys, time; from lmtools.files import atomic_text\nwith atomic_text(sys.argv[1]) as"
+        "import sys, time; from lmtools.atomic import atomic_text\nwith atomic_text(sys.argv[1]) as"
         " stream: stream.write('n' * 10**6); stream.flush(); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(path)]) as child:
@@ -337,7 +328,7 @@ WRITERS = {
 def writer(path, kind, hold="print('begun', flush=True); time.sleep(60)"):
     """A process that has begun to write `path` and will not end by itself."""
     script = (
-        "import os, sys, time; from lmtools import files; from lmtools.files import"
+        "import os, sys, time; from lmtools import files; from lmtools.atomic import"
         " atomic_directory, atomic_text\n"
     )
     script += f"path = sys.argv[1]\ndef hold(): {hold}\n{WRITERS[kind]}"
@@ -416,7 +407,7 @@ FOREIGN = [
 @pytest.mark.parametrize("name", FOREIGN)
 def test_what_another_machine_or_program_left_is_left(tmp_path, name):
     """Locks say nothing of other machines, nor of a time before this one was started."""
-    foreign = tmp_path / name.format(boot=files.boot())
+    foreign = tmp_path / name.format(boot=atomic.boot())
     foreign.mkdir()
     rewrite(tmp_path / "t", "file")
     assert foreign.is_dir()
@@ -425,8 +416,8 @@ def test_what_another_machine_or_program_left_is_left(tmp_path, name):
 def test_planted_links_are_not_followed(tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious/t").write_text("x")
-    (tmp_path / f".t.{files.boot()}.abcdefgh.tmp").symlink_to(tmp_path / "precious")
-    folder = tmp_path / f".t.{files.boot()}.bcdefghi.tmp"
+    (tmp_path / f".t.{atomic.boot()}.abcdefgh.tmp").symlink_to(tmp_path / "precious")
+    folder = tmp_path / f".t.{atomic.boot()}.bcdefghi.tmp"
     folder.mkdir()
     (folder / "t").symlink_to(tmp_path / "precious")
     rewrite(tmp_path / "t", "file")
@@ -440,7 +431,7 @@ def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
     """
     fill(tmp_path / "d", "old")
     script = (
-        "import os, signal, sys; from lmtools.files import atomic_directory\nrename ="
+        "import os, signal, sys; from lmtools.atomic import atomic_directory\nrename ="
         " os.rename\nos.rename = lambda *names: (rename(*names), os.kill(os.getpid(),"
         " signal.SIGKILL))\nwith atomic_directory(sys.argv[1], 'marker') as folder: (folder /"
         " 'marker').write_text('new')"
@@ -451,7 +442,7 @@ def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
     )
     assert not (tmp_path / "d").exists()
     script = (
-        "import sys; from lmtools.files import *\nwith atomic_directory(sys.argv[1], 'marker'):"
+        "import sys; from lmtools.atomic import *\nwith atomic_directory(sys.argv[1], 'marker'):"
         " sys.exit(3)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == 3
@@ -464,10 +455,10 @@ def test_writers_of_one_file_at_once(tmp_path):
     away.
     """
     script = (
-        "import sys; from lmtools import files\n"
+        "import sys; from lmtools import atomic\n"
         "for turn in range(150):\n"
-        "    files.left_in.cache_clear()\n"
-        "    with files.atomic_text(sys.argv[1]) as stream: stream.write(sys.argv[2] * 1000)\n"
+        "    atomic.left_in.cache_clear()\n"
+        "    with atomic.atomic_text(sys.argv[1]) as stream: stream.write(sys.argv[2] * 1000)\n"
     )
     children = [
         subprocess.Popen(
@@ -506,7 +497,7 @@ FULL = """
 import resource, signal, sys
 import numpy as np
 from lmtools.errors import UserError
-from lmtools.files import atomic_directory, atomic_path, atomic_text
+from lmtools.atomic import atomic_directory, atomic_path, atomic_text
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 if sys.argv[3] == "limit": resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 path, act = sys.argv[1:3]

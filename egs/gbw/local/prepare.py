@@ -16,8 +16,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_binary, copy_file
 from lmtools.errors import UserError, exit_with_message
-from lmtools.files import atomic_binary, copy_file, unpacking
+from lmtools.files import unpacking
 
 PARTS = ("train", "valid", "test")
 # mini: the last line in so many of the training text is for testing (of the Bible: Revelation and

@@ -34,8 +34,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_binary
 from lmtools.errors import UserError, exit_with_message
-from lmtools.files import atomic_binary
 
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
 SWITCHBOARD = re.compile(r"sw(\d{4,5})[AB]-ms98-a-trans\.text")

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from pocketsphinx import Decoder
 
-from lmtools.files import atomic_path, atomic_text, read_lines
+from lmtools.atomic import atomic_path, atomic_text
+from lmtools.files import read_lines
 
 RATE = 16000  # samples a second: what the acoustic model was trained on
 NOISE_SECONDS = 60  # one recording of noise; every utterance takes another part of it

@@ -8,8 +8,9 @@ import sys
 import tarfile
 from pathlib import Path
 
+from lmtools.atomic import atomic_binary
 from lmtools.errors import UserError, exit_with_message
-from lmtools.files import atomic_binary, unpacking
+from lmtools.files import unpacking
 
 
 def transcripts(archive: Path) -> list:

@@ -25,8 +25,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "librispeech/local"))
 from mini_grades import SIMILARITY, Verse, graded, runs
 from mini_text import count, merge_short, parse, pieces, slug
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
 from lmtools.formats import pairs
 from lmtools.types import SentencePair
 

@@ -8,8 +8,8 @@ RAW holds the files as they were published; pairs.tsv has left TAB right TAB sim
 import sys
 from pathlib import Path
 
+from lmtools.atomic import atomic_text, copy_file
 from lmtools.errors import exit_with_message
-from lmtools.files import atomic_text, copy_file
 from lmtools.formats import pairs
 
 # The files of each set, and their format

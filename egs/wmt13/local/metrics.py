@@ -7,9 +7,9 @@ and in OUT.
 import sys
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
-from lmtools.files import atomic_text
 from lmtools.formats import kaldi_text
 from lmtools.report.rescoring.experiment import read_names
 from lmtools.rescore import read_systems

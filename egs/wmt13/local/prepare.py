@@ -12,8 +12,8 @@ import sys
 import zlib
 from pathlib import Path
 
+from lmtools.atomic import atomic_binary, copy_file
 from lmtools.errors import UserError, exit_with_message
-from lmtools.files import atomic_binary, copy_file
 
 VALID_EVERY = 5_000  # about 3,000 lines of a year of news
 

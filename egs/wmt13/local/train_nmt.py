@@ -23,8 +23,9 @@ import torch
 from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
+from lmtools.atomic import atomic_path, atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_path, atomic_text, read_lines
+from lmtools.files import read_lines
 
 END, UNKNOWN, PAD = "</s>", "<unk>", "<pad>"
 LONGEST = 100  # pieces of a side; longer pairs are left out

@@ -20,8 +20,9 @@ from pathlib import Path
 import torch
 from transformers import MarianMTModel, MarianTokenizer
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lmtools.atomic import atomic_directory, atomic_text
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, atomic_directory, atomic_text, read_lines
+from lmtools.files import OPENERS, read_lines
 from lmtools.formats.checks import file_name, list_names
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Lattice

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import (
     check_states,

@@ -16,8 +16,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text, read_lines
+from lmtools.files import read_lines
 from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real, refuse_null
 from lmtools.types import Arc, Final, Lattice

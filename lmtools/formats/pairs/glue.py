@@ -9,7 +9,7 @@ does where a source is not known.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.files import atomic_text
+from lmtools.atomic import atomic_text
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 

@@ -9,8 +9,8 @@ the one file SICK.txt, whose column `SemEval_set` tells sets apart. Scores are f
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, read_headed, spell_similarity
 from lmtools.types import SentencePair
 

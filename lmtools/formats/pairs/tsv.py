@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import atomic_text
 from lmtools.formats.checks import NUMBER
 from lmtools.formats.pairs.common import agreeing, check_pairs, line, pair, rows, spell_similarity
 from lmtools.types import SentencePair

@@ -7,9 +7,9 @@ from itertools import islice
 import torch
 
 from lmtools.assignments import parse_pairs
+from lmtools.atomic import atomic_path
 from lmtools.bench.lattice import bench_lattice
 from lmtools.errors import UserError
-from lmtools.files import atomic_path
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
