@@ -2,7 +2,6 @@
 sentences, pooling.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ class How(NamedTuple):
     boundaries: bool = False
     masked: bool = False
 
-    def chosen(self, last: int, source: str) -> tuple[int, ...]:
+    def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
         """The numbers of the layers of a model whose last one is `last`; UserError for those that
         are not there.
         """
@@ -41,7 +40,7 @@ class How(NamedTuple):
         if missing or not layers:
             raise UserError(
                 f"{source}: has the layers 0 (embedding) to {last}, no"
-                f" {', '.join(map(str, missing)) or 'empty list'}"
+                f" {', '.join(map(str, missing)) or 'empty list'}; choose of these"
             )
         if self.masked and 0 in layers:
             raise UserError(
@@ -98,20 +97,14 @@ class ContextualEncoder(Encoder):
             for s, some in zip(sentences, cuts, strict=True)
             for begin, end, first, last in some
         ]
-        vectors, counts = self.pooled(parts)  # (P, layers, D), (P,)
+        vectors, counts = self.pool_parts(parts)  # (P, layers, D), (P,)
         if len(parts) > len(sentences):
-            places = np.cumsum([0, *map(len, cuts)])
-            merge = POOLS[self.how.pool].windows
-            own = itertools.starmap(slice, itertools.pairwise(places))
-            vectors = torch.stack(
-                [
-                    merge(vectors[some].flatten(1), counts[some]).view(vectors.shape[1:])
-                    for some in own
-                ]
-            )
+            merge, own = POOLS[self.how.pool].windows, list(map(len, cuts))
+            each = zip(vectors.flatten(1).split(own), counts.split(own), strict=True)
+            vectors = torch.stack([merge(*some) for some in each]).unflatten(1, vectors.shape[1:])
         return vectors.cpu().numpy()
 
-    def pooled(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
+    def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
         """Vectors (P, layers, D) of windows (tokens, first, last), of whose tokens first:last
         count, and how many positions counted.
         """

@@ -48,7 +48,7 @@ class NeuralEncoder(ContextualEncoder):
                 f"{source}: the first state of a left-to-right model has read nothing; use"
                 " --pool eos"
             )
-        self.layers = how.chosen(lm.trunk.depth, source)
+        self.layers = how.choose_layers(lm.trunk.depth, source)
         self.signature = {
             "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16],
             **how.signature,
@@ -75,9 +75,9 @@ class TwoWayEncoder(NeuralEncoder):
     def cost(self, sentence):
         return len(self.subword.words.split(sentence)) + self.lm.objective.boundary
 
-    def pooled(self, parts):
+    def pool_parts(self, parts):
         split = self.subword.words.split
-        return super().pooled([(part, 0, len(split(part))) for part, _, _ in parts])
+        return super().pool_parts([(part, 0, len(split(part))) for part, _, _ in parts])
 
 
 def make_static(make, source: str, how: How) -> Encoder:

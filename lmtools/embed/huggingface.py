@@ -54,7 +54,7 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
                 f"hf:{directory}: the first state of a left-to-right model has read nothing; use"
                 " --pool eos"
             )
-        self.layers = how.chosen(self.trunk.depth, f"hf:{directory}")
+        self.layers = how.choose_layers(self.trunk.depth, f"hf:{directory}")
         self.signature |= how.signature
 
     def cost(self, sentence):

@@ -12,6 +12,7 @@ import torch
 from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model
 from lmtools.device import autocast, choose_device, resolve_precision
+from lmtools.embed.contextual import How
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 
@@ -51,26 +52,13 @@ class WordVectors:
     these layers.
     """
 
-    def __init__(
-        self,
-        lm_dir,
-        layers: Sequence[int] | None = None,
-        device="auto",
-        precision="float32",
-        rows=None,
-    ):
+    def __init__(self, lm_dir, layers=None, device="auto", precision="float32", rows=None):
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
         lm, self.subword = load_model(lm_dir)
         self.lm = two_way(lm, lm_dir).to(self.device)
-        last = self.lm.trunk.depth
-        self.layers = tuple(range(last + 1)) if layers is None else tuple(layers)
-        missing = [layer for layer in self.layers if not 0 <= layer <= last]
-        if missing or not self.layers:
-            asked = ", ".join(map(str, missing)) or "empty list"
-            raise UserError(
-                f"{lm_dir}: has the layers 0 (input) to {last}, no {asked}; choose of these"
-            )
+        how = How("all" if layers is None else tuple(layers))
+        self.layers = how.choose_layers(self.lm.trunk.depth, lm_dir)
         self.width = 2 * self.lm.trunk.width
         self.rows = rows or ROWS
 

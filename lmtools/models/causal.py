@@ -49,7 +49,7 @@ class KeyValues:
         """See lmtools.models.memory.Memory."""
         first = min([rows.add(len(tokens)) for rows in self.layers])  # the same in all
         depths = self.place(first, parents)
-        seen, mask = self.attended(first, depths)
+        seen, mask = self.find_attended(first, depths)
         tokens, depths, seen, mask = (
             torch.from_numpy(array).to(self.device) for array in (tokens, depths, seen, mask)
         )
@@ -79,7 +79,7 @@ class KeyValues:
             self.paths[rows, self.depths[rows]] = rows
         return self.depths[first:count]
 
-    def attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def find_attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """All rows (U,) that any of the new prefixes attends to, and which of them each one does:
         (1, 1, B, U) bool.
         """

@@ -84,7 +84,7 @@ class Elmo(Trunk):
         right-to-left one; 0 at padding.
         """
         packing = Packing.of(lengths, inputs.shape[1])
-        return packing.unpacked(last_state(self.passes(inputs, packing, spellings)))
+        return packing.unpack(last_state(self.passes(inputs, packing, spellings)))
 
     @property
     def depth(self) -> int:
@@ -96,7 +96,7 @@ class Elmo(Trunk):
         """
         packing = Packing.of(lengths, inputs.shape[1])
         for states in self.passes(inputs, packing, spellings):
-            yield packing.unpacked(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
+            yield packing.unpack(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
 
     def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
         """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's

@@ -45,7 +45,7 @@ class Packing:
         places = torch.stack([left[here], right[here]]).to(lengths.device, non_blocking=True)
         return cls(here.sum(1).tolist(), places, (len(lengths), width))
 
-    def unpacked(self, states: Tensor) -> Tensor:
+    def unpack(self, states: Tensor) -> Tensor:
         """States (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of the
         other; 0 where there is no word.
         """

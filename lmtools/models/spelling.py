@@ -126,10 +126,10 @@ class Speller(nn.Module):
         lengths, order = (spellings != PAD).sum(1).cpu().sort(descending=True, stable=True)
         place = order.argsort().to(spellings.device, non_blocking=True)
         return self.projection(
-            self.highways(self.pooled(spellings[order.to(spellings.device)], lengths))
+            self.highways(self.pool_filters(spellings[order.to(spellings.device)], lengths))
         )[place]
 
-    def pooled(self, spellings: Tensor, lengths: Tensor) -> Tensor:
+    def pool_filters(self, spellings: Tensor, lengths: Tensor) -> Tensor:
         """What the filters find in words of descending `lengths`, (U, channels)."""
         spellings = spellings[:, : max(1, int(lengths[0]))]
         # (U, L, piece_dim): zeros after the end

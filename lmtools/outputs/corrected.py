@@ -55,7 +55,7 @@ class Corrected(OutputLayer):
             some = slice(begin, begin + (1 << 14))
             ids = targets[some]
             rows, bias = self.weight[ids].to(states.dtype).float(), self.shifted_bias(ids)
-            value = self.linked((states[some].float() * rows).sum(-1) + bias)
+            value = self.apply_link((states[some].float() * rows).sum(-1) + bias)
             result[some] = value + self.after(ids)
         return result
 
@@ -75,15 +75,15 @@ class Corrected(OutputLayer):
         parts = []
         for begin in range(0, len(weight), columns):
             block = slice(begin, begin + columns)
-            value = self.linked((states @ weight[block].T).float() + bias[block])
+            value = self.apply_link((states @ weight[block].T).float() + bias[block])
             parts.append((value + self.after(block)).logsumexp(-1))
         return torch.stack(parts).logsumexp(0)
 
     @torch.no_grad()
     def distribution(self, states):
         z = F.linear(states, self.weight.to(states.dtype)).float()
-        return (self.linked(z + self.posterior_bias) + self.after()).log_softmax(-1)
+        return (self.apply_link(z + self.posterior_bias) + self.after()).log_softmax(-1)
 
-    def linked(self, shifted: Tensor) -> Tensor:
+    def apply_link(self, shifted: Tensor) -> Tensor:
         """The link of z + before."""
         return shifted if self.link is None else self.link(shifted)

@@ -44,14 +44,14 @@ class Noise:
                 f"noise: all of the {len(self.counts)} ids are excluded; give a larger vocabulary"
             )
         self.probability = np.zeros(len(self.counts))
-        self.probability[self.order] = self.ranked()
+        self.probability[self.order] = self.rank_probabilities()
 
     @property
     def classes(self) -> int:
         """The number of ids that may be drawn."""
         return len(self.order)
 
-    def ranked(self) -> np.ndarray:
+    def rank_probabilities(self) -> np.ndarray:
         """The probability of each rank."""
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class Noise:
 class Uniform(Noise):
     """Every id alike."""
 
-    def ranked(self):
+    def rank_probabilities(self):
         return np.full(self.classes, 1 / self.classes)
 
     def ranks(self, uniform):
@@ -82,7 +82,7 @@ class LogUniform(Noise):
     by formula without a table.
     """
 
-    def ranked(self):
+    def rank_probabilities(self):
         rank = np.arange(self.classes)
         return np.log1p(1 / (rank + 1)) / math.log(self.classes + 1)
 
@@ -94,7 +94,7 @@ class LogUniform(Noise):
 class UnigramNoise(Noise):
     """P(id) ~ (count + add) ** power, drawn in constant time by the alias method (Walker 1977)."""
 
-    def ranked(self):
+    def rank_probabilities(self):
         mass = (self.counts[self.order] + self.add) ** self.power
         if not (mass.min() > 0 and np.isfinite(mass).all()):
             raise UserError(

@@ -88,7 +88,7 @@ class Sentences:
             return torch.zeros((), device=device), 0
         return lm(share.to(device))
 
-    def saved(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         """Nothing goes from batch to batch."""
         return {}
 

@@ -170,7 +170,7 @@ class Training:
 
     def save(self) -> None:
         """Write all that a continuation needs."""
-        saved = Saved(self.optimiser, self.train.saved())
+        saved = Saved(self.optimiser, self.train.carried_state())
         if self.world.first:
             save_training(self.out, self.lm, saved, self.progress, self.plan.fingerprint)
 

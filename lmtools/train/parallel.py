@@ -70,7 +70,7 @@ class World:
         """Every `size`-th sentence of a batch, those of this process."""
         return examples
 
-    def interleaved(self, tensor: Tensor) -> Tensor:
+    def interleave(self, tensor: Tensor) -> Tensor:
         """Rows of which this process has every `size`-th, all of them in order."""
         return tensor
 
@@ -137,10 +137,10 @@ class Several(World):
             spellings = spellings[words]
         return Examples(inputs, examples.lengths[mine], rows, examples.targets[own], spellings)
 
-    def interleaved(self, tensor):
-        return torch.stack(self.gathered(tensor), dim=1).flatten(0, 1)
+    def interleave(self, tensor):
+        return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)
 
-    def gathered(self, tensor: Tensor) -> list[Tensor]:
+    def gather(self, tensor: Tensor) -> list[Tensor]:
         """A tensor of equal shape from each process."""
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
         with expect_answer():
@@ -173,11 +173,11 @@ class Several(World):
         if parameter.grad is not None:
             own = parameter.grad.coalesce()
             rows, values = own.indices()[0], own.values()
-        counts = [int(count) for count in self.gathered(torch.tensor(len(rows)))]
+        counts = [int(count) for count in self.gather(torch.tensor(len(rows)))]
         # all processes send as many rows as the one that has most
         missing = max(counts) - len(rows)
-        rows = self.gathered(torch.cat([rows, rows.new_zeros(missing)]))
-        values = self.gathered(torch.cat([values, values.new_zeros(missing, *values.shape[1:])]))
+        rows = self.gather(torch.cat([rows, rows.new_zeros(missing)]))
+        values = self.gather(torch.cat([values, values.new_zeros(missing, *values.shape[1:])]))
         rows, values = (
             torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
             for parts in (rows, values)

@@ -111,10 +111,10 @@ class Streams:
             return torch.zeros((), device=device), 0
         return lm.output(lm.trunk.head(states.flatten(0, 1)[some.rows]), some.targets)
 
-    def saved(self) -> dict[str, Tensor]:
+    def carried_state(self) -> dict[str, Tensor]:
         """The state of all streams for a checkpoint; every process has to ask for it."""
         return {
-            str(number): self.world.interleaved(state)
+            str(number): self.world.interleave(state)
             for number, state in enumerate(self.state or [])
         }
 

@@ -99,7 +99,7 @@ def test_layers_are_chosen(lm):
     ):
         np.testing.assert_allclose(some.vectors, every.vectors[:, [2, 0]], atol=1e-6)
     for wrong in ([3], [-1], []):
-        with pytest.raises(UserError, match=r"layers 0 \(input\) to 2"):
+        with pytest.raises(UserError, match=r"layers 0 \(embedding\) to 2"):
             next(word_vectors(lm, TEXTS, wrong, "cpu"))
 
 

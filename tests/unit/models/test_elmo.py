@@ -141,7 +141,7 @@ def test_both_directions_are_plain_lstms(clips):
     layer = TwoWayLstm(DIM, 20, *clips)
     x, packing = torch.randn(5, 7, DIM), Packing.of(LENGTHS, 7)
     packed = x.flatten(0, 1)[packing.places]
-    states = packing.unpacked(layer(packed, packing)).unflatten(1, (2, -1))
+    states = packing.unpack(layer(packed, packing)).unflatten(1, (2, -1))
     for row, length in enumerate(LENGTHS.tolist()):
         left = plain_lstm(layer, 0, x[row, :length])
         right = plain_lstm(layer, 1, x[row, :length].flip(0)).flip(0)
@@ -172,7 +172,7 @@ def test_it_is_torchs_lstm_with_projection():
     x, packing = torch.randn(5, 7, DIM), Packing.of(LENGTHS, 7)
     packed = nn.utils.rnn.pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
     expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
-    ours = packing.unpacked(layer(x.flatten(0, 1)[packing.places], packing))
+    ours = packing.unpack(layer(x.flatten(0, 1)[packing.places], packing))
     torch.testing.assert_close(torch.cat(ours.chunk(2, dim=1), dim=-1), expected, rtol=0, atol=1e-5)
 
 

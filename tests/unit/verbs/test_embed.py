@@ -76,7 +76,7 @@ def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
                 " .hdf5"
             ),
         ),
-        (["--layer", "3"], "has the layers 0 (input) to 2, no 3; choose of these"),
+        (["--layer", "3"], "has the layers 0 (embedding) to 2, no 3; choose of these"),
         (
             ["--pool", "words", "--lm", str(random_causal(home / "other"))],
             "a causal model has no word vectors; give a two-way one",
