@@ -105,8 +105,8 @@ def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> S
     Of the lists' scores those are language models that marks of rescored lattices name, and `lm`.
     """
     marks = read_marks(nbests, source)
-    given = {name: None for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    own = {name: marks.get(name, {}) for name in given if name in marks or name == "lm"}
+    given = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+    own = {name: one for name, one in {**marks, "lm": marks.get("lm", {})}.items() if name in given}
     found = [
         *(describe_lm(name, signature, SCORES) for name, signature in columns.signatures.items()),
         *(describe_lm(name, signature, LISTS) for name, signature in own.items()),

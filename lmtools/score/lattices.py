@@ -71,7 +71,9 @@ class LatticeOptions:
 
 
 class Rescorer:
-    """Rescores one lattice at a time; `signatures` says for each new score which model gives it."""
+    """Rescores one lattice at a time; `signatures` says for each new score, in the order of the
+    settings, which model gives it.
+    """
 
     def __init__(
         self, settings: LatticeOptions, scorers: Mapping[str, Scorer], old: Scorer | None = None
@@ -95,7 +97,9 @@ class Rescorer:
         self.old = old and load_prefix_lm(old)
         one = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
         self.order = settings.order if isinstance(settings.order, Mapping) else one
-        self.signatures = {name: lm.signature for name, lm in (self.left | self.both_sides).items()}
+        made = self.left | self.both_sides
+        asked = [name for name in (*settings.lms, *settings.mixtures) if name in made]
+        self.signatures = {name: made[name].signature for name in asked}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """The lattice with one more score a model, and messages for the user; UserErrors name the

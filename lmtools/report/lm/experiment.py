@@ -182,7 +182,9 @@ def models_of(
                 parts["learning"].get(name, ()),
                 figures.get(name, {}),
                 vocabulary,
-                facts.get("parameters") or (rows or {}).get(name, {}).get("parameters"),
+                facts.get("parameters")
+                or sum(config.get("counts", ()))  # of n-grams, which older versions say too
+                or (rows or {}).get(name, {}).get("parameters"),
                 names.label(name),
                 replace(families[family], label=title or families[family].label),
                 list(families).index(family),

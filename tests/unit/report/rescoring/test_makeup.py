@@ -1,0 +1,58 @@
+"""What systems are made of: by the facts in their weights, in older files by what else they say."""
+
+from dataclasses import replace
+
+from lmtools.report.names import Makeup, Part
+from lmtools.report.rescoring.makeup import find_lattice_makeup, find_makeups
+from lmtools.rescore import Dev, SystemFacts, SystemLM, Weights
+
+MODELS = {"ngram": "n1", "lstm": "a1/b2", "tta": "t1"}
+RAW = {"model": "b2", "normalise": "none"}
+
+
+def weights(features: str, system=None, signatures=(), sha256="own") -> Weights:
+    dev = Dev("dev.jsonl", sha256, 1, 2.0, 1.0)
+    values = dict.fromkeys(features.split(), 1.0)
+    return Weights("wer", values, "am", dev, signatures=dict(signatures), system=system)
+
+
+def found(models=MODELS, lists=("own",), **every) -> dict[str, Makeup]:
+    return find_makeups(every, models, lists)
+
+
+def test_facts_say_all():
+    facts = SystemFacts(
+        (
+            SystemLM("lattice-x", "lattice-x/token", "token"),
+            SystemLM("raw", "raw", normalised=False, signature=RAW),
+            SystemLM("other", "other", normalised=False, signature={"model": "?"}),
+            SystemLM("lm", "lm", source="lists"),  # of the first pass
+        ),
+        "lattices",
+    )
+    parts = Part("lattice-x", "token"), Part("lstm", "sum", False), Part("other", "sum", False)
+    assert found(a=weights("am", facts)) == {"a": Makeup(parts, True)}
+
+
+def test_older_weights_say_it_by_signatures_features_and_lists():
+    said = {"tta/token": {"model": "t1"}, "raw": RAW}
+    old = found(
+        a=weights("am lm tta/token raw words", signatures=said),
+        b=weights("am graph ngram words", sha256="of lattices"),
+        c=weights("am lm words"),
+    )
+    assert old["a"] == Makeup((Part("tta", "token"), Part("lstm", "sum", False)))
+    assert old["b"] == Makeup((Part("ngram"),), True)
+    assert old["c"] == Makeup()
+    # which lists are its own is not known where nothing was tuned on the experiment's
+    assert not found(b=weights("am ngram", sha256="x"))["b"].lattices
+    curves = replace(weights("am mine lm"), search={"curves": {"mine": {}, "lm": {}}})
+    assert found(a=curves)["a"] == Makeup((Part("mine"),))
+
+
+def test_reports_of_lattices_say_what_was_rescored():
+    signatures = {"tta": {"model": "t1"}, "raw": RAW}
+    made = find_lattice_makeup({"signatures": signatures, "lms": {"tta": "d", "raw": "d"}}, MODELS)
+    assert made == Makeup((Part("tta"), Part("lstm", "sum", False)), True)
+    assert find_lattice_makeup({"lms": {"tta": "d"}}, MODELS) == Makeup((Part("tta"),), True)
+    assert not find_lattice_makeup({"lms": {"a": "d"}, "normalise": "none"}, MODELS).normalised
