@@ -33,9 +33,10 @@ class LanguageModel(nn.Module):
         self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
         if self.trunk.two_way != self.two_way:
+            able = ", ".join(name for name, kind in MODELS.items() if kind.two_way)
             raise UserError(
                 f"objective: {settings.objective} does not go with model {settings.model}; two-way"
-                " is elmo's, and only elmo's"
+                f" is that of {able}, and only that"
             )
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts

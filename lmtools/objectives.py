@@ -8,8 +8,10 @@ each a sentence. An objective is made with what a spelled vocabulary predicts (`
 TwoWay needs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -65,8 +67,12 @@ def make_examples(
     return Examples(*map(torch.from_numpy, (inputs, lengths, rows, targets.reshape(-1)[rows])))
 
 
-class Objective:
-    """What all objectives share: batches go by the number of tokens."""
+class Objective(ABC):
+    """Which positions of sentences are predicted from what; see above."""
+
+    name: ClassVar[str]
+    boundary: ClassVar[int]
+    ends: ClassVar[tuple[int, ...]]
 
     def __init__(self, words: WordTargets | None = None):
         self.words = words
@@ -78,6 +84,16 @@ class Objective:
         """
         return np.asarray(corpus.lengths)
 
+    @abstractmethod
+    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
+        """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their
+        input.
+        """
+
+    def scoring(self, sentences) -> Examples:
+        """Examples whose targets are the tokens of each sentence in order and its EOS."""
+        return self.training(sentences, None, 0)
+
 
 class CausalObjective(Objective):
     """Each token and the end of sentence from what stands left of it."""
@@ -86,19 +102,12 @@ class CausalObjective(Objective):
     boundary = 1  # BOS is read, EOS only predicted
     ends = (EOS,)
 
-    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their
-        input.
-        """
+    def training(self, sentences, generator, vocabulary):
         inputs, lengths = pad_sentences(sentences, [BOS], [])
         targets, _ = pad_sentences(sentences, [], [EOS])
         return make_examples(
             inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], targets
         )
-
-    def scoring(self, sentences) -> Examples:
-        """Examples whose targets are the tokens of each sentence in order and its EOS."""
-        return self.training(sentences, None, 0)
 
 
 class Autoencoding(Objective):
@@ -110,11 +119,11 @@ class Autoencoding(Objective):
     boundary = 2
     ends = (BOS, EOS)
 
-    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
+    def training(self, sentences, generator, vocabulary):
         inputs, lengths = pad_sentences(sentences, [BOS], [EOS])
         return make_examples(inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], inputs)
 
-    def scoring(self, sentences) -> Examples:
+    def scoring(self, sentences):
         inputs, lengths = pad_sentences(sentences, [BOS], [EOS])
         position = np.arange(inputs.shape[1])
         return make_examples(
@@ -132,7 +141,7 @@ class MaskedObjective(Objective):
     ends = (EOS,)
     share = 0.15
 
-    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
+    def training(self, sentences, generator, vocabulary):
         original, lengths = pad_sentences(sentences, [BOS], [EOS])
         position = np.arange(original.shape[1])
         chance = np.where(
@@ -148,7 +157,7 @@ class MaskedObjective(Objective):
         corrupted = np.where(kind < 0.8, MASK, np.where(kind < 0.9, noise, original))
         return make_examples(np.where(chosen, corrupted, original), lengths, chosen, original)
 
-    def scoring(self, sentences) -> Examples:
+    def scoring(self, sentences):
         return Autoencoding().scoring(sentences)
 
 
@@ -184,7 +193,7 @@ class TwoWay(Objective):
             result[first : first + len(offsets) - 1] = np.diff(counts[offsets - offsets[0]])
         return result
 
-    def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
+    def training(self, sentences, generator, vocabulary):
         split = [self.words.split(sentence) for sentence in sentences]
         place = {(BOS,): 0, (EOS,): 1}
         places = [
@@ -204,9 +213,6 @@ class TwoWay(Objective):
         return Examples(
             made.inputs, made.lengths, made.rows, made.targets, pad_spellings(list(place))
         )
-
-    def scoring(self, sentences) -> Examples:
-        return self.training(sentences, None, 0)
 
 
 def pad_spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
