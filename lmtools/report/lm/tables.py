@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from lmtools.report.costs import stage_tables
 from lmtools.report.lm.experiment import LINE, Grid, LmExperiment, rules, sets
 from lmtools.report.lm.models import VALID, Model
-from lmtools.report.page.columns import NONE, Column, figures, places
+from lmtools.report.page.columns import NONE, Column, figures, places, table_of
 from lmtools.report.page.table import Table
 
 LEFT_TO_RIGHT, TWO_WAY, PSEUDO = "perplexity", "two-way perplexity", "pseudo-perplexity"
@@ -35,34 +35,6 @@ TABLE_4 = (
 )
 
 
-def table(
-    title: str,
-    first: str,
-    names: Sequence[str],
-    columns: Iterable[Column],
-    notes: Iterable[str],
-    part="tables",
-    text=0,
-) -> Table:
-    """One row a model under its printed name, without the columns that nobody has anything in; the
-    first `text` of `columns` hold text.
-    """
-    every = list(columns)
-    used = [column for column in every if any(cell != NONE for cell in column.cells)]
-    left = 1 + sum(column in used for column in every[:text])
-    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
-    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
-    return Table(
-        title,
-        (first, *(column.header for column in used)),
-        rows,
-        tuple(notes),
-        left=left,
-        best=best,
-        part=part,
-    )
-
-
 def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
     """The models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3, Subword
     ELMo Table 1).
@@ -77,15 +49,8 @@ def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
             names = [model.label for model in models]
             notes = (note, *unequal(models), SIZES, *paper_note(experiment, models), *rules(models))
             title = f"{kind[0].upper()}{kind[1:]}: {experiment.title}"
-            yield table(
-                title,
-                "LM",
-                names,
-                [*made_of(models), *reached(experiment, models, kind)],
-                notes,
-                "results",
-                text=2,
-            )
+            columns = [*made_of(models), *reached(experiment, models, kind)]
+            yield table_of(title, "LM", names, columns, notes, "results", text=2)
 
 
 def made_of(models: Sequence[Model]) -> list[Column]:
@@ -109,11 +74,8 @@ def reached(experiment: LmExperiment, models: Sequence[Model], kind: str) -> Ite
             yield figures("paper's test ppl", papers, 1)
     for name in sets(models):
         if name != VALID:
-            yield figures(
-                "OOV" if name == "test" else f"{name} OOV",
-                [model.figures.get(name, {}).get("oov") for model in models],
-                0,
-            )
+            oov = [model.figures.get(name, {}).get("oov") for model in models]
+            yield figures("OOV" if name == "test" else f"{name} OOV", oov, 0)
 
 
 def unequal(models: Sequence[Model]) -> Iterator[str]:
@@ -165,7 +127,7 @@ def bench_tables(experiment: LmExperiment) -> Iterator[Table]:
             notes = bench_notes(experiment, rows, base)
             titles = titles_of(experiment)
             names = [titles.get(row["name"], experiment.names.label(row["name"])) for row in rows]
-            yield table(
+            yield table_of(
                 title, "LM", names, bench_columns(experiment, rows, base), notes, "results", text=1
             )
 
@@ -252,7 +214,7 @@ def grid_tables(experiment: LmExperiment) -> Iterator[Table]:
             *unequal(models),
             *rules(models),
         )
-        yield table(
+        yield table_of(
             grid.title,
             grid.x if is_scale(grid) else "run",
             list(grid.runs),
@@ -320,7 +282,7 @@ def trainings(named: Mapping[str, Model]) -> Iterator[Table]:
         "Seconds are those of training steps; losses are nats a prediction and compare only between"
         " models that predict the same things."
     )
-    yield table("Training", "LM", list(named), columns, (note,), text=2)
+    yield table_of("Training", "LM", list(named), columns, (note,), text=2)
 
 
 UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": "seconds"}

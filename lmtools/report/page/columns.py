@@ -1,9 +1,11 @@
 """Columns of printed figures, of which tables are made that have one row a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from lmtools.report.page.table import Table
 
 NONE = "-"  # in cells without a value
 
@@ -25,6 +27,27 @@ def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: 
     ]
     best = min(known)[1] if known and sign else None
     return Column(header, cells, frozenset(i for i, cell in enumerate(cells) if cell == best))
+
+
+def table_of(
+    title: str,
+    first: str,
+    names: Sequence[str],
+    columns: Iterable[Column],
+    notes: Iterable[str],
+    part="tables",
+    text=0,
+) -> Table:
+    """One row a model under its printed name, without the columns that nobody has anything in; the
+    first `text` of `columns` hold text.
+    """
+    every = list(columns)
+    used = [column for column in every if any(cell != NONE for cell in column.cells)]
+    left = 1 + sum(column in used for column in every[:text])
+    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
+    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
+    header = (first, *(column.header for column in used))
+    return Table(title, header, rows, tuple(notes), left=left, best=best, part=part)
 
 
 def places(value: float) -> int:

@@ -26,6 +26,7 @@ class Table:
 
     def __post_init__(self):
         assert all(len(row) == len(self.header) for row in self.rows), self.title
+        assert not isinstance(self.notes, str), self.title
 
 
 def markdown(table: Table) -> str:

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from lmtools.evaluate import METRICS, paired_bootstrap
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, SUM, Makeup, Names, Part, shorten
-from lmtools.report.page.columns import NONE, Column, decimal, figures, places, probability
+from lmtools.report.page.columns import (
+    NONE,
+    Column,
+    decimal,
+    figures,
+    places,
+    probability,
+    table_of,
+)
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, ratio, trunks
 from lmtools.report.rescoring.experiment import RescoringExperiment
@@ -57,7 +65,8 @@ def cost_tables(
         *scores(experiment, trunk, measured),
     ]
     title = f"Output layers and training criteria: {trunk.title}, {name}"
-    yield table(title, trunk, columns, tuple(cost_notes(experiment, trunk, measured)), left=2)
+    notes = cost_notes(experiment, trunk, measured)
+    yield table_of(title, "criterion", names_of(trunk), columns, notes, "criteria", text=1)
 
 
 def perplexities(
@@ -159,7 +168,8 @@ def unnormalised_tables(
                 f" {TESTS[measured.metric == 'wer']}."
             )
             notes = (LOG_Z, *[change] * bool(some))
-            yield table(f"Without normalisation: {name}", trunk, columns, notes, left=2)
+            title, names = f"Without normalisation: {name}", names_of(trunk)
+            yield table_of(title, "criterion", names, columns, notes, "criteria", text=1)
 
 
 TESTS = {
@@ -269,20 +279,10 @@ def scored(header: str, measured: Measured, results: Sequence[Result | None]) ->
     return figures(header, [one and one.score for one in results], sign=sign)
 
 
-def table(
-    name: str, trunk: CriteriaTrunk, columns: Sequence[Column], notes: Sequence[str], left: int
-) -> Table:
-    """One row an entry, without the columns that nobody has anything in; `left` columns are aligned
-    left.
-    """
-    used = [column for column in columns if any(cell != NONE for cell in column.cells)]
-    left -= sum(column not in used for column in columns[: left - 1])
+def names_of(trunk: CriteriaTrunk) -> list[str]:
+    """The criterion of each entry, with the model's name where several are alike."""
     kinds = [(one.criterion, one.noise, one.samples) for one in trunk.entries]
-    names = [
+    return [
         one.shown.label + (f" ({one.name})" if kinds.count(kinds[i]) > 1 else "")
         for i, one in enumerate(trunk.entries)
     ]
-    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
-    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
-    header = ("criterion", *(column.header for column in used))
-    return Table(name, header, rows, tuple(notes), left=left, best=best, part="criteria")

@@ -28,6 +28,15 @@ MEANINGS = {  # of lengths, and of what the names of means end in
 }
 
 
+PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
+    "subword": "subword_ppl",
+    "word": "word_ppl",
+    "bits/char": "bits_per_char",
+    "sentence mean": "sentence_ppl_mean",
+    "sentence median": "sentence_ppl_median",
+}
+
+
 def main_tables(experiment: RescoringExperiment) -> list[Table]:
     """For each set that weights were not tuned on: every system, its score, interval, change and
     significance.
@@ -40,12 +49,8 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
     tuned = [one for one in experiment.sets if one.sample.tuned and one is not measured]
     rate = isinstance(METRICS[measured.metric], ErrorRate)
     name = measured.sample.name
-    header = [
-        "system",
-        *(f"{one.sample.name} {experiment.metric_label}" for one in tuned),
-        f"{name} {experiment.metric_label}",
-        "95% CI",
-    ]
+    sets = [f"{one.sample.name} {experiment.metric_label}" for one in (*tuned, measured)]
+    header = ["system", *sets, "95% CI"]
     header += ["sub", "del", "ins"] if rate else []
     header += ["change", "relative", *tests_of(measured.metric)]
     first = measured.results[FIRST].score
@@ -55,26 +60,14 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
             decimal(one.results[system].score) if system in one.results else NONE for one in tuned
         ]
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
+        figures = [*scores, decimal(result.score), interval(result), *counts]
         rows.append(
-            (
-                experiment.names.label(system),
-                *scores,
-                decimal(result.score),
-                interval(result),
-                *counts,
-                *change(result, first, system, measured),
-            )
+            (experiment.names.label(system), *figures, *change(result, first, system, measured))
         )
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
     title = f"{METRICS[measured.metric].title} after rescoring: {name}"
-    return Table(
-        title,
-        tuple(header),
-        tuple(rows),
-        tuple(missing(experiment, measured)),
-        best=best,
-        part="results",
-    )
+    notes = tuple(missing(experiment, measured))
+    return Table(title, tuple(header), tuple(rows), notes, best=best, part="results")
 
 
 def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
@@ -101,15 +94,9 @@ def change(result: Result, first: float, system: str, measured: Measured) -> lis
     tests = [getattr(result, test) for test in tests_of(measured.metric).values()]
     if system == FIRST:
         return [NONE] * (2 + len(tests))
-    absolute, relative = (
-        f"{result.score - first:+.2f}",
-        (f"{100 * (result.score / first - 1):+.1f}%" if first else NONE),
-    )
-    return [
-        absolute,
-        relative,
-        *(NONE if system == ORACLE or not test else probability(test.p) for test in tests),
-    ]
+    relative = f"{100 * (result.score / first - 1):+.1f}%" if first else NONE
+    chances = [NONE if system == ORACLE or not test else probability(test.p) for test in tests]
+    return [f"{result.score - first:+.2f}", relative, *chances]
 
 
 def missing(experiment: RescoringExperiment, measured: Measured) -> Iterator[str]:
@@ -228,39 +215,13 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         return
     sets = {measured.sample.name: measured.results for measured in experiment.sets}
     names = [*sets, *sorted({name for _, name in ppl} - sets.keys())]
-    columns = (
-        "subword_ppl",
-        "word_ppl",
-        "bits_per_char",
-        "sentence_ppl_mean",
-        "sentence_ppl_median",
-    )
     rows = []
     for lm, name in sorted(ppl, key=lambda key: names.index(key[1])):
         tree, result = ppl[lm, name], sets.get(name, {}).get(lm)
-        figures = [decimal(tree.get(column)) for column in columns]
-        rows.append(
-            (
-                name,
-                experiment.names.lms.label(lm),
-                tree.get("kind", NONE),
-                *figures,
-                str(tree.get("oov", NONE)),
-                decimal(result.score if result else None),
-            )
-        )
-    header = (
-        "set",
-        "LM",
-        "kind",
-        "subword",
-        "word",
-        "bits/char",
-        "sentence mean",
-        "sentence median",
-        "OOV",
-        experiment.metric_label,
-    )
+        figures = [decimal(tree.get(column)) for column in PPL_COLUMNS.values()]
+        ends = str(tree.get("oov", NONE)), decimal(result.score if result else None)
+        rows.append((name, experiment.names.lms.label(lm), tree.get("kind", NONE), *figures, *ends))
+    header = ("set", "LM", "kind", *PPL_COLUMNS, "OOV", experiment.metric_label)
     rules: dict[str, list[str]] = {}
     for (lm, _), tree in ppl.items():
         rules.setdefault(tree.get("rules", ""), []).append(lm)
@@ -305,18 +266,11 @@ def training_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         return
     rows = []
     for lm, lines in experiment.learning.items():
-        seen, losses = (
-            [line for line in lines if "seconds" in line],
-            [line["valid_loss"] for line in lines if "valid_loss" in line],
-        )
-        last = seen[-1] if seen else {}
-        figures = (last.get("step"), last.get("tokens"), last.get("seconds"))
+        last = next((line for line in reversed(lines) if "seconds" in line), {})
+        losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
+        figures = [decimal(last.get(key), 0) for key in ("step", "tokens", "seconds")]
         rows.append(
-            (
-                experiment.names.lms.label(lm),
-                *(decimal(value, 0) for value in figures),
-                decimal(min(losses, default=None), 3),
-            )
+            (experiment.names.lms.label(lm), *figures, decimal(min(losses, default=None), 3))
         )
     note = (
         "Losses are nats a predicted token; they compare only between models of the same objective"

@@ -9,8 +9,8 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.report.costs import speed_tables, stage_tables
-from lmtools.report.lm.tables import table, trainings
-from lmtools.report.page.columns import NONE, Column, figures, probability
+from lmtools.report.lm.tables import trainings
+from lmtools.report.page.columns import NONE, Column, figures, probability, table_of
 from lmtools.report.page.table import Table
 from lmtools.report.sts.experiment import MINI, REFERENCE, Judged, Layer, StsExperiment
 
@@ -56,7 +56,9 @@ def main_table(
             *constructed(experiment),
             *notes,
         )
-        yield table(title, "system", list(experiment.labels.values()), columns, stated, "results")
+        yield table_of(
+            title, "system", list(experiment.labels.values()), columns, stated, "results"
+        )
 
 
 def constructed(experiment: StsExperiment) -> Iterator[str]:
@@ -166,7 +168,7 @@ def layer_tables(experiment: StsExperiment) -> Iterator[Table]:
         " layer of each system."
     )
     names = [experiment.labels[system] for system in layered]
-    yield table(title, "system", names, columns, (note, *constructed(experiment)), "results")
+    yield table_of(title, "system", names, columns, (note, *constructed(experiment)), "results")
 
 
 def deep(experiment: StsExperiment) -> dict[str, Judged]:
@@ -208,7 +210,7 @@ def grade_tables(experiment: StsExperiment) -> Iterator[Table]:
             " contexts, of static vectors of embeds."
         )
         names = [experiment.labels[system] for system in judged]
-        yield table(title, "system", names, columns, (note, *constructed(experiment)), "results")
+        yield table_of(title, "system", names, columns, (note, *constructed(experiment)), "results")
 
 
 def training_tables(experiment: StsExperiment) -> Iterator[Table]:
