@@ -2,20 +2,18 @@
 similarity.
 """
 
-import sys
 from pathlib import Path
 
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
+from lmtools.evaluate.layers import compare_rows, correlate_layers, describe_row
 from lmtools.files import sha256
 from lmtools.formats import pairs, registry, vectors
 from lmtools.rescore import of_system
-from lmtools.seal import read_json, write_json
+from lmtools.seal import write_json
+from lmtools.verbs import say
 from lmtools.verbs.options import COMPUTING, ENCODER, add_vectors
-
-CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 
 
 def arguments(parser):
@@ -61,25 +59,28 @@ def run(args):
 def correlate(args, given, made, places, out):
     """Correlate, print a line a layer, and write, for one system."""
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
-    rows = [
-        correlate_layer(args, layer, made.vectors[:, i], places, gold)
-        for i, layer in enumerate(made.layers)
-    ]
+    rows, messages = correlate_layers(made, places, gold, args.pairs)
+    say(messages)
     tree = {
         "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given),
         "signature": dict(made.signature),
         "similarity": None if gold is None else gold.tolist(), "rows": rows,
     }  # fmt: skip
-    lines = [describe_layer(one, len(given)) for one in rows]
+    lines = [describe_row(row, len(given)) for row in rows]
     if args.against:
-        lines += compare_similarities(args, tree)
+        p = compare_rows(tree, args.against)
+        shown = "<0.0001" if p < 5e-5 else f"{p:.4f}"
+        lines += [
+            f"last layer against that of {args.against}: p {shown} (Williams' test, two-sided)"
+        ]
     if out:
         write_json(tree, out, indent=None)
     print("\n".join(lines))
     if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
-        print(
-            f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0",
-            file=sys.stderr,
+        say(
+            [
+                f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0"
+            ]
         )
 
 
@@ -113,51 +114,3 @@ def look_up_pairs(args, given, path) -> tuple[vectors.SentenceVectors, np.ndarra
 def index_pairs(given, place) -> np.ndarray:
     """Where the left and the right sentence of each pair are, (2, N)."""
     return np.array([[place[pair.left] for pair in given], [place[pair.right] for pair in given]])
-
-
-def correlate_layer(
-    args, layer: int, values: np.ndarray, places: np.ndarray, gold: np.ndarray | None
-) -> dict:
-    """The cosines of one layer and, where there are judgements, its correlations."""
-    found = cosines(values[places[0]], values[places[1]])
-    tree: dict = {"layer": layer}
-    if gold is not None:
-        for name, correlation in CORRELATIONS.items():
-            try:
-                tree[name] = list(correlation(gold, found))
-            except UserError as error:
-                if not np.ptp(gold):
-                    raise UserError(f"{args.pairs}: {error}") from None
-                tree[name] = None  # this layer has the same vector for all; others may not
-                print(f"layer {layer}: {error}", file=sys.stderr)
-    return tree | {"cosine": found.tolist()}
-
-
-def describe_layer(row: dict, count: int) -> str:
-    """What is printed of one layer."""
-    known = [
-        f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]"
-        for name in CORRELATIONS
-        if (r := row.get(name))
-    ]
-    return f"layer {row['layer']}: {', '.join(known) or 'no correlation'} ({count:,} pairs)"
-
-
-def compare_similarities(args, tree: dict) -> list[str]:
-    """Williams' test of each last layer against that of the other system."""
-    remedy = "write it again with lmtools sts --out"
-    other = read_json(args.against, remedy)
-    try:
-        same, values = other["sha256"] == tree["sha256"], other["rows"][-1]["cosine"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        raise UserError(f"{args.against}: not what lmtools sts --out wrote; {remedy}") from None
-    if not same or tree["similarity"] is None:
-        raise UserError(
-            f"{args.against}: of other pairs than {args.pairs}, or of pairs without similarity;"
-            " give the same pairs"
-        )
-    p = williams(
-        np.array(tree["similarity"]), np.array(tree["rows"][-1]["cosine"]), np.array(values)
-    )
-    shown = "<0.0001" if p < 5e-5 else f"{p:.4f}"
-    return [f"last layer against that of {args.against}: p {shown} (Williams' test, two-sided)"]
