@@ -77,11 +77,8 @@ def correlate(args, given, made, places, out):
         write_json(tree, out, indent=None)
     print("\n".join(lines))
     if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
-        say(
-            [
-                f"{args.pairs}: {empty} pairs have a sentence without any known word, and the cosine 0"
-            ]
-        )
+        about = "pairs have a sentence without any known word, and the cosine 0"
+        say([f"{args.pairs}: {empty} {about}"])
 
 
 def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
