@@ -17,9 +17,9 @@ from pathlib import Path
 
 from lmtools.atomic import new_directory
 from lmtools.errors import UserError
-from lmtools.files import cannot
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, number, one_score
+from lmtools.formats.registry import list_numbered
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "ESPnet2 decode directory with {n}best_recog/text and score"
@@ -83,20 +83,9 @@ def parts(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
-    """The subdirectories of `path` whose whole name matches, with their numbers, in numeric
-    order.
-    """
-    try:
-        inside = [
-            (child, match)
-            for child in path.iterdir()
-            if (match := name.fullmatch(child.name)) and child.is_dir()
-        ]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise cannot("read", path, error) from None
-    return sorted(((child, int(match[1])) for child, match in inside), key=lambda pair: pair[1])
+    """The subdirectories of `path` whose whole name matches, with their numbers, in their order."""
+    inside = list_numbered(path, name) if path.is_dir() else []
+    return [(child, number) for number, child in inside if child.is_dir()]
 
 
 def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:

@@ -25,7 +25,7 @@ from lmtools.atomic import atomic_directory
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import check_nbests, first_time, no_score
-from lmtools.formats.registry import list_children, parse_specifier
+from lmtools.formats.registry import list_children, list_numbered, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
@@ -62,24 +62,16 @@ def is_list(path) -> bool:
 
 def folders(path: Path) -> list[Path]:
     """The directories of the jobs in numeric order, or `path` itself if it has none."""
-    jobs = [
-        (int(match[1]), child)
-        for child in list_children(path)
-        if (match := JOB.fullmatch(child.name)) and child.is_dir()
-    ]
-    return [child for _, child in sorted(jobs)] or [path]
+    return [child for _, child in list_numbered(path, JOB) if child.is_dir()] or [path]
 
 
 def contents(folder: Path) -> dict[str, Path]:
     """The archives in a directory by their names without endings; a plain file comes before others
     of its name.
     """
-    files = [
-        (child.suffix in (".scp", ".ark"), child)
-        for child in list_children(folder)
-        if child.is_file()
-    ]
-    return {FILE.fullmatch(child.name)[1]: child for _, child in sorted(files, reverse=True)}
+    files = [child for child in list_children(folder) if child.is_file()]
+    files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
+    return {FILE.fullmatch(child.name)[1]: child for child in files}
 
 
 def read(path, words: str | None = None) -> Iterator[NBest]:
@@ -104,13 +96,9 @@ def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
     )
     for utt, group in groupby(rows, key=lambda row: row[0]):
         items = list(group)
-        yield (
-            utt,
-            sort_by_number(
-                ((n, hyp) for _, n, hyp, _ in items), f"{items[0][3]}: utterance {utt!r}"
-            ),
-            items[0][3],
-        )
+        where = items[0][3]
+        hyps = sort_by_number(((n, hyp) for _, n, hyp, _ in items), f"{where}: utterance {utt!r}")
+        yield utt, hyps, where
 
 
 def split_key(key: str, where: str) -> tuple[str, int]:
@@ -230,12 +218,9 @@ def components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, f
     order = sorted(
         costs, key=lambda name: (list(COSTS).index(name) if name in COSTS else len(COSTS), name)
     )
-    return {
-        COSTS.get(name, name.removeprefix("lmwt.")): {
-            key: -value for key, value in costs[name].items()
-        }
-        for name in order
-    }
+    scores = ({key: -value for key, value in costs[name].items()} for name in order)
+    names = (COSTS.get(name, name.removeprefix("lmwt.")) for name in order)
+    return dict(zip(names, scores, strict=True))
 
 
 def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
@@ -251,9 +236,8 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
                 write_texts(nbest, out, path)
         return
     nbests = list(check_nbests(nbests, path))
-    ids = (
-        {word: number for number, word in kaldi_tables.read_symbols(words).items()} if words else {}
-    )
+    symbols = kaldi_tables.read_symbols(words) if words else {}
+    ids = {word: number for number, word in symbols.items()}
     with atomic_directory(path, "words_text") as temporary, ExitStack() as stack:
         files: dict[str, kaldi_tables.Writer] = {}
 

@@ -16,7 +16,7 @@ whatever it looks like: a plain path, a path in a script file, a name that a dir
 import contextlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,15 +25,9 @@ import numpy as np
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import OPENERS, read_lines
+from lmtools.formats import kaldi_io
 from lmtools.formats.checks import identifier, number
-from lmtools.formats.kaldi_io import (
-    Stream,
-    open_file,
-    open_input,
-    open_output,
-    open_standard_input,
-    permit_command,
-)
+from lmtools.formats.kaldi_io import Stream
 from lmtools.formats.registry import Specifier, parse_specifier
 
 OFFSET = re.compile(r"(.+):([0-9]{1,18})")
@@ -68,11 +62,10 @@ def read_entries(path) -> Iterator[TableEntry]:
 def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
     """What a table is read from: a file, or what the user typed."""
     if spec and spec.place.endswith("|"):
-        return open_output(spec.place[:-1].strip())
+        return kaldi_io.open_output(spec.place[:-1].strip())
     place = spec.place if spec else path
-    return (
-        open_standard_input() if place == "-" else open_file(place)
-    )  # a Path is never equal to "-"
+    # a Path is never equal to "-"
+    return kaldi_io.open_standard_input() if place == "-" else kaldi_io.open_file(place)
 
 
 def read_archive(stream: Stream) -> Iterator[TableEntry]:
@@ -100,12 +93,12 @@ def open_value(target: str, where: str) -> contextlib.AbstractContextManager[Str
     command if these are allowed.
     """
     if target.endswith("|"):
-        return open_output(permit_command(target[:-1].strip(), where))
+        return kaldi_io.open_output(kaldi_io.permit_command(target[:-1].strip(), where))
     match = OFFSET.fullmatch(target)
     path, start = (Path(match[1]), int(match[2])) if match else (Path(target), 0)
     if path.exists() and not path.is_file():
         raise UserError(f"{where}: {target!a} is no regular file; correct the line")
-    return open_file(path, start)
+    return kaldi_io.open_file(path, start)
 
 
 def read_entry(key: str, stream: Stream) -> TableEntry:
@@ -214,11 +207,7 @@ def read_sized(entry: TableEntry, count: int) -> np.ndarray:
     return rows["value"]
 
 
-KINDS: dict[str, Callable[[TableEntry], object]] = {
-    "tokens": read_tokens,
-    "float": read_float,
-    "ints": read_integers,
-}
+KINDS = {"tokens": read_tokens, "float": read_float, "ints": read_integers}
 
 
 def pack_float(value: float, text: bool) -> bytes:
@@ -271,7 +260,9 @@ class Writer:
         with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
             self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
             self.out = stack.enter_context(
-                atomic_text(self.place) if self.command is None else open_input(self.command)
+                atomic_text(self.place)
+                if self.command is None
+                else kaldi_io.open_input(self.command)
             )
             self.stack = stack.pop_all()
         return self

@@ -68,6 +68,14 @@ def list_children(path) -> list[Path]:
         raise cannot("read", path, error) from None
 
 
+def list_numbered(path, name: re.Pattern) -> list[tuple[int, Path]]:
+    """What of a directory has a whole name that matches, with the number that it says, in the order
+    of the numbers.
+    """
+    inside = ((name.fullmatch(child.name), child) for child in list_children(path))
+    return sorted((int(match[1]), child) for match, child in inside if match)
+
+
 @dataclass(frozen=True)
 class Format:
     """One format of N-best lists or of lattices.

@@ -36,7 +36,7 @@ from lmtools.formats.lattices.common import (
     spell_number,
 )
 from lmtools.formats.lattices.openfst_binary import Automaton, Weight
-from lmtools.formats.registry import list_children, parse_specifier
+from lmtools.formats.registry import list_numbered, parse_specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 ABOUT = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
@@ -69,25 +69,13 @@ def recognises(path: Path, first: str) -> bool:
 
 def jobs(path: Path) -> list[Path]:
     """The archives of a decode directory in numeric order."""
-    found = [
-        (int(match[1]), child)
-        for child in list_children(path)
-        if (match := JOB.fullmatch(child.name))
-    ]
-    return [child for _, child in sorted(found)]
+    return [child for _, child in list_numbered(path, JOB)]
 
 
 def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattice]:
     """The lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
     seconds = parse_real(frame, str(path), "frame")
-    symbols = {
-        0: None,
-        **{
-            number: word
-            for number, word in kaldi_tables.read_symbols(words or table_of(path)).items()
-            if number
-        },
-    }
+    symbols = kaldi_tables.read_symbols(words or table_of(path)) | {0: None}
     for place in places(path):
         for entry in kaldi_tables.read_entries(place):
             binary = entry.stream.peek(4) == kaldi_tables.OPENFST
@@ -120,13 +108,9 @@ def table_of(path) -> Path:
     place = place.partition(",")[0] if spec and "scp" in spec.options else place
     home = Path(place) if Path(place).is_dir() else Path(place).parent
     plain = place != "-" and not (spec and place.endswith("|"))
-    for candidate in (
-        (home / "words.txt", home / "graph" / "words.txt", home.parent / "graph" / "words.txt")
-        if plain
-        else ()
-    ):
-        if candidate.is_file():
-            return candidate
+    for folder in (home, home / "graph", home.parent / "graph") if plain else ():
+        if (folder / "words.txt").is_file():
+            return folder / "words.txt"
     raise UserError(
         f"{path}: no words.txt beside it; name it as kaldi:words=FILE (it is in the decoding"
         " graph's directory)"
@@ -164,11 +148,7 @@ def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
         compact = kind if compact is None else compact
     if not arcs and not finals:
         return Automaton(True, -1, 0, [], [])
-    states = 1 + max(
-        state
-        for row in (*(arc[:2] for arc in arcs), *(final[:1] for final in finals))
-        for state in row
-    )
+    states = 1 + max([*(max(arc[:2]) for arc in arcs), *(state for state, _ in finals)])
     check_states(states, len(arcs) + len(finals), where)
     # else a state without arcs is listed
     ends = [(state, costs) for state, costs in finals if costs[:2] != (math.inf, math.inf)]
@@ -259,11 +239,8 @@ def write(
     folder = (
         not parse_specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
     )
-    ids = {
-        word: number
-        for number, word in kaldi_tables.read_symbols(words or table_of(path)).items()
-        if number
-    }
+    symbols = kaldi_tables.read_symbols(words or table_of(path))
+    ids = {word: number for number, word in symbols.items() if number}
     if folder:
         Path(path).mkdir(parents=True, exist_ok=True)
     with kaldi_tables.Writer(Path(path, "lat.1.gz") if folder else path) as table:
@@ -312,10 +289,8 @@ def weights(
             " total, or write it as slf"
         )
     else:
-        graph, acoustic = (
-            scores.get("graph", zeros) + scores.get("lm", zeros),
-            scores.get("am", zeros),
-        )
+        graph = scores.get("graph", zeros) + scores.get("lm", zeros)
+        acoustic = scores.get("am", zeros)
     ali = ali or ("",) * count
     if wrong := [ids for ids in ali if not IDS.fullmatch(ids)]:
         raise UserError(
