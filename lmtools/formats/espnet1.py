@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import check_nbests, components, identifier, one_score
+from lmtools.formats.checks import check_nbests, components, one_score
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "ESPnet1 data.json with the hypotheses under output"
@@ -32,12 +32,10 @@ def read(path) -> Iterator[NBest]:
     speakers among them.
     """
     names = None
-    for utt, tree in json_io.member(
-        json_io.expect(json_io.load(path), dict, str(path), "the file"), "utts", dict, str(path)
-    ).items():
-        where = f"{path}: utterance {utt!a}"
-        nbest = utterance(identifier(utt, where), json_io.expect(tree, dict, where, "it"), where)
-        names = components(nbest, names, where)
+    file = json_io.expect(json_io.load(path), dict, str(path), "the file")
+    for entry in json_io.utterances(json_io.member(file, "utts", dict, str(path)), path):
+        nbest = utterance(*entry)
+        names = components(nbest, names, entry[-1])
         yield nbest
 
 
@@ -52,31 +50,20 @@ def utterance(utt: str, tree: Mapping, where: str) -> NBest:
         hypothesis(output, rank, f"{where}: hypothesis {rank}")
         for rank, output in enumerate(outputs, 1)
     ]
-    ref = (
-        json_io.expect(outputs[0]["text"], str, where, "'text'")
-        if outputs and "text" in outputs[0]
-        else None
-    )
-    return NBest(
-        utt,
-        tuple(hyps),
-        ref,
-        {"utt": json_io.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {},
-    )
+    first = outputs[0] if outputs else {}
+    ref = json_io.member(first, "text", str, where) if "text" in first else None
+    rest = {"utt": json_io.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {}
+    return NBest(utt, tuple(hyps), ref, rest)
 
 
 def hypothesis(output, rank: int, where: str) -> Hypothesis:
     """One hypothesis from its object of `output`."""
     text = plain(json_io.member(json_io.expect(output, dict, where, "it"), "rec_text", str, where))
-    scores = (
-        {"am": json_io.expect(output["score"], float, where, "score")} if "score" in output else {}
-    )
     rest = {name: value for name, value in output.items() if name != "score"}
     # nothing that is not known already
     bare = {"name": f"target1[{rank}]", "rec_text": f"{text}<eos>", "text": output.get("text")}
-    return Hypothesis(
-        text, scores, {} if rest.items() <= bare.items() else {"output": json_io.as_text(rest)}
-    )
+    extra = {} if rest.items() <= bare.items() else {"output": json_io.as_text(rest)}
+    return Hypothesis(text, json_io.scores_of(output, where), extra)
 
 
 def plain(text: str) -> str:

@@ -8,7 +8,6 @@ of the list from 1 takes its place. Whatever else an object holds is kept as ext
 as `input` item by item.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -40,11 +39,8 @@ def read(path, score: str | None = None) -> Iterator[NBest]:
     """
     seen: set[str] = set()
     names = None
-    for number, tree in enumerate(
-        json_io.expect(json_io.load(path), list, str(path), "the file"), 1
-    ):
-        where = f"{path}: list {number}"
-        nbest = utterance(json_io.expect(tree, dict, where, "it"), str(number), score, where)
+    for number, (tree, where) in enumerate(json_io.objects(path), 1):
+        nbest = utterance(tree, str(number), score, where)
         first_time(nbest.utt, seen, where)
         seen.add(nbest.utt)
         names = components(nbest, names, where)
@@ -76,7 +72,7 @@ def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBes
     hyps = [Hypothesis(text, row, json_io.extras({name: value[rank] for name,
     value in aligned.items()}, (), where))
             for rank, (text, row) in enumerate(zip(texts, scores, strict=True))]  # fmt: skip
-    ref = json_io.member(tree, "output", str, where) if tree.get("output") is not None else None
+    ref = json_io.optional(tree, "output", str, where)
     return NBest(utt, tuple(hyps), ref, json_io.extras(rest, aligned, where))
 
 
@@ -95,15 +91,8 @@ def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
     """Write lists; the scores are called `score`. UserError for lists with several scores that were
     not rescored.
     """
-    json_io.write(
-        (
-            json.dumps(as_tree(nbest, score, path), ensure_ascii=False)
-            for nbest in check_nbests(nbests, path)
-        ),
-        path,
-        "[",
-        "]",
-    )
+    trees = (as_tree(nbest, score, path) for nbest in check_nbests(nbests, path))
+    json_io.write_list(trees, path)
 
 
 def as_tree(nbest: NBest, score: str, path) -> dict:
@@ -112,18 +101,12 @@ def as_tree(nbest: NBest, score: str, path) -> dict:
     names = dict.fromkeys(name for hyp in nbest.hyps for name in hyp.extra)
     values = [one_score(hyp, where) for hyp in nbest.hyps]
     sign = -1 if score.startswith("-") else 1
-    return {
-        **{name: json_io.value_of(text) for name, text in nbest.extra.items()},
-        **{
-            name: [json_io.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps]
-            for name in names
-        },
-        "id": nbest.utt,
-        "input": [hyp.text for hyp in nbest.hyps],
-        **({} if nbest.ref is None else {"output": nbest.ref}),
-        **(
-            {score.removeprefix("-"): [sign * value for value in values]}
-            if None not in values and values and score != "none"
-            else {}
-        ),
-    }
+    tree = json_io.values_of(nbest.extra)
+    for name in names:
+        tree[name] = [json_io.value_of(hyp.extra.get(name, "null")) for hyp in nbest.hyps]
+    tree |= {"id": nbest.utt, "input": [hyp.text for hyp in nbest.hyps]}
+    if nbest.ref is not None:
+        tree["output"] = nbest.ref
+    if None not in values and values and score != "none":
+        tree[score.removeprefix("-")] = [sign * value for value in values]
+    return tree

@@ -3,13 +3,13 @@ value as JSON text.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import not_utf8, read_bytes
-from lmtools.formats.checks import encodable
+from lmtools.formats.checks import encodable, identifier
 from lmtools.formats.jsonl import clip_value, score, unique
 from lmtools.formats.registry import HEAD, read_beginning
 
@@ -64,6 +64,30 @@ def member(tree: Mapping, name: str, kind: type, where: str):
     return expect(tree[name], kind, where, repr(name))
 
 
+def optional(tree: Mapping, name: str, kind: type, where: str):
+    """The same, or None if it is missing or null."""
+    return None if tree.get(name) is None else member(tree, name, kind, where)
+
+
+def scores_of(tree: Mapping, where: str, name: str = "am") -> dict[str, float]:
+    """An object's `score` as the component `name`; none if it has none."""
+    return {name: score(tree["score"], where, "score")} if "score" in tree else {}
+
+
+def objects(path) -> Iterator[tuple[dict, str]]:
+    """Pairs (object, `path: list N`) of a file that is a list of objects."""
+    for number, tree in enumerate(expect(load(path), list, str(path), "the file"), 1):
+        where = f"{path}: list {number}"
+        yield expect(tree, dict, where, "it"), where
+
+
+def utterances(trees: Mapping, path) -> Iterator[tuple[str, dict, str]]:
+    """Triples (utterance, object, `path: utterance U`) of an object of objects."""
+    for utt, tree in trees.items():
+        where = f"{path}: utterance {utt!a}"
+        yield identifier(utt, where), expect(tree, dict, where, "it"), where
+
+
 def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:
     """What an object holds besides its `own` keys, each value as JSON text."""
     own = set(own)
@@ -88,6 +112,16 @@ def value_of(text: str):
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def values_of(extra: Mapping[str, str]) -> dict:
+    """The values that extras hold."""
+    return {name: value_of(text) for name, text in extra.items()}
+
+
+def write_list(trees: Iterable, path) -> None:
+    """Write values as a list, a line each."""
+    write((json.dumps(tree, ensure_ascii=False) for tree in trees), path, "[", "]")
 
 
 def write(rows: Iterable[str], path, opening: str, closing: str) -> None:

@@ -141,13 +141,8 @@ def fields(tree, known: dict, where: str, what: str) -> None:
 def score(value, where: str, name: str) -> float:
     """`value` as a finite float."""
     try:
-        result = (
-            math.nan
-            if isinstance(value, bool)
-            else float(value)
-            if isinstance(value, int | float)
-            else math.nan
-        )
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        result = float(value) if numeric else math.nan
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
@@ -178,12 +173,9 @@ def as_tree(nbest: NBest) -> dict:
         )
         for h in nbest.hyps
     ]
-    ref = (
-        {}
-        if nbest.ref is None
-        else {"ref": [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref}
-    )
-    return add_filled({"utt": nbest.utt, **ref, "hyps": hyps}, extra=dict(nbest.extra))
+    ref = [nbest.ref, *nbest.more_refs] if nbest.more_refs else nbest.ref
+    known = {} if ref is None else {"ref": ref}
+    return add_filled({"utt": nbest.utt, **known, "hyps": hyps}, extra=dict(nbest.extra))
 
 
 def add_filled(tree: dict, **more) -> dict:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
-from lmtools.formats.checks import check_nbests, component, components, identifier, one_score
+from lmtools.formats.checks import check_nbests, component, components, one_score
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "mlm-scoring: am.json or lm.json"
@@ -30,12 +30,9 @@ def recognises(path: Path, first: str) -> bool:
 def read(path, name: str = "am") -> Iterator[NBest]:
     """The lists of a file; UserError for what is not as the format says."""
     names = None
-    for utt, tree in json_io.expect(json_io.load(path), dict, str(path), "the file").items():
-        where = f"{path}: utterance {utt!a}"
-        identifier(utt, where)
-        nbest = utterance(
-            utt, json_io.expect(tree, dict, where, "it"), component(name, str(path)), where
-        )
+    file = json_io.expect(json_io.load(path), dict, str(path), "the file")
+    for utt, tree, where in json_io.utterances(file, path):
+        nbest = utterance(utt, tree, component(name, str(path)), where)
         names = components(nbest, names, where)
         yield nbest
 
@@ -49,17 +46,9 @@ def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
     for key in sorted(numbered, key=numbered.get):
         place = f"{where}: {key}"
         hyp = json_io.expect(tree[key], dict, place, "it")
-        scores = (
-            {name: json_io.expect(hyp["score"], float, place, "score")} if "score" in hyp else {}
-        )
-        hyps.append(
-            Hypothesis(
-                json_io.member(hyp, "text", str, place),
-                scores,
-                json_io.extras(hyp, ("score", "text"), place),
-            )
-        )
-    ref = json_io.member(tree, "ref", str, where) if tree.get("ref") is not None else None
+        text, scores = json_io.member(hyp, "text", str, place), json_io.scores_of(hyp, place, name)
+        hyps.append(Hypothesis(text, scores, json_io.extras(hyp, ("score", "text"), place)))
+    ref = json_io.optional(tree, "ref", str, where)
     return NBest(utt, tuple(hyps), ref, json_io.extras(tree, ("ref", *numbered), where))
 
 
@@ -78,10 +67,10 @@ def row(nbest: NBest, name: str, path) -> str:
             else one_score(hyp, f"{path}: utterance {nbest.utt!r}")
         )
         own = {"text": hyp.text} if value is None else {"score": value, "text": hyp.text}
-        hyps[f"hyp_{rank}"] = {
-            **{extra: json_io.value_of(text) for extra, text in hyp.extra.items()},
-            **own,
-        }
-    rest = {extra: json_io.value_of(text) for extra, text in nbest.extra.items()}
-    tree = {**rest, **hyps, **({} if nbest.ref is None else {"ref": nbest.ref})}
+        hyps[f"hyp_{rank}"] = json_io.values_of(hyp.extra) | own
+    tree = {
+        **json_io.values_of(nbest.extra),
+        **hyps,
+        **({} if nbest.ref is None else {"ref": nbest.ref}),
+    }
     return f"{json.dumps(nbest.utt, ensure_ascii=False)}: {json.dumps(tree, ensure_ascii=False)}"

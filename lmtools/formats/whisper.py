@@ -14,7 +14,6 @@ Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` a
 length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
 """
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -43,38 +42,25 @@ def read(path) -> Iterator[NBest]:
     """
     seen: set[str] = set()
     names = kind = None
-    for number, tree in enumerate(
-        json_io.expect(json_io.load(path), list, str(path), "the file"), 1
-    ):
-        where = f"{path}: list {number}"
-        utt = identifier(
-            json_io.member(json_io.expect(tree, dict, where, "it"), "utt", str, where), where
-        )
+    for tree, where in json_io.objects(path):
+        utt = identifier(json_io.member(tree, "utt", str, where), where)
         first_time(utt, seen, where)
         seen.add(utt)
         where = f"{path}: utterance {utt!r}"
         hyps = json_io.member(tree, "hypotheses", list, where)
         for rank, hyp in enumerate(hyps, 1):
-            found = way(
-                json_io.expect(hyp, dict, f"{where}: hypothesis {rank}", "it"),
-                f"{where}: hypothesis {rank}",
-            )
+            place = f"{where}: hypothesis {rank}"
+            found = way(json_io.expect(hyp, dict, place, "it"), place)
             if kind not in (None, found):
                 raise UserError(
                     f"{where}: hypothesis {rank} has {' and '.join(found)}, earlier ones"
                     f" {' and '.join(kind)}; dump all alike"
                 )
             kind = found
-        ref = json_io.member(tree, "ref", str, where) if tree.get("ref") is not None else None
+        ref = json_io.optional(tree, "ref", str, where)
         extra = json_io.extras(tree, ("utt", "ref", "hypotheses"), where)
-        nbest = NBest(
-            utt,
-            tuple(
-                hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(hyps, 1)
-            ),
-            ref,
-            extra,
-        )
+        made = (hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(hyps, 1))
+        nbest = NBest(utt, tuple(made), ref, extra)
         names = components(nbest, names, where)
         yield nbest
 
@@ -129,15 +115,7 @@ def divisor(kind: str, tokens: int, penalty: float) -> float:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, the score of each hypothesis (the total of rescored lists) as `sum_logprob`."""
-    json_io.write(
-        (
-            json.dumps(as_tree(nbest, path), ensure_ascii=False)
-            for nbest in check_nbests(nbests, path)
-        ),
-        path,
-        "[",
-        "]",
-    )
+    json_io.write_list((as_tree(nbest, path) for nbest in check_nbests(nbests, path)), path)
 
 
 def as_tree(nbest: NBest, path) -> dict:
@@ -145,18 +123,11 @@ def as_tree(nbest: NBest, path) -> dict:
     hyps = []
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")
-        rest = {
-            name: json_io.value_of(text)
-            for name, text in hyp.extra.items()
-            if name not in (*KINDS, "length_penalty")
-        }
+        rest = json_io.values_of(hyp.extra)
+        for name in (*KINDS, "length_penalty"):
+            rest.pop(name, None)
         if "tokens" in rest and not isinstance(rest["tokens"], list | int):
             del rest["tokens"]  # another format's
         hyps.append({**rest, "text": hyp.text, **({} if value is None else {"sum_logprob": value})})
-    rest = {name: json_io.value_of(text) for name, text in nbest.extra.items()}
-    return {
-        **rest,
-        "utt": nbest.utt,
-        **({} if nbest.ref is None else {"ref": nbest.ref}),
-        "hypotheses": hyps,
-    }
+    ref = {} if nbest.ref is None else {"ref": nbest.ref}
+    return {**json_io.values_of(nbest.extra), "utt": nbest.utt, **ref, "hypotheses": hyps}
