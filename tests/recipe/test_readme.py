@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import main
-from lmtools.formats import FORMATS, jsonl, kaldi_text, lists, registry
+from lmtools.formats import FORMATS, jsonl, kaldi_text, lists
 from lmtools.formats.lattices import LATTICES
 from lmtools.types import Hypothesis
 
@@ -63,18 +63,8 @@ def test_every_section_is_followed():
 def lm(tmp_path_factory):
     """An n-gram of the mini corpus's text."""
     out = tmp_path_factory.mktemp("lm") / "ngram"
-    command = [
-        "ngram",
-        "--text",
-        str(MINI / "train.txt.xz"),
-        "--order",
-        "3",
-        "--normaliser",
-        "librispeech",
-        "--out",
-        str(out),
-    ]
-    assert main(command) == 0
+    command = f"ngram --text {MINI}/train.txt.xz --order 3 --normaliser librispeech --out {out}"
+    assert main(command.split()) == 0
     return out
 
 
@@ -131,42 +121,27 @@ def test_kaldi(tmp_path, lm, capsys):
     for name in SIZES:
         archives = tmp_path / f"exp/tri5/decode_{name}/nbest/archives.1"
         archives.parent.mkdir(parents=True)
-        registry.find_format("kaldi-nbest", FORMATS).write(
-            [replace(nbest, ref=None) for nbest in mini(name)], archives
-        )
+        bare = [replace(nbest, ref=None) for nbest in mini(name)]
+        FORMATS.write(bare, archives, "kaldi-nbest")
         assert {"words_text", "acwt", "lmwt.lmonly"} <= {path.name for path in archives.iterdir()}
-    lang = tmp_path / "data/lang"
-    lang.mkdir()
-    unpacked = {name: lattices(tmp_path, name) for name in SIZES}
-    words = sorted(
-        {
-            word.upper()
-            for some in unpacked.values()
-            for lattice in some
-            for word in lattice.words
-            if word
-        }
-    )
-    (lang / "words.txt").write_text(
-        "".join(f"{word} {number}\n" for number, word in enumerate(["<eps>", *words]))
-    )
-    for name, some in unpacked.items():
-        out = tmp_path / f"exp/tri5/decode_{name}/lat.1.gz"
-        out.parent.mkdir(parents=True, exist_ok=True)
-        upper = [
-            replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
-            for lattice in some
-        ]
-        registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).write(upper, out)
+    upper = {name: [in_upper_case(one) for one in lattices(tmp_path, name)] for name in SIZES}
+    words = {word for some in upper.values() for one in some for word in one.words if word}
+    ids = tmp_path / "data/lang/words.txt"
+    ids.parent.mkdir()
+    lines = (f"{word} {number}\n" for number, word in enumerate(["<eps>", *sorted(words)]))
+    write(ids, "".join(lines))
+    for name, some in upper.items():
+        LATTICES.write(some, tmp_path / f"exp/tri5/decode_{name}/lat.1.gz", f"kaldi:words={ids}")
     follow(blocks("docs/toolkits.md", "Kaldi"), tmp_path, lm)
     assert improved(capsys, tmp_path)
     assert improved(capsys, tmp_path, "lattice-test.txt")
-    rewritten = list(
-        registry.find_format(f"kaldi:words={lang / 'words.txt'}", LATTICES).read(
-            tmp_path / "lat.1.gz"
-        )
-    )
-    assert [lattice.utt for lattice in rewritten] == [lattice.utt for lattice in unpacked["test"]]
+    rewritten = LATTICES.read(tmp_path / "lat.1.gz", f"kaldi:words={ids}")
+    assert [lattice.utt for lattice in rewritten] == [lattice.utt for lattice in upper["test"]]
+
+
+def in_upper_case(lattice):
+    """The lattice with all its words so."""
+    return replace(lattice, words=tuple(word and word.upper() for word in lattice.words))
 
 
 def lattices(home: Path, name: str) -> list:
@@ -178,7 +153,7 @@ def lattices(home: Path, name: str) -> list:
         for member in packed:
             if Path(member.name).name in wanted:
                 (out / Path(member.name).name).write_bytes(packed.extractfile(member).read())
-    return list(registry.find_format("slf", LATTICES).read(out))
+    return LATTICES.read(out, "slf")
 
 
 @follows("docs/toolkits.md", "pocketsphinx")
@@ -241,7 +216,7 @@ def test_moses(tmp_path, lm, capsys):
                 for hyp, one in zip(nbest.hyps, scores, strict=True)
             ]
             nbests.append(replace(nbest, utt=str(number), hyps=tuple(hyps), ref=None))
-        registry.find_format("moses", FORMATS).write(nbests, tmp_path / f"{name}.nbest")
+        FORMATS.write(nbests, tmp_path / f"{name}.nbest", "moses")
         (tmp_path / f"{name}.reference.txt").write_text(
             "".join(f"{nbest.ref}\n" for nbest in mini(name))
         )
@@ -258,7 +233,7 @@ def test_moses(tmp_path, lm, capsys):
     assert any("'" in text for text in first.values())
     best = [
         nbest.hyps[0].text.split()
-        for nbest in registry.find_format("moses", FORMATS).read(tmp_path / "test.rescored.nbest")
+        for nbest in FORMATS.read(tmp_path / "test.rescored.nbest", "moses")
     ]
     assert best == [text.split() for text in kaldi_text.read(tmp_path / "test.txt").values()]
 
