@@ -12,6 +12,8 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import cannot
 
+ASIDE = "set_aside.txt"  # in a directory that made room for another: why
+
 MOMENT = 0.05  # seconds between taking the lock and having written who took it, at most
 
 

@@ -2,7 +2,6 @@
 names it.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
+from lmtools.lock import ASIDE
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescore.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
@@ -62,7 +62,6 @@ CONFIG_SHAPE = {
         "criterion?": {"name?": TEXT, "noise?": TEXT, "samples?": WHOLE},
     },
 }
-SET_ASIDE = re.compile(r"(.+)\.\d+")  # what `lmtools train` makes room for
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
@@ -122,9 +121,7 @@ def of_models(home: Path, file: str) -> list[Path]:
     aside.
     """
     paths = sorted(home.glob(f"lm/*/{file}"))
-    names = {path.parent.name for path in paths}
-    aside = {name for name in names if (found := SET_ASIDE.fullmatch(name)) and found[1] in names}
-    return [path for path in paths if path.parent.name not in aside]
+    return [path for path in paths if not (path.parent / ASIDE).exists()]
 
 
 def read_training(home: Path) -> Header | None:

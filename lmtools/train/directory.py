@@ -22,6 +22,7 @@ from lmtools.checkpoint import (
 from lmtools.corpus import Corpus
 from lmtools.device import machine_facts, resolve_precision
 from lmtools.lm import LanguageModel
+from lmtools.lock import ASIDE
 from lmtools.seal import Damaged
 from lmtools.settings import Settings
 
@@ -130,6 +131,7 @@ def set_aside(out: Path, why: str) -> None:
     """Move a model directory out of the way under the first free number."""
     number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
     shutil.move(out, f"{out}.{number}")
+    Path(f"{out}.{number}", ASIDE).write_text(f"{why}\n", encoding="utf-8")
     print(
         f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True
     )

@@ -123,7 +123,7 @@ def test_all_stages(whole):
             assert (figures["kind"] == "two-way perplexity") == name.startswith("elmo")
     assert yaml.safe_load((exp / "grids/two.yaml").read_text()) == {
         "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"},
-        "at": {"5": 5.0},
+        "own": ["two-5"], "at": {"5": 5.0},
     }  # fmt: skip
     rows = {row["name"]: row for row in json.loads((exp / "bench/lm.json").read_text())["rows"]}
     assert set(rows) == {"gcnn"}

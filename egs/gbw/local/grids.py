@@ -193,6 +193,7 @@ def write(conf: Path, *names: str) -> None:
             "title": grid.title,
             "figure": grid.figure,
             "runs": {label: model for label, _, model, *_ in planned(conf, name)},
+            "own": [model for _, _, model, _, _, chosen in planned(conf, name) if chosen],
         }
         if grid.figure == "line":
             tree |= {

@@ -27,13 +27,18 @@ BENCH_ROW = {
     **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
 }
 BENCH_SHAPE = {"rows": [BENCH_ROW]}
-GRID_SHAPE = {**dict.fromkeys(("title?", "x?", "figure?"), TEXT), "runs?": {ANY: PLAIN}, "at?": {}}
+GRID_SHAPE = {
+    **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
+    "runs?": {ANY: PLAIN},
+    "at?": {},
+    "own?": [TEXT],
+}
 
 
 @dataclass(frozen=True)
 class Grid:
     """Runs that differ in one thing: `runs` are models by their label in print, `at` the value of
-    each on the axis `x` (of lines).
+    each on the axis `x` (of lines), `own` the names of those that were trained for it alone.
     """
 
     name: str
@@ -42,6 +47,7 @@ class Grid:
     x: str
     runs: Mapping[str, Model]
     at: Mapping[str, float]
+    own: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> list[str]:
@@ -66,16 +72,9 @@ class LmExperiment(Experiment):
 
     @property
     def main(self) -> list[Model]:
-        """The models that stand for themselves: all but the runs that are called after their grid,
-        GRID-LABEL.
-        """
-        varied = {
-            model.name
-            for grid in self.grids
-            for model in grid.runs.values()
-            if model.name.startswith(f"{grid.name}-")
-        }
-        return [model for name, model in self.models.items() if name not in varied]
+        """The models that stand for themselves: all but those that were trained for a grid."""
+        own = {name for grid in self.grids for name in grid.own}
+        return [model for name, model in self.models.items() if name not in own]
 
     @property
     def papers(self) -> dict[str, float]:
@@ -226,6 +225,7 @@ def grids_of(
                     tree.get("x") or path.stem,
                     there,
                     values,
+                    tuple(tree.get("own") or ()),
                 )
             )
     # curves first: their figures are as wide as the page

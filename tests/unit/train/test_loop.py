@@ -218,6 +218,8 @@ def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_
         "cpu",
     )
     assert weights(tmp_path / "m.1") == before
+    said = (tmp_path / "m.1/set_aside.txt").read_text()
+    assert said == f"{tmp_path / 'm'}: held a training of other settings or data\n"
     assert weights(tmp_path / "m") != before
     assert "kept as" in capsys.readouterr().out
 

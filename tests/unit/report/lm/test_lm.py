@@ -354,17 +354,20 @@ def test_experiment_of_perplexities_alone(tmp_path):
 
 
 def test_a_base_that_is_a_run_too_stays_in_the_main_table_and_what_was_set_aside_does_not(tmp_path):
-    for name in ("gcnn", "gates-tanh", "gcnn.1", "esulmo-bpe-500"):
+    for name in ("gcnn", "gates-tanh", "gcnn.1", "gates-mine", "esulmo-bpe-500", "gcnn.2"):
         (tmp_path / "lm" / name).mkdir(parents=True)
         (tmp_path / "lm" / name / "config.yaml").write_text("model: gcnn\narch: {}\n")
     (tmp_path / "grids").mkdir()
     (tmp_path / "grids/gates.yaml").write_text(
-        "title: Gates\nfigure: curves\nruns: {GLU: gcnn, tanh: gates-tanh}\n"
+        "title: Gates\nfigure: curves\nruns: {GLU: gcnn, tanh: gates-tanh}\nown: [gates-tanh]\n"
     )
     (tmp_path / "grids/pieces.yaml").write_text(
         "title: Pieces\nfigure: line\nx: ids\nruns: {5: esulmo-bpe-500}\n"
     )
+    (tmp_path / "lm/gcnn.2/set_aside.txt").write_text("held a training of other settings or data\n")
     experiment = collect_lms(tmp_path, style=STYLE)
-    assert {model.name for model in experiment.main} == {"gcnn", "esulmo-bpe-500"}
+    # a user's own model may be called as a run or as what was set aside would be
+    own = {"gcnn", "gcnn.1", "gates-mine", "esulmo-bpe-500"}
+    assert {model.name for model in experiment.main} == own
     assert {label for grid in experiment.grids for label in grid.runs} == {"GLU", "tanh", "5"}
-    assert "gcnn.1" not in experiment.models
+    assert "gcnn.2" not in experiment.models

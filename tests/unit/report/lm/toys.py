@@ -112,6 +112,7 @@ def grid(exp: Path, name: str, title: str, runs, rng, x=None, at=None) -> None:
         "title": title,
         "figure": "line" if x else "curves",
         "runs": names,
+        "own": list(names.values()),
         **({"x": x, "at": at} if x else {}),
     }
     path = exp / f"grids/{name}.yaml"
