@@ -4,6 +4,7 @@ grids come to.
 
 import importlib.util
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -209,20 +210,7 @@ def test_several_processes(tree, make_recipe, stub):
     ):
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).touch()
-    options = (
-        "--conf",
-        "tiny",
-        "--lms",
-        "none",
-        "--grids",
-        "two",
-        "--processes",
-        4,
-        "--nj",
-        1,
-        "--expdir",
-        "many",
-    )
+    options = shlex.split("--conf tiny --lms none --grids two --processes 4 --nj 1 --expdir many")
     # the stub trains nothing
     done = recipe(
         *options, "--stage", 3, "--stop-stage", 3, "--train-opts", "steps=5 seed=2", status=1

@@ -1,6 +1,7 @@
 """egs/librispeech/run.sh from end to end, on a small cut of its mini corpus with tiny models."""
 
 import json
+import shlex
 
 import pytest
 
@@ -13,21 +14,8 @@ LATTICE = (
     "tta+ngram",
     "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5 --nj 1",
 )
-OPTIONS = (
-    "--mini",
-    "small",
-    "--lms",
-    "ngram causal tta",
-    "--depth",
-    4,
-    "--vocab-size",
-    200,
-    "--order",
-    3,
-    "--train-opts",
-    TINY,
-)
-OPTIONS += ("--timed", "all", *LATTICE)
+OPTIONS = ("--lms", "ngram causal tta", "--train-opts", TINY, "--timed", "all", *LATTICE)
+OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --order 3"))
 LMS = ("ngram", "causal", "tta")
 SYSTEMS = ("first-pass", *LMS, "tta+ngram", "causal+ngram", "all", "lattice-tta+ngram")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.

@@ -4,6 +4,7 @@ models.
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -14,33 +15,11 @@ from lmtools.formats import scores
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = "arch.dim=16 arch.units=24 batch.sentences=32 batch.tokens=null optim.warmup=5 steps=30"
-MODELS = (
-    "--lstm",
-    "softmax bce-mcs-unigram",
-    "--causal",
-    "none",
-    "--tta",
-    "none",
-    "--unnormalised",
-    "bce-mcs-unigram bce-is",
-)
+MODELS = ("--lstm", "softmax bce-mcs-unigram", "--unnormalised", "bce-mcs-unigram bce-is")
+MODELS += ("--causal", "none", "--tta", "none")
 LATTICE = ("--lattices", "lstm-bce-mcs-unigram lstm-bce-is", "--lattice-opts=--tokens 2 --nj 1")
-OPTIONS = (
-    "--mini",
-    "small",
-    "--depth",
-    4,
-    "--order",
-    2,
-    "--samples",
-    50,
-    "--nj",
-    1,
-    "--train-opts",
-    TINY,
-    *MODELS,
-    *LATTICE,
-)
+SMALL = shlex.split("--mini small --depth 4 --order 2 --samples 50 --nj 1")
+OPTIONS = (*SMALL, "--train-opts", TINY, *MODELS, *LATTICE)
 LMS = ("lstm-softmax", "lstm-bce-mcs-unigram")
 RAW = "lstm-bce-mcs-unigram-unnormalised"
 
@@ -152,17 +131,8 @@ def test_help_and_wrong_usage(librispeech):
         "it takes mini, full or swbd"
         in sampling(recipe.home, recipe.env, "--corpus", "wsj", status=2).stderr
     )
-    done = sampling(
-        recipe.home,
-        recipe.env,
-        "--corpus",
-        "swbd",
-        "--ldc-dir",
-        "x",
-        "--expdir",
-        "exp/swbd",
-        status=2,
-    )
+    swbd = shlex.split("--corpus swbd --ldc-dir x --expdir exp/swbd")
+    done = sampling(recipe.home, recipe.env, *swbd, status=2)
     assert "--corpus swbd rescores N-best lists of your recogniser" in done.stderr
     settings = {
         path.stem: yaml.safe_load(path.read_text())

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,20 +25,8 @@ TINY = (
     "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
     " optim.warmup=2 steps=20 precision=float32"
 )
-OPTIONS = (
-    "--mini",
-    "small",
-    "--vocab-size",
-    60,
-    "--dim",
-    8,
-    "--train-opts",
-    TINY,
-    "--precision",
-    "float32",
-    "--nj",
-    1,
-)
+SMALL = shlex.split("--mini small --vocab-size 60 --dim 8 --precision float32 --nj 1")
+OPTIONS = (*SMALL, "--train-opts", TINY)
 LMS = ("--lms", "masked tta")
 # layers of each
 SYSTEMS = {
@@ -158,20 +147,10 @@ def test_again(whole):
     }
     done = whole(*OPTIONS, *LMS, "--skip-done", "true")
     assert done.stdout.count("is done already: skipped") == 7, done.stdout
-    done = whole(
-        *OPTIONS,
-        *LMS,
-        "--systems",
-        "tta-max",
-        "--statics",
-        "tfidf",
-        "--skip-done",
-        "true",
-        "--expdir",
-        "exp",
-        "--stop-stage",
-        5,
+    other = shlex.split(
+        "--systems tta-max --statics tfidf --skip-done true --expdir exp --stop-stage 5"
     )
+    done = whole(*OPTIONS, *LMS, *other)
     assert (whole.home / "exp/sts/tta-max/test.json").exists() and "starting" not in done.stdout
     assert (
         before
@@ -194,16 +173,8 @@ def test_which_systems_suit_which_lm(whole):
     own = f"e={elmo} b=hf:{bert} g=hf:{gpt} m=exp/lm/masked"
     assert systems(whole) == ["causal", "causal-eos", "masked", "masked-masked", "tta", "tta-eos"]
     assert systems(whole, "--conf", "../../conf", "--lms", "tta") == ["tta", "tta-eos"]
-    assert systems(whole, "--lms", "", "--lm-dirs", own) == [
-        "e",
-        "b",
-        "b-masked",
-        "b-cls",
-        "b-boundaries",
-        "g",
-        "m",
-        "m-masked",
-    ]
+    found = shlex.split("e b b-masked b-cls b-boundaries g m m-masked")
+    assert systems(whole, "--lms", "", "--lm-dirs", own) == found
     assert systems(whole, "--systems", "causal-max tta masked-boundaries") == [
         "causal-max",
         "tta",
@@ -267,19 +238,8 @@ def test_bert_and_word_vectors_of_one_s_own(whole):
     (whole.home / "glove.txt").write_text(
         "".join(f"{word} {rank} {-rank + 3} 1\n" for rank, word in enumerate(words[5:]))
     )
-    chosen = (
-        "--lms",
-        "",
-        "--lm-dirs",
-        "bert=hf:bert",
-        "--vectors",
-        "glove.txt",
-        "--statics",
-        "words",
-        "--expdir",
-        "exp2",
-    )
-    whole(*OPTIONS, *chosen, "--stage", 2, "--stop-stage", 5)
+    chosen = shlex.split("--lm-dirs bert=hf:bert --vectors glove.txt --statics words --expdir exp2")
+    whole(*OPTIONS, "--lms", "", *chosen, "--stage", 2, "--stop-stage", 5)
     layers = {
         path.parent.name: [row["layer"] for row in json.loads(path.read_text())["rows"]]
         for path in whole.home.glob("exp2/sts/*/dev.json")

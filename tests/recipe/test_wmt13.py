@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,20 +26,8 @@ TINY = (
     "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
     " optim.warmup=2 steps=3 precision=float32"
 )
-OPTIONS = (
-    "--mini",
-    "small",
-    "--vocab-size",
-    80,
-    "--order",
-    3,
-    "--train-opts",
-    TINY,
-    "--precision",
-    "float32",
-    "--nj",
-    1,
-)
+SMALL = shlex.split("--mini small --vocab-size 80 --order 3 --precision float32 --nj 1")
+OPTIONS = (*SMALL, "--train-opts", TINY)
 MAKE = ("--lms", "ngram tta", "--stop-stage", 3)
 USE = ("--lms", "tta", "--combinations", "tta-mean+mbr", "--stage", 4)
 SYSTEMS = {
@@ -55,18 +44,7 @@ NAMES = {
     "T-TA, mean over tokens": "tta-mean",
     "T-TA, mean + MBR": "tta-mean+mbr",
 }
-NO_LM = (
-    "--lms",
-    "",
-    "--mbr",
-    "chrf --scale 0.5",
-    "--lengths",
-    "none",
-    "--metric",
-    "chrf",
-    "--stage",
-    4,
-)
+NO_LM = shlex.split("--lms '' --mbr 'chrf --scale 0.5' --lengths none --metric chrf --stage 4")
 SHARED = ("subword/*", "*.bin", "lm/*/*", "text/*")
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
@@ -322,25 +300,12 @@ def test_full_fetches_and_prepares(server, published):
         assert len(asked) == 2  # the second continues the first
         run(LOCAL / "get_full.sh", raw, "de", "", url, "news.gz")
         assert len(asked) == 2
-    assert sorted(os.listdir(raw)) == [
-        "dev.de",
-        "dev.en",
-        "news.gz",
-        "news.gz.sha256",
-        "test.de",
-        "test.en",
-    ]
+    kept = "dev.de dev.en news.gz news.gz.sha256 test.de test.en"
+    assert sorted(os.listdir(raw)) == kept.split()
     assert {part: (raw / f"{part}.en").read_text().splitlines() for part in REFS} == REFS
     assert (raw / "dev.de").read_text() == "Ein Satz .\nNoch einer .\n"
-    run(
-        sys.executable,
-        LOCAL / "prepare.py",
-        "split",
-        text,
-        raw / "dev.en",
-        raw / "test.en",
-        raw / "news.gz",
-    )
+    files = [raw / "dev.en", raw / "test.en", raw / "news.gz"]
+    run(sys.executable, LOCAL / "prepare.py", "split", text, *files)
     kept = [line for line in NEWS if line not in (*REFS["dev"], *REFS["test"])]
     assert (text / "valid.txt").read_text().splitlines() == [kept[0], kept[5000]]
     assert (text / "train.txt").read_text().splitlines() == [*kept[1:5000], *kept[5001:]]
@@ -367,16 +332,9 @@ def test_text_of_one_s_own_and_damaged_news(published, tmp_path):
     run(LOCAL / "get_full.sh", raw, "de", mine, "http://nowhere.invalid")
     assert (raw / "train.txt").read_text() == "My train .\n" and (raw / "test.en").exists()
     (raw / "cut.gz").write_bytes((tmp_path / "www/news.gz").read_bytes()[:-50])
-    done = run(
-        sys.executable,
-        LOCAL / "prepare.py",
-        "split",
-        tmp_path / "text",
-        raw / "dev.en",
-        raw / "test.en",
-        raw / "cut.gz",
-        status=1,
-    )
+    files = [raw / "dev.en", raw / "test.en", raw / "cut.gz"]
+    command = [LOCAL / "prepare.py", "split", tmp_path / "text", *files]
+    done = run(sys.executable, *command, status=1)
     assert (
         "cut.gz: damaged archive" in done.stderr
         and done.stderr.count("\n") == 1
@@ -401,19 +359,8 @@ def test_full_takes_lists_of_a_translator(copied, make_recipe, shell):
         (home / f"moses/{part}.nbest").write_text("\n".join(rows) + "\n")
     (raw / "news.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in NEWS[:9]).encode()))
     recipe = make_recipe(home, shell)
-    moses = (
-        "--corpus",
-        "full",
-        "--nbest-dir",
-        "moses",
-        "--nbest-format",
-        "moses",
-        "--news-files",
-        "news.gz",
-        "--depth",
-        1,
-    )
-    recipe(*moses, "--stage", 1, "--stop-stage", 1)
+    moses = "--corpus full --nbest-dir moses --nbest-format moses --news-files news.gz --depth 1"
+    recipe(*moses.split(), "--stage", 1, "--stop-stage", 1)
     lists = [
         json.loads(line) for line in (home / "data/de-en/test/nbest.jsonl").read_text().splitlines()
     ]
