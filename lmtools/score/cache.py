@@ -27,12 +27,9 @@ CHECK = 8  # bytes of a row's checksum
 
 def default_directory() -> Path:
     """$LMTOOLS_CACHE, else lmtools in the user's cache directory."""
-    base = os.environ.get("LMTOOLS_CACHE")
-    return (
-        Path(base)
-        if base
-        else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
-    )
+    if base := os.environ.get("LMTOOLS_CACHE"):
+        return Path(base)
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
 
 
 def cache_directory(name: str):

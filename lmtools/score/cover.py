@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmtools.batching import find_distinct
 from lmtools.lattice.expand import refuse_taken
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import levels, no_path
@@ -171,19 +172,16 @@ def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
     """For each sentence log p of the words on its arcs and of its end, in nats, (arcs + 1,); each
     distinct one is computed once.
     """
-    distinct = list(dict.fromkeys(line.tokens for line in lines))
+    distinct, which = find_distinct(line.tokens for line in lines)
     scores = {}
     for indices, values in score_all(scorer, distinct):
         some = [distinct[i] for i in indices]
         refuse_not_finite([float(v.sum()) for v in values], some, scorer.signature["lm"])
-        scores.update(zip(some, values, strict=True))
+        scores.update(zip(indices, values, strict=True))
+    arcs = [np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)) for x in lines]
     return [
-        np.bincount(
-            np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)),
-            scores[x.tokens],
-            len(x.counts) + 1,
-        )
-        for x in lines
+        np.bincount(own, scores[i], len(x.counts) + 1)
+        for own, i, x in zip(arcs, which.tolist(), lines, strict=True)
     ]
 
 
@@ -209,20 +207,11 @@ def rescore_cover(
     for end in np.flatnonzero(covering.of_final >= 0):
         ends[end] = scores[covering.of_final[end]][-1]
     distinct = {line.tokens for line in lines}
-    report = Covered(
-        int((covering.of_arc >= 0).sum()),
-        len(lines),
-        len(distinct),
-        sum(len(tokens) + 1 for tokens in distinct),
-    )
-    return (
-        replace(
-            lattice,
-            scores={**lattice.scores, name: column},
-            final_scores={**lattice.final_scores, name: ends},
-        ),
-        report,
-    )
+    tokens = sum(len(tokens) + 1 for tokens in distinct)
+    report = Covered(int((covering.of_arc >= 0).sum()), len(lines), len(distinct), tokens)
+    scores = {**lattice.scores, name: column}
+    final_scores = {**lattice.final_scores, name: ends}
+    return replace(lattice, scores=scores, final_scores=final_scores), report
 
 
 def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:

@@ -29,23 +29,13 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
         return (config.architectures or [""])[0].endswith(("ForMaskedLM", "ForPreTraining"))
 
     def family(transformers, config):
-        return (
-            transformers.AutoModelForMaskedLM
-            if masked(config)
-            else transformers.AutoModelForCausalLM
-        )
+        return getattr(transformers, f"AutoModelFor{'Masked' if masked(config) else 'Causal'}LM")
 
-    model, tokenizer = load_pretrained(
-        directory, family, "a masked or causal language model with its tokenizer"
-    )
-    bert = model.config.model_type == "bert"
-    kind = (
-        HuggingFaceCausal
-        if not masked(model.config)
-        else HuggingFaceBert
-        if bert
-        else HuggingFaceMasked
-    )
+    wanted = "a masked or causal language model with its tokenizer"
+    model, tokenizer = load_pretrained(directory, family, wanted)
+    kind = HuggingFaceBert if model.config.model_type == "bert" else HuggingFaceMasked
+    if not masked(model.config):
+        kind = HuggingFaceCausal
     return kind(model, tokenizer, directory, device, precision, intact, rows)
 
 
@@ -87,9 +77,8 @@ def load_pretrained(directory: str, family: Callable, wanted: str):
 
 def directory_hash(directory) -> str:
     """Identifies a model by the files in its directory."""
-    files = sorted(
-        p for p in Path(directory).iterdir() if p.is_file() and not p.name.startswith(".")
-    )
+    paths = Path(directory).iterdir()
+    files = sorted(p for p in paths if p.is_file() and not p.name.startswith("."))
     return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
 
 
@@ -100,16 +89,10 @@ class HuggingFace(Scorer):
 
     def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
         self.device = choose_device(device)
-        self.precision, self.rows = (
-            resolve_precision(precision, self.device),
-            batch_rows(rows, self.device),
-        )
-        self.model, self.tokenizer, self.directory, self.intact = (
-            model.to(self.device).eval(),
-            tokenizer,
-            directory,
-            intact,
-        )
+        self.precision = resolve_precision(precision, self.device)
+        self.rows = batch_rows(rows, self.device)
+        self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
+        self.directory, self.intact = directory, intact
         self.longest = min(
             getattr(model.config, "max_position_embeddings", tokenizer.model_max_length),
             tokenizer.model_max_length,
@@ -121,13 +104,10 @@ class HuggingFace(Scorer):
         }  # fmt: skip
 
     def prepare(self, texts):
-        encoded = (
-            self.tokenizer([self.normalise(text) for text in texts], add_special_tokens=False)[
-                "input_ids"
-            ]
-            if texts
-            else []
-        )
+        if not texts:  # which the tokenizer does not take
+            return []
+        normalised = [self.normalise(text) for text in texts]
+        encoded = self.tokenizer(normalised, add_special_tokens=False)["input_ids"]
         for text, ids in zip(texts, encoded, strict=True):
             if len(ids) + 2 > self.longest:
                 size = f"{len(ids)} tokens and the model {self.longest} positions"
@@ -195,11 +175,8 @@ class HuggingFaceMasked(HuggingFace):
 
     def from_intact(self, sentence):
         ids, first = self.whole(sentence)
-        log_p = (
-            self.logits(ids[None], torch.ones_like(ids)[None])[0, first : first + len(sentence)]
-            .float()
-            .log_softmax(-1)
-        )
+        logits = self.logits(ids[None], torch.ones_like(ids)[None])[0]
+        log_p = logits[first : first + len(sentence)].float().log_softmax(-1)
         return log_p[torch.arange(len(sentence)), list(sentence)].double().cpu().numpy()
 
     def from_copies(self, sentence):
@@ -207,11 +184,8 @@ class HuggingFaceMasked(HuggingFace):
         which = torch.arange(len(sentence))
         copies = ids.repeat(len(sentence), 1)
         copies[which, first + which] = self.tokenizer.mask_token_id
-        log_p = (
-            self.logits(copies, torch.ones_like(copies))[which, first + which]
-            .float()
-            .log_softmax(-1)
-        )
+        logits = self.logits(copies, torch.ones_like(copies))[which, first + which]
+        log_p = logits.float().log_softmax(-1)
         return log_p[which, list(sentence)].double().cpu().numpy()
 
 

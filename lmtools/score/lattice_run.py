@@ -122,10 +122,8 @@ def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> Lattice
     if wanted.text:
         out = replace(out, text=" ".join(best(rescored, weights).words))
     if wanted.lattice:
-        out = replace(
-            out,
-            lattice=merge_scores(rescored, weights, *wanted.merge) if wanted.merge else rescored,
-        )
+        merged = merge_scores(rescored, weights, *wanted.merge) if wanted.merge else rescored
+        out = replace(out, lattice=merged)
     if wanted.exact:
         near = {
             name: approximation(rescored, lm, weights, name, wanted.exact)

@@ -58,11 +58,8 @@ class LatticeOptions:
         """The rescorer, its models loaded; UserError for one that cannot be, and for names that do
         not fit together.
         """
-        load = functools.cache(
-            lambda spec, normalise: load_scorer(
-                spec, self.device, self.precision, normalise=normalise
-            )
-        )
+        how = {"device": self.device, "precision": self.precision}
+        load = functools.cache(lambda lm, normalise: load_scorer(lm, normalise=normalise, **how))
         scorers = {
             name: load(spec, self.normalise).with_oov_penalty(self.oov_penalty)
             for name, spec in self.lms.items()
@@ -80,11 +77,8 @@ class Rescorer:
     ):
         check_names(settings)
         self.settings = settings
-        mixed = {
-            part: load_prefix_lm(scorers[part])
-            for parts in settings.mixtures.values()
-            for part in parts
-        }
+        parts = [part for parts in settings.mixtures.values() for part in parts]
+        mixed = {part: load_prefix_lm(scorers[part]) for part in parts}
         alone = {name: scorer for name, scorer in scorers.items() if name not in mixed}
         self.left = {
             name: load_prefix_lm(scorer)
@@ -110,7 +104,10 @@ class Rescorer:
         """
         try:
             refuse_taken(lattice, self.signatures)
-            lattice, messages = self.prune_first(*drop_unusable(lattice))
+            lattice, messages = drop_unusable(lattice)
+            beam, arcs = self.settings.prune_beam, self.settings.prune_arcs
+            if beam is not None or arcs is not None:
+                lattice = prune(lattice, self.known_weights(lattice), beam, arcs)
             lattice, more = self.expand(lattice)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:
@@ -119,34 +116,17 @@ class Rescorer:
                 lattice, _ = rescore_cover(lattice, scorer, self.known_weights(lattice, name), name)
             return lattice, messages
         except UserError as error:
-            raise (
-                error
-                if str(error).startswith(lattice.utt)
-                else UserError(f"{lattice.utt}: {error}")
-            ) from None
-
-    def prune_first(self, lattice: Lattice, messages: list[str]) -> tuple[Lattice, list[str]]:
-        """The lattice within the bounds that hold before the expansion."""
-        settings = self.settings
-        if settings.prune_beam is None and settings.prune_arcs is None:
-            return lattice, messages
-        return (
-            prune(lattice, self.known_weights(lattice), settings.prune_beam, settings.prune_arcs),
-            messages,
-        )
+            named = str(error).startswith(lattice.utt)
+            raise error if named else UserError(f"{lattice.utt}: {error}") from None
 
     def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:
         """The weights of what the lattice has, of `names`, and of what no model will give, which is
         an error where it is used.
         """
-        coming = (
-            (self.signatures.keys() | ({OLD} if self.old else set()))
-            - lattice.scores.keys()
-            - set(names)
-        )
-        return {
-            name: weight for name, weight in self.settings.weights.items() if name not in coming
-        }
+        given = {*self.signatures, *([OLD] if self.old else [])}
+        coming = given - lattice.scores.keys() - set(names)
+        weights = self.settings.weights.items()
+        return {name: weight for name, weight in weights if name not in coming}
 
     def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """The lattice with the scores of the left-to-right models; where memory does not suffice,
@@ -177,23 +157,16 @@ class Rescorer:
         """What `expand` makes of the lattice."""
         settings, old = self.settings, self.old and self.old.utterance()
         lms = {name: lm.utterance() for name, lm in self.left.items()}
-        bounds = {
-            "order": self.order,
-            "beam": settings.beam,
-            "tokens": settings.tokens,
-            "states": settings.states,
-        }
-        return expand(lattice, lms, self.known_weights(lattice, *lms, OLD), **bounds, old=old)
+        weights = self.known_weights(lattice, *lms, OLD)
+        bounds = {name: getattr(settings, name) for name in ("beam", "tokens", "states")}
+        return expand(lattice, lms, weights, order=self.order, **bounds, old=old)
 
 
 def check_names(settings: LatticeOptions) -> None:
     """UserError where names in `settings` clash, or mean no model that they could."""
     parts = [part for parts in settings.mixtures.values() for part in parts]
-    new = (
-        [name for name in settings.lms if name not in parts]
-        + list(settings.mixtures)
-        + ([OLD] if settings.old else [])
-    )
+    alone = [name for name in settings.lms if name not in parts]
+    new = [*alone, *settings.mixtures, *([OLD] if settings.old else [])]
     if not new:
         raise UserError("no language model to rescore lattices with; name one")
     for name in new:
@@ -218,8 +191,6 @@ def check_names(settings: LatticeOptions) -> None:
 
 def never_forgets(lm: PrefixLM) -> bool:
     """Whether a word may depend on all words before it."""
-    return (
-        any(map(never_forgets, lm.parts))
-        if isinstance(lm, MixtureLM)
-        else not isinstance(lm, NgramPrefixLM)
-    )
+    if isinstance(lm, MixtureLM):
+        return any(map(never_forgets, lm.parts))
+    return not isinstance(lm, NgramPrefixLM)

@@ -57,16 +57,10 @@ class NeuralScorer(Scorer):
                 f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}"
             )
         self.device = choose_device(device)
-        self.precision, self.rows = (
-            resolve_precision(precision, self.device),
-            batch_rows(rows, self.device),
-        )
-        self.lm, self.subword, self.intact, self.normalised = (
-            lm.to(self.device).eval(),
-            subword,
-            intact,
-            normalise == "full",
-        )
+        self.precision = resolve_precision(precision, self.device)
+        self.rows = batch_rows(rows, self.device)
+        self.lm, self.subword = lm.to(self.device).eval(), subword
+        self.intact, self.normalised = intact, normalise == "full"
         self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
         self.masked = lm.trunk.masks and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
@@ -94,9 +88,8 @@ class NeuralScorer(Scorer):
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""
-        return (self.output.log_prob if self.normalised else self.output.unnormalised)(
-            heads, targets
-        )
+        score = self.output.log_prob if self.normalised else self.output.unnormalised
+        return score(heads, targets)
 
     def compute(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
         """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
@@ -116,17 +109,12 @@ class NeuralScorer(Scorer):
 
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
-        """`computed`, by default the scores, of sentences that fit the positions."""
+        """`compute`, by default the scores, of sentences that fit the positions."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.states(examples))
-        values = (
-            (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
-            .double()
-            .cpu()
-            .numpy()
-        )
-        return self.split_values(values, sentences)
+        values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
+        return self.split_values(values.double().cpu().numpy(), sentences)
 
     def split_values(self, values: np.ndarray, sentences) -> list[np.ndarray]:
         """The values of each sentence's targets, (tokens + 1, ...)."""
@@ -141,9 +129,8 @@ class NeuralScorer(Scorer):
         # sentences of one length go through together, without padding
         for length in lengths.unique().tolist():
             some = (lengths == length).nonzero()[:, 0]
-            for i, state in zip(
-                some.tolist(), self.lm.trunk.masked_states(inputs[some, :length], MASK), strict=True
-            ):
+            made = self.lm.trunk.masked_states(inputs[some, :length], MASK)
+            for i, state in zip(some.tolist(), made, strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
 
@@ -169,9 +156,8 @@ class TwoWayScorer(NeuralScorer):
         return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
 
     def split_values(self, values, sentences):
-        parts = np.split(
-            values, np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
-        )
+        bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
+        parts = np.split(values, bounds)
         return [average_directions(*np.split(part, 2)) for part in parts]
 
 
@@ -186,12 +172,10 @@ def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
     """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,
     but for them in its own precision.
     """
-    matrices = [
-        matrix for matrix in output.parameters() if matrix.dim() == 2 and matrix.dtype != dtype
-    ]
     converted = {
         id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)
-        for matrix in matrices
+        for matrix in output.parameters()
+        if matrix.dim() == 2 and matrix.dtype != dtype
     }
     return copy.deepcopy(output, converted) if converted else output
 
@@ -204,11 +188,9 @@ class NgramScorer(Scorer):
     def __init__(self, model: NgramModel):
         self.model, self.subword = model, model.subword
         self.signature = {
-            "lm": "ngram",
-            "model": model.hash[:16],
-            "precision": "float32",
-            "version": __version__,
-        }
+            "lm": "ngram", "model": model.hash[:16],
+            "precision": "float32", "version": __version__,
+        }  # fmt: skip
 
     def normalise(self, text):
         return self.subword.normaliser(text) if self.subword else " ".join(text.split())
