@@ -24,11 +24,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lmtools import __version__
 from lmtools.bench.machine import describe_machine, stopwatch
-from lmtools.bench.score import RandomVocabulary
+from lmtools.bench.score import random_scorer
 from lmtools.config import from_yaml
 from lmtools.device import choose_device
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.base import Scorer
@@ -101,14 +100,6 @@ def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
                 " one by --lm NAME=DIR"
             )
     return found
-
-
-def random_scorer(settings: Settings, size: int, device: str, precision: str) -> NeuralScorer:
-    """A scorer of a model over `size` ids with random weights."""
-    torch.manual_seed(settings.seed)
-    return NeuralScorer(
-        LanguageModel(settings, size), RandomVocabulary(size), "random", device, precision
-    )
 
 
 class Reader:

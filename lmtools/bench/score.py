@@ -38,17 +38,21 @@ class RandomVocabulary:
 
 
 def random_scorer(
-    family: str, arch: Mapping, size: int, device: str, precision: str, normalise: str = "full"
+    settings: Settings, size: int, device: str, precision: str, normalise: str = "full"
 ) -> NeuralScorer:
-    """A scorer of a model with random weights; one that does not normalise is of the criterion
-    whose output needs it least.
+    """A scorer of a model over `size` ids with random weights."""
+    torch.manual_seed(settings.seed)
+    lm, ids = LanguageModel(settings, size), RandomVocabulary(size)
+    return NeuralScorer(lm, ids, "random", device, precision, normalise=normalise)
+
+
+def random_family(family: str, arch: Mapping, *how, normalise: str = "full") -> NeuralScorer:
+    """`random_scorer` of a family; one that does not normalise is of the criterion whose output
+    needs it least.
     """
-    torch.manual_seed(0)
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
-    lm = LanguageModel(Settings(family, MODELS[family].objective, criterion, arch=dict(arch)), size)
-    return NeuralScorer(
-        lm, RandomVocabulary(size), "random", device, precision, normalise=normalise
-    )
+    settings = Settings(family, MODELS[family].objective, criterion, arch=dict(arch), seed=0)
+    return random_scorer(settings, *how, normalise)
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
@@ -205,8 +209,8 @@ def random_scorers(
     without the softmax.
     """
     how = (arch, size, device, precision)
-    full = {family: random_scorer(family, *how) for family in FAMILIES}
-    return full | {"tta" + UNNORMALISED: random_scorer("tta", *how, "none")}
+    full = {family: random_family(family, *how) for family in FAMILIES}
+    return full | {"tta" + UNNORMALISED: random_family("tta", *how, normalise="none")}
 
 
 def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, NeuralScorer]:

@@ -18,9 +18,9 @@ from lmtools.bench.lm import (
     format_table,
     multiply_adds,
     published_models,
-    random_scorer,
     words_of,
 )
+from lmtools.bench.score import random_scorer
 from lmtools.cli import main
 from lmtools.config import from_yaml
 from lmtools.models.transformer import TransformerConfig, matrix_flops

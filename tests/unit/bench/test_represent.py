@@ -21,7 +21,7 @@ from lmtools.bench.represent import (
 from lmtools.bench.score import (
     FAMILIES,
     format_ratios,
-    random_scorer,
+    random_family,
     random_scorers,
     random_sentences,
 )
@@ -36,7 +36,7 @@ SENTENCES = st.lists(st.integers(6, SIZE - 1), min_size=1, max_size=9).map(tuple
 
 @pytest.fixture(scope="module")
 def scorers():
-    return {family: random_scorer(family, ARCH, SIZE, "cpu", "float32") for family in FAMILIES}
+    return {family: random_family(family, ARCH, SIZE, "cpu", "float32") for family in FAMILIES}
 
 
 def states(scorer, ids: list[int]) -> torch.Tensor:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lmtools.bench.score import random_scorer
+from lmtools.bench.score import random_family
 from lmtools.cli import main
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
@@ -41,5 +41,5 @@ def test_bench_refuses_a_model_without_name(capsys):
 
 @pytest.mark.parametrize("family", ["tta", "masked", "causal"])
 def test_random_models_score(family):
-    scorer = random_scorer(family, ARCH, 50, "cpu", "float32")
+    scorer = random_family(family, ARCH, 50, "cpu", "float32")
     assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)

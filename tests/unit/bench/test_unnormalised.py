@@ -7,7 +7,7 @@ from toys import settings
 from lmtools.bench.score import (
     bench_score,
     format_ratios,
-    random_scorer,
+    random_family,
     random_scorers,
     trained_scorers,
 )
@@ -49,7 +49,7 @@ def test_its_work_is_that_of_the_other_without_the_output_matrix(figures):
 
 
 def test_it_makes_no_pass_over_the_vocabulary(monkeypatch):
-    scorer = random_scorer("tta", ARCH, SIZE, "cpu", "float32", "none")
+    scorer = random_family("tta", ARCH, SIZE, "cpu", "float32", normalise="none")
     sentence = (7, 9, 8)
     # (V, 4)
     z = (
