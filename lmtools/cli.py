@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-from lmtools import __version__
+import lmtools
 from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
 from lmtools.spelling import update_spelling
@@ -36,7 +36,7 @@ VERBS = {
     "tune": "find the weights of first-pass and language-model scores on a development set",
     "rescore": "choose the best hypotheses with tuned weights",
     "evaluate": "WER, CER or BLEU of hypotheses, with significance",
-    "lattice": "lattices: what they hold, N-best lists, oracles, rescoring with language models",
+    "lattice": "lattices: what they hold, N-best lists, oracles, posteriors, rescoring with language models",
     "report": "tables, figures and an HTML page of an experiment",
     "bench": "measure speed",
 }
@@ -104,11 +104,9 @@ def silence_output() -> None:
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
     top = Parser(
-        prog="lmtools",
-        description=__import__("lmtools").__doc__,
-        epilog="lmtools VERB --help explains one verb",
+        prog="lmtools", description=lmtools.__doc__, epilog="lmtools VERB --help explains one verb"
     )
-    top.add_argument("--version", action="version", version=f"lmtools {__version__}")
+    top.add_argument("--version", action="version", version=f"lmtools {lmtools.__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, purpose in VERBS.items():

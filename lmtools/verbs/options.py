@@ -53,7 +53,7 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
         "--scale": value(
             "X",
-            "of scores before they become probabilities; 0: all alike (default: %(default)s)",
+            "factor of scores before they become probabilities; 0: all alike (default: %(default)s)",
             type=amount,
         ),
         "--states": value("N", "most states of a lattice (default: %(default)s)", type=positive),
@@ -194,10 +194,13 @@ LEARNING = "what is done to text in training, and by itself to hypotheses in sco
 
 
 class HelpText(argparse.HelpFormatter):
-    """Wraps all texts but those that have lines of their own, such as lists of formats."""
+    """Wraps long lines alone: texts such as lists of formats have lines of their own."""
 
     def _fill_text(self, text, width, indent):
-        return text if "\n" in text else super()._fill_text(text, width, indent)
+        fill = super()._fill_text
+        return "\n".join(
+            line if len(line) <= width else fill(line, width, indent) for line in text.split("\n")
+        )
 
 
 class Parser(argparse.ArgumentParser):

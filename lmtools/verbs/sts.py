@@ -20,7 +20,7 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
         f"Formats of pairs:\n{registry.describe_formats(pairs.PAIRS)}\n\nCorrelations are printed"
-        " times 100, with 95% intervals by Fisher's z; F.json\nhas them as they are, and every"
+        " times 100, with 95% intervals by Fisher's z; F.json has them as they are, and every"
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )
     group = parser.groups["input"]

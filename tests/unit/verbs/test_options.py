@@ -46,6 +46,12 @@ def test_older_spellings_are_taken_with_a_warning(capsys):
     ]
 
 
+def test_older_spellings_of_the_export_to_espnet(capsys):
+    words = ["export", "--tokens=t", "--lm", "m"]
+    assert update_spelling(words, "lmtools.espnet") == ["export", "--token-list=t", "--lm", "m"]
+    assert capsys.readouterr().err.startswith("lmtools.espnet: warning: --tokens is now --token-li")
+
+
 def test_spellings_of_today_and_of_other_verbs_stay(capsys):
     for verb, words in (
         ("lmtools lattice", ["nbest", "l", "--out", "o"]),
