@@ -36,7 +36,10 @@ VERBS = {
     "tune": "find the weights of first-pass and language-model scores on a development set",
     "rescore": "choose the best hypotheses with tuned weights",
     "evaluate": "WER, CER or BLEU of hypotheses, with significance",
-    "lattice": "lattices: what they hold, N-best lists, oracles, posteriors, rescoring with language models",
+    "lattice": (
+        "lattices: what they hold, N-best lists, oracles, posteriors, rescoring with language"
+        " models"
+    ),
     "report": "tables, figures and an HTML page of an experiment",
     "bench": "measure speed",
 }

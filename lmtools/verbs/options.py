@@ -53,7 +53,7 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
         "--scale": value(
             "X",
-            "factor of scores before they become probabilities; 0: all alike (default: %(default)s)",
+            "factor of scores that become probabilities; 0: all alike (default: %(default)s)",
             type=amount,
         ),
         "--states": value("N", "most states of a lattice (default: %(default)s)", type=positive),
@@ -193,13 +193,16 @@ COMPUTING = ("--device", "--precision", "--cache", "--rows")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
+WIDTH = 100
+
+
 class HelpText(argparse.HelpFormatter):
-    """Wraps long lines alone: texts such as lists of formats have lines of their own."""
+    """Wraps long lines alone: lists of formats have lines of their own, up to WIDTH."""
 
     def _fill_text(self, text, width, indent):
         fill = super()._fill_text
         return "\n".join(
-            line if len(line) <= width else fill(line, width, indent) for line in text.split("\n")
+            line if len(line) <= WIDTH else fill(line, width, indent) for line in text.split("\n")
         )
 
 
