@@ -200,9 +200,9 @@ class HelpText(argparse.HelpFormatter):
     """Wraps long lines alone: lists of formats have lines of their own, up to WIDTH."""
 
     def _fill_text(self, text, width, indent):
-        fill = super()._fill_text
+        fill, most = super()._fill_text, WIDTH if "\n" in text else width
         return "\n".join(
-            line if len(line) <= WIDTH else fill(line, width, indent) for line in text.split("\n")
+            line if len(line) <= most else fill(line, width, indent) for line in text.split("\n")
         )
 
 
