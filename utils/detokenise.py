@@ -6,24 +6,21 @@ newstest2013.en
 import argparse
 import sys
 
-from lmtools.errors import UserError
+from lmtools.errors import exit_with_message
 from lmtools.files import read_lines
 from lmtools.text.detokenise import detokeniser
 
 
-def main() -> str | None:
-    """Copy standard input to standard output, detokenised; what to say of a user's mistake."""
+def main() -> None:
+    """Copy standard input to standard output, detokenised."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("language", metavar="LANG", help="en, de, fr ..")
     sys.stdout.reconfigure(encoding="utf-8")
-    try:
-        detokenised = detokeniser(parser.parse_args().language)
-        for _, line in read_lines("-"):
-            print(detokenised(line))
-    except UserError as error:
-        return f"utils/detokenise.py: {error}"
-    return None
+    detokenised = detokeniser(parser.parse_args().language)
+    for _, line in read_lines("-"):
+        print(detokenised(line))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with exit_with_message():
+        main()
