@@ -110,22 +110,11 @@ def test_multiply_adds_of_gated_convolutions():
 def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
     build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
     out = tmp_path / "bench" / "lm.json"
-    models = [
-        "--lm",
-        f"ngram={tmp_path / 'ngram'}",
-        "--lm",
-        f"lstm={trained['lstm']}",
-        "--lm",
-        f"causal={trained['causal']}",
-    ]
-    random = [
-        "--conf",
-        f"random={conf(LSTM)}",
-        "--conf",
-        f"lstm={conf(CAUSAL, 'lstm.yaml')}",  # the trained one is taken
-        "--vocab-size",
-        "60",
-    ]
+    names = {"ngram": tmp_path / "ngram", "lstm": trained["lstm"], "causal": trained["causal"]}
+    models = [word for name, path in names.items() for word in ("--lm", f"{name}={path}")]
+    # of one name the trained one is taken
+    random = f"--conf random={conf(LSTM)} --conf lstm={conf(CAUSAL, 'lstm.yaml')}".split()
+    random += ["--vocab-size", "60"]
     assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
     figures = json.loads(out.read_text())
     kinds = [("random", "lstm"), ("lstm", "lstm"), ("ngram", "ngram"), ("causal", "causal")]

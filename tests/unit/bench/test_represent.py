@@ -146,23 +146,8 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
 
 def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys):
     out = tmp_path / "speed.json"
-    assert (
-        main(
-            [
-                "bench",
-                "score",
-                "--representation",
-                "--lm",
-                f"tta={trained['tta']}",
-                "--length",
-                "5",
-                "50",
-                "--out",
-                str(out),
-            ]
-        )
-        == 1
-    )
+    some = f"--representation --lm tta={trained['tta']} --length 5 50 --out {out}".split()
+    assert main(["bench", "score", *some]) == 1
     assert (
         "--length 50: 60 tokens, but tta takes 14 at most; give shorter lengths"
         in capsys.readouterr().err

@@ -8,17 +8,10 @@ from lmtools.cli import main
 @pytest.fixture(scope="session")
 def spelled(tiny):
     """`tiny` with the corpora spelled by characters."""
-    command = [
-        "subword",
-        "--text",
-        str(tiny / "train.txt"),
-        "--type",
-        "char",
-        "--words",
-        str(tiny / "sw"),
-        "--out",
-        str(tiny / "spelled"),
-    ]
+    command = (
+        f"subword --text {tiny / 'train.txt'} --type char --words {tiny / 'sw'} --out "
+        f"{tiny / 'spelled'}"
+    ).split()
     assert main(command) == 0
     for part in ("train", "valid"):
         text, out = str(tiny / f"{part}.txt"), str(tiny / f"{part}-spelled.bin")

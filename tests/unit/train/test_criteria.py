@@ -113,15 +113,10 @@ def test_targets_are_counted_as_the_objective_predicts_them(tiny):
 
 def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
     (tmp_path / "c.yaml").write_text("model: lstm\nobjective: causal\narch: {units: 8, dim: 8}\n")
-    base = [
-        "train",
-        "--conf",
-        str(tmp_path / "c.yaml"),
-        "--train",
-        str(tiny / "train.bin"),
-        "--valid",
-        str(tiny / "valid.bin"),
-    ]
+    base = (
+        f"train --conf {tmp_path / 'c.yaml'} --train {tiny / 'train.bin'} --valid "
+        f"{tiny / 'valid.bin'}"
+    ).split()
     for wrong, message in (
         (["criterion=nce"], "known: softmax, bce"),
         (
@@ -148,15 +143,10 @@ def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
 
 def test_numbers_that_are_no_settings_are_refused(tiny, tmp_path, capsys):
     (tmp_path / "c.yaml").write_text("model: causal\nobjective: causal\n")
-    base = [
-        "train",
-        "--conf",
-        str(tmp_path / "c.yaml"),
-        "--train",
-        str(tiny / "train.bin"),
-        "--valid",
-        str(tiny / "valid.bin"),
-    ]
+    base = (
+        f"train --conf {tmp_path / 'c.yaml'} --train {tiny / 'train.bin'} --valid "
+        f"{tiny / 'valid.bin'}"
+    ).split()
     for wrong, message in (
         ("seed=-1", "seed: -1 is too small; give at least 0"),
         (
