@@ -69,11 +69,8 @@ def atomic_directory(path, marker: str) -> Iterator[Path]:
     `marker`; UserError otherwise, and if the directory cannot be written.
     """
     path = Path(os.path.realpath(path))
-    if (
-        path.exists()
-        and not (path / marker).is_file()
-        and not (path.is_dir() and not any(path.iterdir()))
-    ):
+    empty = path.is_dir() and not any(path.iterdir())
+    if path.exists() and not empty and not (path / marker).is_file():
         raise UserError(
             f"{path}: exists and holds no {marker}; give another directory or remove it"
         )
@@ -142,11 +139,8 @@ def concerns(error: OSError, folder: Path) -> bool:
 def claim(path: Path) -> tuple[Path, int]:
     """A new directory to write `path` in, and the descriptor that locks it."""
     while True:
-        folder = Path(
-            tempfile.mkdtemp(
-                dir=path.parent, prefix=f".{short(path.name)}.{boot()}.", suffix=".tmp"
-            )
-        )
+        prefix = f".{short(path.name)}.{boot()}."
+        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
         # another process swept it before it was locked
         with contextlib.suppress(FileNotFoundError):
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -207,11 +201,8 @@ def short(name: str) -> str:
     whole = os.fsencode(name)
     if len(whole) <= LONGEST_NAME:
         return name
-    return (
-        os.fsdecode(whole[: LONGEST_NAME - 17]).encode("ascii", "ignore").decode()
-        + "-"
-        + hashlib.sha256(whole).hexdigest()[:16]
-    )
+    begin = os.fsdecode(whole[: LONGEST_NAME - 17]).encode("ascii", "ignore").decode()
+    return f"{begin}-{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 @functools.cache
@@ -267,10 +258,8 @@ def open_compressed(path: Path) -> Iterator[io.TextIOBase]:
         opened = OPENERS.get(path.suffix, open) if path.suffix != ".gz" else open
         binary = stack.enter_context(opened(path, "wb"))
         if path.suffix == ".gz":
-            binary = stack.enter_context(
-                gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0)
-            )
+            packed = gzip.GzipFile(filename="", mode="wb", fileobj=binary, mtime=0)
+            binary = stack.enter_context(packed)
         # JSON can hold half a surrogate pair, which UTF-8 cannot: it becomes "?"
-        yield stack.enter_context(
-            io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n")
-        )
+        text = io.TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="\n")
+        yield stack.enter_context(text)

@@ -175,11 +175,9 @@ def read_layers(path: Path, refining: tuple[Path, ...] = ()) -> dict:
         raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
     tree = load_yaml(path)
     base = tree.pop("base", None)
-    return (
-        merge(read_layers(path.parent / str(base), (*refining, path.resolve())), tree)
-        if base
-        else tree
-    )
+    if not base:
+        return tree
+    return merge(read_layers(path.parent / str(base), (*refining, path.resolve())), tree)
 
 
 def merge(lower: dict, upper: dict) -> dict:

@@ -88,12 +88,8 @@ class Corpus:
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
         if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
             raise Damaged(f"{path}: the file is torn ({len(data)} bytes); {REMEDY}")
-        model, offsets, ids = (
-            data[start : start + header.model],
-            data[first:middle].view(OFFSET),
-            data[middle:].view(header.dtype),
-        )
-        return cls(Path(path), header, model, offsets, ids)
+        model, offsets = data[start : start + header.model], data[first:middle].view(OFFSET)
+        return cls(Path(path), header, model, offsets, data[middle:].view(header.dtype))
 
     def __len__(self) -> int:
         return self.header.sentences
@@ -126,13 +122,8 @@ class Corpus:
     @cached_property
     def subword(self) -> Subword:
         """The subword model that made the ids, from the file itself."""
-        return assemble(
-            VOCABULARIES[self.header.scheme],
-            self.model.tobytes(),
-            self.header.normaliser,
-            self.vocabulary_hash,
-            self.path,
-        )
+        kind, content = VOCABULARIES[self.header.scheme], self.model.tobytes()
+        return assemble(kind, content, self.header.normaliser, self.vocabulary_hash, self.path)
 
     def digest(self) -> str:
         """Hexadecimal SHA-256 that stands for all that the file says, read in whole; Damaged where
@@ -141,20 +132,15 @@ class Corpus:
         if self.header.content is None:  # of an older version
             say_unchecked(str(self.path))
             ends, highest = self.offsets[[0, -1]].tolist(), int(self.ids.max(initial=0))
-            if (
-                ends != [0, self.tokens]
-                or self.lengths.min(initial=0) < 0
-                or highest >= self.header.size
-            ):
+            ordered = ends == [0, self.tokens] and self.lengths.min(initial=0) >= 0
+            if not ordered or highest >= self.header.size:
                 raise Damaged(
                     f"{self.path}: damaged (its offsets or ids lie outside the file or the"
                     f" vocabulary); {REMEDY}"
                 )
             return sha256(self.path)
-        if (
-            content_digest(*(hashlib.sha256(part) for part in (self.model, self.offsets, self.ids)))
-            != self.header.content
-        ):
+        parts = (self.model, self.offsets, self.ids)
+        if content_digest(*map(hashlib.sha256, parts)) != self.header.content:
             raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
         return digest(asdict(self.header))
 
@@ -229,9 +215,8 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
         ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
-        for made in map_ordered(
-            partial(encode, subword=subword, dtype=dtype, kaldi=kaldi), read_blocks(sources), nj
-        ):
+        work = partial(encode, subword=subword, dtype=dtype, kaldi=kaldi)
+        for made in map_ordered(work, read_blocks(sources), nj):
             ids.write(made.ids)
             offsets.write((total["tokens"] + np.cumsum(made.lengths)).astype(OFFSET))
             unknown = int(np.count_nonzero(made.ids == UNK))
@@ -243,28 +228,16 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
             raise UserError(
                 f"{sources[0]}: no sentence in the text; give text with one sentence a line"
             )
-        made = {
-            "vocabulary": subword.hash,
-            "scheme": subword.scheme,
-            "size": subword.size,
-            "normaliser": subword.normaliser,
-        }
-        text = {**total, "longest": longest, "sources": [str(source) for source in sources]}
-        content = content_digest(hashlib.sha256(subword.content), offsets.sha256, ids.sha256)
+        model = subword.content
         header = Header(
-            dtype=dtype.str,
-            model=len(subword.content),
-            version=__version__,
-            content=content,
-            **made,
-            **text,
-        )
-        join(
-            whole,
-            header.dumps() + subword.content + bytes(padding(len(subword.content))),
-            offset_file,
-            id_file,
-        )
+            dtype=dtype.str, **total, longest=longest,
+            vocabulary=subword.hash, scheme=subword.scheme, size=subword.size,
+            normaliser=subword.normaliser, model=len(model), version=__version__,
+            sources=[str(source) for source in sources],
+            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256),
+        )  # fmt: skip
+        head = header.dumps() + model + bytes(padding(len(model)))
+        join(whole, head, offset_file, id_file)
     return Corpus.open(out)
 
 

@@ -80,11 +80,9 @@ def stream_of(path) -> contextlib.AbstractContextManager:
     """A context with the bytes of `path` (`-`: standard input, which stays open), decompressed by
     its suffix (.gz, .xz, .bz2).
     """
-    return (
-        contextlib.nullcontext(sys.stdin.buffer)
-        if path == "-"
-        else OPENERS.get(Path(path).suffix, open)(path, "rb")
-    )
+    if path == "-":
+        return contextlib.nullcontext(sys.stdin.buffer)
+    return OPENERS.get(Path(path).suffix, open)(path, "rb")
 
 
 def read_bytes(path, most: int | None = None) -> bytes:
@@ -103,11 +101,8 @@ def read_bytes(path, most: int | None = None) -> bytes:
     except OSError as error:
         raise cannot("read", path, error) from None
     if len(data) > limit:
-        larger = (
-            f", or give --max-line a larger size: it may have {WHOLE} times that"
-            if most is None
-            else ""
-        )
+        larger = f", or give --max-line a larger size: it may have {WHOLE} times that"
+        larger = larger if most is None else ""
         raise UserError(
             f"{path}: more than {in_units(limit)}, too much for a file of its kind; check that it"
             f" is the right one{larger}"
@@ -136,9 +131,8 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
     number, most = 0, longest_line()
     try:
         with stream_of(path) as stream:
-            for number, raw in enumerate(
-                iter(functools.partial(stream.readline, most + 1), b""), 1
-            ):
+            lines = iter(functools.partial(stream.readline, most + 1), b"")
+            for number, raw in enumerate(lines, 1):
                 if len(raw) > most:
                     raise too_long(f"{path}:{number}", most)
                 yield number, raw
@@ -167,11 +161,9 @@ def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
     name, right = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
     if not name or right == suffix != "":
         return None
-    why = (
-        f"which its name does not say; call it {Path(path).name}{right}, or"
-        if right
-        else "which lmtools does not read;"
-    )
+    why = "which lmtools does not read;"
+    if right:
+        why = f"which its name does not say; call it {Path(path).name}{right}, or"
     return UserError(f"{path}: is compressed with {name}, {why} decompress it")
 
 
@@ -192,11 +184,9 @@ def system_error(error: Exception) -> OSError:
     NUMBER)`.
     """
     number = re.search(r"\(os error (\d+)\)", str(error))
-    return (
-        OSError(int(number[1]), os.strerror(int(number[1])))
-        if number
-        else OSError(None, " ".join(str(error).split()))
-    )
+    if number:
+        return OSError(int(number[1]), os.strerror(int(number[1])))
+    return OSError(None, " ".join(str(error).split()))
 
 
 def remedy(error: OSError) -> str:

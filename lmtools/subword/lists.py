@@ -78,9 +78,8 @@ class Listed(Subword):
     def learn(
         cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
     ) -> tuple[bytes, LeftOut]:
-        return cls.select(
-            counting.sum_counts(Counter(cls.items(line)) for line in lines), vocab_size, min_count
-        )
+        counts = counting.sum_counts(Counter(cls.items(line)) for line in lines)
+        return cls.select(counts, vocab_size, min_count)
 
     @classmethod
     def learn_files(
@@ -95,11 +94,8 @@ class Listed(Subword):
         memory; same bytes for any `nj`.
         """
         room(vocab_size, 0)
-        counts = counting.sum_counts(
-            map_ordered(
-                partial(cls.occurrences, normaliser=Normalised(normaliser)), read_blocks(paths), nj
-            )
-        )
+        work = partial(cls.occurrences, normaliser=Normalised(normaliser))
+        counts = counting.sum_counts(map_ordered(work, read_blocks(paths), nj))
         content, left_out = cls.select(counts, vocab_size, min_count)
         made = cls(content, normaliser)
         made.left_out = left_out
@@ -133,11 +129,8 @@ class Listed(Subword):
     @classmethod
     def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
         """The items of the list, in order."""
-        frequent = (
-            item
-            for item in counts
-            if counts[item] >= min_count and item not in (*SPECIALS, *cls.always)
-        )
+        others = {*SPECIALS, *cls.always}
+        frequent = (x for x in counts if counts[x] >= min_count and x not in others)
         chosen = [*cls.always, *sorted(frequent, key=lambda item: (-counts[item], item))]
         if len(chosen) == len(cls.always):
             raise UserError(

@@ -143,11 +143,9 @@ def sample(lines: Iterable[str], count: int) -> list[str]:
 
 def drop_wide(line: str) -> str:
     """`line` without words of more than WIDEST characters."""
-    return (
-        line
-        if len(line) <= WIDEST
-        else " ".join(word for word in line.split() if len(word) <= WIDEST)
-    )
+    if len(line) <= WIDEST:
+        return line
+    return " ".join(word for word in line.split() if len(word) <= WIDEST)
 
 
 def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:

@@ -99,9 +99,8 @@ class Normaliser:
     @property
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
-        return hashlib.sha256(
-            json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True).encode()
-        ).hexdigest()
+        told = json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()
 
     def save(self, directory) -> None:
         """Write `normaliser.yaml` into `directory`."""

@@ -81,15 +81,10 @@ def warn_unknown(
         cause, option = explain(words, known)
         line += f", most often {', '.join(repr(word) for word, _ in words.most_common(3))}: {cause}"
     if words and option:
-        remedy = (
-            conversion(option)
-            if lists
-            else f"write it so, as {option} of lmtools subword and ngram does"
-        )
+        here = f"write it so, as {option} of lmtools subword and ngram does"
+        remedy = conversion(option) if lists else here
+    elif lists:
+        remedy = f"lmtools doctor --nbest {path} --lm {model} says more"
     else:
-        remedy = (
-            f"lmtools doctor --nbest {path} --lm {model} says more"
-            if lists
-            else "give text like that of the model's vocabulary"
-        )
+        remedy = "give text like that of the model's vocabulary"
     print(f"{line}; {remedy}", file=sys.stderr)
