@@ -138,20 +138,10 @@ def draw_speed(theme: Theme, names: Names, rows) -> Figure:
                 key=lambda row: row["words"],
             )
             words = [row["words"] for row in mine]
-            low, high = np.array(
-                [
-                    np.percentile(row.get("seconds") or [row["seconds_median"]], (25, 75))
-                    for row in mine
-                ]
-            ).T.reshape(2, -1)
-            axes.fill_between(
-                words,
-                1000 * low,
-                1000 * high,
-                color=theme.color(styles[lm]),
-                alpha=0.2,
-                linewidth=0,
-            )
+            times = [row.get("seconds") or [row["seconds_median"]] for row in mine]
+            low, high = np.reshape([np.percentile(some, (25, 75)) for some in times], (-1, 2)).T
+            band = {"color": theme.color(styles[lm]), "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(words, 1000 * low, 1000 * high, **band)
             medians = [1000 * row["seconds_median"] for row in mine]
             line(axes, theme, styles[lm], names.label(lm), words, medians)
         axes.set_title(TASKS.get(task, task))

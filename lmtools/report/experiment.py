@@ -25,7 +25,7 @@ from lmtools.report.names import Names
 HASH = 8  # letters of a hash that are printed
 
 
-class Part(NamedTuple):
+class Artifact(NamedTuple):
     """An artifact of experiments: its reader, which takes the directory, and what to say where it
     finds none; nothing of what nobody needs to have.
     """
@@ -34,31 +34,31 @@ class Part(NamedTuple):
     absent: str = ""
 
 
-CONFIGS = Part(read_configs)
-TRAINING = Part(read_training)
-PPL = Part(
+CONFIGS = Artifact(read_configs)
+TRAINING = Artifact(read_training)
+PPL = Artifact(
     read_ppl,
     "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
     " them)",
 )
-LEARNING = Part(
+LEARNING = Artifact(
     read_learning,
     "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train` writes"
     " them)",
 )
-SPEED = Part(
+SPEED = Artifact(
     read_speed,
     "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
     " writes it)",
 )
-STAGES = Part(
+STAGES = Artifact(
     read_stages,
     "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
     " them)",
 )
 
 
-def read_parts(home: Path, parts: Mapping[str, Part]) -> tuple[dict, list[str]]:
+def read_artifacts(home: Path, parts: Mapping[str, Artifact]) -> tuple[dict, list[str]]:
     """What is found of each part of the experiment in directory `home`, and a line for each that is
     absent.
     """

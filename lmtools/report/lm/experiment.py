@@ -10,7 +10,7 @@ from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_configs, read_json
-from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
+from lmtools.report.experiment import Artifact, Experiment, read_artifacts, refuse_lists
 from lmtools.report.lm.models import OTHER, TEST, VALID, Model, family_of, ordered, vocabulary_of
 from lmtools.report.names import Names
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, fitting
@@ -110,20 +110,20 @@ def read_grids(home: Path) -> dict[Path, dict]:
     return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
 
 
-PARTS = {
-    "configs": Part(
+ARTIFACTS = {
+    "configs": Artifact(
         read_configs,
         "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and"
         " `lmtools ngram` write them)",
     ),
     "ppl": experiment.PPL,
     "learning": experiment.LEARNING,
-    "grids": Part(
+    "grids": Artifact(
         read_grids,
         "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
         " run.sh writes them)",
     ),
-    "bench": Part(
+    "bench": Artifact(
         read_bench,
         f"{BENCH}: absent, so there is no table of throughput and responsiveness (`lmtools bench lm"
         " --out` writes it)",
@@ -142,7 +142,7 @@ def collect_lms(
 ) -> LmExperiment:
     """The language-modelling experiment in directory `home`."""
     refuse_lists(nbests, "language models", "lm")
-    parts, absent = read_parts(home, PARTS)
+    parts, absent = read_artifacts(home, ARTIFACTS)
     rows = (parts["bench"] or {"rows": ()})["rows"]
     names = Names(style or load_style(), configs=parts["configs"])
     models = models_of(names, parts, {row["name"]: row for row in rows})

@@ -13,7 +13,7 @@ from lmtools.report.lm.experiment import CURVES, Grid, LmExperiment
 from lmtools.report.lm.models import OTHER, TEST, VALID, Model
 from lmtools.report.lm.tables import LEFT_TO_RIGHT, SHORT, median, titles_of
 from lmtools.report.page.columns import decimal
-from lmtools.report.page.drawing import Picture, Theme
+from lmtools.report.page.drawing import Picture, Theme, write_right_of
 from lmtools.report.page.labels import (
     EDGE,
     HUGE,
@@ -103,16 +103,8 @@ def wide(axes, values: Sequence[float], ticks: bool = False) -> None:
 def mark(axes, theme: Theme, look: Look, x, y, **more) -> None:
     """A line in its own look with marks at its points."""
     size = 9 if look.marker == "*" else 5.5
-    axes.plot(
-        x,
-        y,
-        color=theme.color(look),
-        marker=look.marker,
-        markersize=size,
-        linestyle=look.line,
-        clip_on=len(x) > 1,
-        **more,
-    )
+    style = {"marker": look.marker, "markersize": size, "linestyle": look.line}
+    axes.plot(x, y, color=theme.color(look), clip_on=len(x) > 1, **style, **more)
 
 
 def height(labels: int) -> float:
@@ -349,25 +341,10 @@ def draw_speed(
             if value:
                 axes.barh(y, value - start, left=start, height=0.6, color=theme.color(look))
                 turns = (row[key] or {}).get("values") or [value]
-                axes.plot(
-                    [min(turns), max(turns)],
-                    [y, y],
-                    color=theme.ink,
-                    linewidth=1.2,
-                    solid_capstyle="butt",
-                )
-                style = {
-                    "va": "center",
-                    "fontsize": 9,
-                    "bbox": {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8},
-                }
-                axes.annotate(
-                    rate(value),
-                    (max(value, *turns), y),
-                    (6, 0),
-                    textcoords="offset points",
-                    **style,
-                )
+                span = {"color": theme.ink, "linewidth": 1.2, "solid_capstyle": "butt"}
+                axes.plot([min(turns), max(turns)], [y, y], **span)
+                box = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
+                write_right_of(axes, (max(value, *turns), y), rate(value), bbox=box)
         axes.set_title(key)
         axes.set_xlabel("tokens a second (log scale)")
         axes.grid(axis="y", visible=False)

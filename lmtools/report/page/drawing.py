@@ -100,6 +100,12 @@ def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:
     }
 
 
+def write_right_of(axes, point: tuple[float, float], text: str, **style) -> None:
+    """Writes `text` to the right of a point."""
+    place = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+    axes.annotate(text, point, (6, 0), **place, **style)
+
+
 def beside(axes) -> None:
     """The legend to the right of the axes."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)

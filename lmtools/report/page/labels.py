@@ -76,22 +76,10 @@ def beside_ends(axes, theme: Theme, labels, x: float) -> None:
     heights = spread([(np.log(y) - low) / (high - low) - lift for _, _, y, _ in labels], 0.056)
     for (look, end, y, text), height in zip(labels, heights, strict=True):
         color = theme.color(look)
-        thread = {
-            "arrowstyle": "-",
-            "color": color,
-            "linewidth": 0.7,
-            "alpha": 0.55,
-            "shrinkA": 1,
-            "shrinkB": 3,
-            "relpos": (0, 0.5),
-        }
-        style = {
-            "textcoords": "axes fraction",
-            "va": "center",
-            "fontsize": 9,
-            "color": color,
-            "arrowprops": thread,
-        }
+        thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55}
+        thread |= {"shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color}
+        style["arrowprops"] = thread
         style["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
         axes.annotate(text, (end, y), (x, height + lift), annotation_clip=False, **style)
 

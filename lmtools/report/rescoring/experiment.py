@@ -14,7 +14,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_by_set, read_configs, read_models
-from lmtools.report.experiment import Experiment, Part, read_parts
+from lmtools.report.experiment import Artifact, Experiment, read_artifacts
 from lmtools.report.names import NOTHING, Makeup, Names
 from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.makeup import find_lattice_makeup, find_makeups
@@ -46,8 +46,8 @@ def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
     return read_by_set(home, "lattice", LATTICE_SHAPE)
 
 
-PARTS = {
-    "systems": Part(
+ARTIFACTS = {
+    "systems": Artifact(
         read_systems,
         "rescore/SYSTEM/SET.txt: absent, so there are no rescored systems (`lmtools rescore` writes"
         " them)",
@@ -55,9 +55,9 @@ PARTS = {
     "ppl": experiment.PPL,
     "learning": experiment.LEARNING,
     "speed": experiment.SPEED,
-    "lattices": Part(read_lattices),
+    "lattices": Artifact(read_lattices),
     "stages": experiment.STAGES,
-    "models": Part(
+    "models": Artifact(
         read_models,
         "score/LM/SET.scores: absent, so no model hashes are given (`lmtools score` writes them)",
     ),
@@ -181,7 +181,7 @@ def collect_rescoring(
     """The experiment in directory `home`, its lists from the files `nbests` (default:
     data/*/nbest.jsonl beside it).
     """
-    parts, absent = read_parts(home, PARTS)
+    parts, absent = read_artifacts(home, ARTIFACTS)
     paths = [Path(path) for path in nbests] or find_lists(home)
     samples, dropped = read_samples(paths, parts["systems"])
     names = name_systems(parts["systems"], parts["models"], parts["configs"], samples, style)

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from lmtools.report.costs import speed_pictures
 from lmtools.report.names import CE, FIRST, ORACLE, SUM, Makeup, Names
-from lmtools.report.page.drawing import Picture, Theme, beside, line, marked
+from lmtools.report.page.drawing import Picture, Theme, beside, line, marked, write_right_of
 from lmtools.report.rescoring.criteria_figures import criteria_pictures
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import LENGTHS, Measured, length_classes
@@ -75,17 +75,9 @@ def draw_systems(
         color = theme.color(styles[name])
         axes.plot([low, high], [y, y], color=color, linewidth=3, alpha=0.45, solid_capstyle="butt")
         axes.plot([result.score], [y], linestyle="none", **marked(theme, styles[name], 8, 8))
-        axes.annotate(
-            f"{result.score:.2f}",
-            (high, y),
-            (6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-        )
-    axes.axvline(
-        measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
-    )
+        write_right_of(axes, (high, y), f"{result.score:.2f}")
+    dashed = {"color": theme.color(styles[FIRST]), "linestyle": "--", "linewidth": 1}
+    axes.axvline(measured.results[FIRST].score, **dashed)
     axes.set_yticks(range(len(names)), [*map(experiment.names.label, names)])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -133,18 +125,10 @@ def draw_depth(
     figure = Figure((6.6, 4))
     axes = figure.subplots()
     styles = experiment.names.looks(measured.results)
-    axes.axhline(
-        measured.results[FIRST].score, color=theme.color(styles[FIRST]), linestyle="--", linewidth=1
-    )
-    line(
-        axes,
-        theme,
-        styles[ORACLE],
-        experiment.names.label(ORACLE),
-        np.arange(1, len(measured.oracle) + 1),
-        measured.oracle,
-        marker="",
-    )
+    dashed = {"color": theme.color(styles[FIRST]), "linestyle": "--", "linewidth": 1}
+    axes.axhline(measured.results[FIRST].score, **dashed)
+    label, every = experiment.names.label(ORACLE), np.arange(1, len(measured.oracle) + 1)
+    line(axes, theme, styles[ORACLE], label, every, measured.oracle, marker="")
     for name in names:
         label = experiment.names.label(name)
         line(axes, theme, styles[name], label, measured.depths, measured.by_depth[name])
@@ -239,26 +223,15 @@ def draw_scale(theme: Theme, experiment: RescoringExperiment, curves, tuned) -> 
     for place, (name, curve) in enumerate(curves.items()):
         scales, scores = np.array(curve["points"]).T
         look, chosen, (low, high) = styles[name], curve["chosen"], curve["flat"]
-        axes.step(
-            scales,
-            scores,
-            where="post",
-            color=theme.color(look),
-            linestyle=look.line if look.hollow else "-",
-            linewidth=1.3,
-        )
+        thin = {"linestyle": look.line if look.hollow else "-", "linewidth": 1.3}
+        axes.step(scales, scores, where="post", color=theme.color(look), **thin)
         below = axes.get_xaxis_transform()  # x in scales, y in parts of the axes' height
         height = 0.03 + 0.04 * place
         bar = {"linewidth": 5, "solid_capstyle": "butt", "marker": "|", "markersize": 9}
         axes.plot([low, high], [height, height], transform=below, color=theme.color(look), **bar)
-        edge = theme.color(look) if look.hollow else theme.paper
-        axes.plot(
-            [chosen],
-            held(scales, scores, [chosen]),
-            label=experiment.names.label(name),
-            markeredgecolor=edge,
-            **marked(theme, look, 8, 11),
-        )
+        marks = {"markeredgecolor": theme.color(look) if look.hollow else theme.paper}
+        marks |= {"label": experiment.names.label(name), **marked(theme, look, 8, 11)}
+        axes.plot([chosen], held(scales, scores, [chosen]), **marks)
     frame(axes, curves, first)
     form = next(iter(tuned.values())).search.get("form")
     axes.set_xlabel(
@@ -281,11 +254,8 @@ def frame(axes, curves, first: float) -> None:
     best = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]
     low, high = min(first, *best), max(first, *best)
     span = (high - low) or 1.0
-    low, high = (
-        (low - 0.1 * span, high + 0.4 * span)
-        if first >= np.mean(best)
-        else (low - 0.4 * span, high + 0.1 * span)
-    )
+    below, above = (0.1, 0.4) if first >= np.mean(best) else (0.4, 0.1)
+    low, high = low - below * span, high + above * span
     room = 0.05 + 0.04 * len(curves)
     axes.set_ylim(low - room / (1 - room) * (high - low), high)
     inside = points[(points[:, 1] >= low) & (points[:, 1] <= high), 0]
@@ -346,12 +316,8 @@ def draw_learning(theme: Theme, names: Names, curves) -> Figure:
             for one in lines
             if "train_loss" in one and "tokens" in one
         ]
-        axes.plot(
-            *np.array(points).reshape(-1, 2).T,
-            color=theme.color(styles[lm]),
-            linewidth=0.8,
-            alpha=0.55,
-        )
+        thin = {"color": theme.color(styles[lm]), "linewidth": 0.8, "alpha": 0.55}
+        axes.plot(*np.array(points).reshape(-1, 2).T, **thin)
         if held_out := validation(lines):
             tokens, losses = zip(*held_out, strict=True)
             line(axes, theme, styles[lm], names.label(lm), np.array(tokens) / 1e6, losses)

@@ -13,7 +13,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_json, read_ppl
-from lmtools.report.experiment import Experiment, Part, read_parts, refuse_lists
+from lmtools.report.experiment import Artifact, Experiment, read_artifacts, refuse_lists
 from lmtools.report.lm.experiment import models_of
 from lmtools.report.lm.models import Model
 from lmtools.report.names import Names
@@ -215,8 +215,8 @@ def layer(row: Mapping) -> Layer:
     return Layer(int(row["layer"]), correlations, np.array(row["cosine"], dtype=float))
 
 
-PARTS = {
-    "judged": Part(
+ARTIFACTS = {
+    "judged": Artifact(
         read_sts,
         "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
         " writes them)",
@@ -225,7 +225,7 @@ PARTS = {
     "speed": experiment.SPEED,
     "stages": experiment.STAGES,
     "configs": experiment.CONFIGS,
-    "ppl": Part(read_ppl),
+    "ppl": Artifact(read_ppl),
     "training": experiment.TRAINING,
 }
 
@@ -239,7 +239,7 @@ def collect_sts(
 ) -> StsExperiment:
     """The experiment of semantic textual similarity in directory `home`."""
     refuse_lists(nbests, "semantic textual similarity", "sts")
-    parts, absent = read_parts(home, PARTS)
+    parts, absent = read_artifacts(home, ARTIFACTS)
     judged, dropped = judged_of(parts["judged"])
     names = Names(style or load_style(), configs=parts["configs"])
     ways = find_ways({system: one.signature for (system, _), one in judged.items()})

@@ -159,16 +159,8 @@ def draw_scatter(
 def points(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray) -> None:
     """A point a pair, the fewer the stronger, and the regression line."""
     strength = float(np.clip(8 / math.sqrt(len(gold)), 0.15, 0.8))
-    axes.plot(
-        gold,
-        cosines,
-        linestyle="none",
-        marker="o",
-        markersize=2.6,
-        markeredgewidth=0,
-        color=theme.color(look),
-        alpha=strength,
-    )
+    marks = {"linestyle": "none", "marker": "o", "markersize": 2.6, "markeredgewidth": 0}
+    axes.plot(gold, cosines, color=theme.color(look), alpha=strength, **marks)
     if np.ptp(gold):
         slope, start = np.polyfit(gold, cosines, 1)
         ends = np.array([gold.min(), gold.max()])
@@ -188,14 +180,8 @@ def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray)
         line.set_color(theme.ink if line in parts["medians"] else color)
     for box in parts["boxes"]:
         box.set(facecolor=color, alpha=0.45)
-    axes.plot(
-        grades,
-        [cosines[gold == grade].mean() for grade in grades],
-        color=color,
-        linewidth=1,
-        marker="o",
-        markersize=3,
-    )
+    means = [cosines[gold == grade].mean() for grade in grades]
+    axes.plot(grades, means, color=color, linewidth=1, marker="o", markersize=3)
     axes.set_xticks(grades, [f"{grade:g}" for grade in grades])
     axes.set_xlim(grades[0] - width, grades[-1] + width)
 
