@@ -44,9 +44,7 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the order of the tensors in
-    their file.
-    """
+    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the tensors' order."""
     made = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         made.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
@@ -84,9 +82,7 @@ def open_tensors(path) -> Iterator[tuple]:
 
 
 def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
-    """The tensors of a safetensors file by name, and its metadata; Damaged unless they are what was
-    written.
-    """
+    """A safetensors file's tensors by name, and metadata; Damaged unless as written."""
     with open_tensors(path) as (stream, said):
         tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (no mapping)
     if "tensors" in said and said["tensors"] != tensors_digest(tensors):
@@ -200,9 +196,7 @@ def shared_tensors(
 
 
 def save_weights(directory, lm: LanguageModel, **metadata) -> None:
-    """Write the weights into a prepared model directory; their metadata say which config.yaml they
-    belong to.
-    """
+    """Write the weights into a prepared model directory; metadata name their config.yaml."""
     save_tensors(
         state_dict(lm), Path(directory) / WEIGHTS, config=digest(read_config(directory)), **metadata
     )
@@ -219,9 +213,7 @@ def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> 
 
 
 def load_model(directory) -> tuple[LanguageModel, object]:
-    """The language model of a directory, ready to score (on the CPU, in evaluation mode), and its
-    subword model.
-    """
+    """The language model of a directory (CPU, evaluation mode), and its subword model."""
     settings, vocabulary = read_settings(directory)
     subword = load_subword(Path(directory) / "subword")
     if subword.hash != vocabulary.get("hash"):
@@ -249,9 +241,7 @@ def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
 
 
 def model_hash(directory) -> str:
-    """Identifies a model by its weights, settings and vocabulary; the same after a move or a
-    copy.
-    """
+    """Identifies a model by weights, settings and vocabulary; the same after a move or a copy."""
     settings, vocabulary = read_settings(directory)
     made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
     path = Path(directory) / WEIGHTS

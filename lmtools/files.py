@@ -86,8 +86,7 @@ def stream_of(path) -> contextlib.AbstractContextManager:
 
 
 def read_bytes(path, most: int | None = None) -> bytes:
-    """The whole content of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz,
-    .bz2).
+    """All of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
 
     UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as
     a line may have).
@@ -180,9 +179,7 @@ def cannot(verb: str, path, error: OSError) -> UserError:
 
 
 def system_error(error: Exception) -> OSError:
-    """What the operating system said, of which a library may keep only the text and `(os error
-    NUMBER)`.
-    """
+    """What the operating system said, of which a library may keep `(os error NUMBER)` alone."""
     number = re.search(r"\(os error (\d+)\)", str(error))
     if number:
         return OSError(int(number[1]), os.strerror(int(number[1])))

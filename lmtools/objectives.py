@@ -1,5 +1,4 @@
-"""Which positions are predicted from what, apart from the model and the criterion, so that any pair
-works.
+"""Which positions are predicted from what; any model and criterion go with each.
 
 An objective turns sentences of token ids (without boundary tokens) into Examples. Training and
 scoring differ only for the masked objective, which scores each token in a pass of its own.
@@ -79,16 +78,12 @@ class Objective(ABC):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """How long each sentence of a corpus is for a model, without boundary tokens,
-        (sentences,).
-        """
+        """How long each sentence of a corpus is for a model, without boundaries, (sentences,)."""
         return np.asarray(corpus.lengths)
 
     @abstractmethod
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        """Examples of a batch; `generator` and `vocabulary` are for objectives that corrupt their
-        input.
-        """
+        """Examples of a batch; objectives that corrupt use `generator` and `vocabulary`."""
 
     def scoring(self, sentences) -> Examples:
         """Examples whose targets are the tokens of each sentence in order and its EOS."""
@@ -111,9 +106,7 @@ class CausalObjective(Objective):
 
 
 class Autoencoding(Objective):
-    """Language autoencoding (T-TA): each token, BOS and EOS from all the others; scoring counts the
-    tokens and EOS.
-    """
+    """Language autoencoding (T-TA): each token, BOS and EOS from all others; EOS is scored."""
 
     name = "autoencoding"
     boundary = 2

@@ -39,8 +39,7 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class NBest:
-    """The hypotheses of one utterance, best first pass first; `ref` is None where no reference is
-    known (an empty one is '').
+    """The hypotheses of an utterance, best first; `ref` is None where unknown ('': an empty one).
 
     `extra` is what else its format holds of the utterance (the source sentence, say), by name and
     verbatim. `more_refs` are references beside `ref`, as good as it, which metrics of translation
@@ -95,9 +94,7 @@ class Arc:
 
 @dataclass(frozen=True)
 class Final:
-    """A state in which a Lattice's paths may end, with the scores paid and the extras collected
-    there.
-    """
+    """A state in which paths may end, with the scores paid and the extras collected there."""
 
     state: int
     scores: Mapping[str, float] = field(default_factory=lambda: EMPTY)
@@ -141,9 +138,7 @@ class Lattice:
         times=None,
         header=EMPTY,
     ) -> "Lattice":
-        """The lattice of rows; scores that a row does not name are 0, extras that it does not name
-        are ''.
-        """
+        """The lattice of rows; scores that a row does not name are 0, extras ''."""
         rows = [*arcs, *finals]
         names = list(dict.fromkeys(name for row in rows for name in row.scores))
         extras = list(dict.fromkeys(name for row in rows for name in row.extra))

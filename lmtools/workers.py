@@ -41,8 +41,7 @@ def map_ordered(
     load: Callable | None = None,
     remedy: str = REMEDY,
 ) -> Iterator[Result]:
-    """`work` of each item, in the order of the items, by `nj` processes; here where nj is 1 or
-    there is but one item.
+    """`work` of each item, in order, by `nj` processes; here where nj is 1 or there is one item.
 
     `work` is pickled once, so that it may hold a large vocabulary (functools.partial). What
     `load()` returns, called once a process, is its first argument. An item is taken when it is
@@ -68,8 +67,7 @@ def as_completed(
     load: Callable | None = None,
     remedy: str = REMEDY,
 ) -> Iterator[tuple]:
-    """Pairs (number of the item from 0, `work` of it) in the order in which `nj` processes finish
-    them; else as `map_ordered`.
+    """Pairs (number of the item, `work` of it) as `nj` processes finish; else as `map_ordered`.
 
     All results that are there when a worker dies come before the error.
     """
@@ -111,8 +109,7 @@ def take_finished(
 
 
 class WorkerPool:
-    """At most `nj` processes, one started with each of the first items; on leaving all are ended,
-    without waiting for their work.
+    """At most `nj` processes, one started with each of the first items; all end on leaving.
 
     Arguments are those of `map_ordered`. When one dies, all are ended, and all work that is not
     done fails with the same UserError.
@@ -151,9 +148,7 @@ class WorkerPool:
         return future
 
     def lost(self, worker: "Worker") -> UserError:
-        """What to say of the first worker that died; the others are ended, so that nobody waits for
-        their results.
-        """
+        """What to say of the first worker that died; the others are ended, so that nobody waits."""
         with self.lock:
             if self.death is None:
                 worker.process.join(PATIENCE)
@@ -180,9 +175,7 @@ def describe_end(status: int | None) -> str:
 
 
 class Worker:
-    """A process, and the thread here that gives it items of the pool's queue and takes the
-    results.
-    """
+    """A process, and the thread here that feeds it from the pool's queue and takes results."""
 
     def __init__(self, pool: WorkerPool):
         self.pool, self.told = pool, False
@@ -294,9 +287,7 @@ def fail(error: Exception, item) -> None:
 
 
 def answer_item(act: Callable, message: bytes) -> bytes:
-    """The pickled answer to a pickled item: (True, result), or (False, (exception, its traceback as
-    text)).
-    """
+    """The pickled answer: (True, result), or (False, (exception, its traceback as text))."""
     try:
         return pickle.dumps((True, act(pickle.loads(message))), pickle.HIGHEST_PROTOCOL)
     except Exception as error:

@@ -1,3 +1,1 @@
-"""Algorithms on Lattice: validity, order, best paths, posteriors, pruning, epsilons,
-determinisation, oracle, density.
-"""
+"""Algorithms on Lattice: validity, order, paths, posteriors, pruning, determinisation, oracle."""

@@ -14,9 +14,7 @@ IMPOSSIBLE = "impossible score"
 
 @dataclass(frozen=True)
 class LatticeProblem:
-    """A kind of thing wrong, how often, and the first case: an `error` stops the algorithms, a
-    `hint` may be as it should.
-    """
+    """What is wrong, how often, the first case; an `error` stops algorithms, a `hint` does not."""
 
     kind: str
     count: int
@@ -28,8 +26,7 @@ class LatticeProblem:
 
 
 def problems(lattice: Lattice) -> list[LatticeProblem]:
-    """Everything wrong with a lattice, the worst first; the search for cycles and dead states waits
-    until the ends of arcs exist.
+    """Everything wrong with a lattice, the worst first; cycles only once the ends of arcs exist.
 
     Errors: no states, no start, a state that does not exist, no final state, repeated finals, no
     path, self loops, cycles, NaN and +inf scores, empty words and words with white space. Hints:
@@ -86,9 +83,7 @@ def ways(lattice: Lattice) -> Iterator[LatticeProblem]:
 
 
 def loops(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of arcs that lead back: self loops, and longer cycles by the arcs that close
-    them.
-    """
+    """Problems of arcs that lead back: self loops, and longer cycles by the arcs closing them."""
     looping = lattice.source == lattice.target
     yield make_problem("self loop", looping, lambda arc: about_arc(lattice, arc))
     yield make_problem(
@@ -177,8 +172,7 @@ def find_repeated(values: np.ndarray) -> np.ndarray:
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """The arcs (A,) bool that lead back onto the way by which a depth-first search found them;
-    without them there is no cycle.
+    """The arcs (A,) bool that close a cycle in a depth-first search; without them there is none.
 
     The search begins at the start, then at every state not met so far: what can be reached still
     can be without these arcs.
@@ -207,8 +201,7 @@ def find_closing_arcs(lattice: Lattice) -> np.ndarray:
 
 
 def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
-    """The nearest lattice without problems but times, trimmed, and what was done to get there, a
-    phrase each.
+    """The nearest trimmed lattice without problems but times, and a phrase for each thing done.
 
     Arcs and finals go that name states that do not exist or have NaN or infinite scores, repeated
     finals but the first, and the arcs that close cycles; a word of white space becomes an epsilon,
@@ -264,9 +257,7 @@ def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
 
 
 def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
-    """The trimmed lattice without the arcs that close cycles; the start must have a way to the
-    end.
-    """
+    """The trimmed lattice without arcs that close cycles; the start must have a way to the end."""
     back = find_closing_arcs(lattice)
     if back.any():
         done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")

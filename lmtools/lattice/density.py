@@ -42,17 +42,14 @@ class Statistics:
 
     @property
     def arcs_a_word(self) -> float | None:
-        """Arcs with a word for each word of the reference or best path; None where there is
-        none.
-        """
+        """Arcs with a word for each word of reference or best path; None where there is none."""
         return self.counted_arcs / self.words if self.words else None
 
 
 def statistics(
     lattice: Lattice, weights: Mapping[str, float] | None = None, ref: Sequence[str] | None = None
 ) -> Statistics:
-    """The size of a lattice; densities are relative to the words of `ref`, or of the best path
-    under `weights`, or to nothing.
+    """The size of a lattice; densities are per word of `ref`, or of the best path under `weights`.
 
     UserError where there is a cycle, or no possible path for `weights`.
     """
@@ -87,18 +84,14 @@ def add_statistics(parts: Iterable[Statistics]) -> Statistics:
 
 
 def duration(lattice: Lattice) -> float:
-    """The seconds between the first and the last known time of the states on paths; 0 where none is
-    known.
-    """
+    """The seconds between the first and last known time of the states on paths; 0 for none."""
     times = np.array([]) if lattice.times is None else lattice.times[states_on_paths(lattice)]
     times = times[np.isfinite(times)]
     return float(times.max() - times.min()) if len(times) else 0.0
 
 
 def paths(lattice: Lattice) -> int:
-    """How many paths there are, exactly, the impossible ones included; UserError where there is a
-    cycle.
-    """
+    """How many paths there are, exactly, impossible ones included; UserError for a cycle."""
     ways = [0] * lattice.states
     ways[lattice.start] = 1
     rank = np.empty(lattice.states, dtype=np.int64)

@@ -28,8 +28,7 @@ class Step:
 
 
 def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = STATES) -> Lattice:
-    """The lattice with each word sequence once, with the named scores of its best path under
-    `weights`; trimmed.
+    """The trimmed lattice with each word sequence once, scored as its best path under `weights`.
 
     No epsilons, and no two arcs of a state with the same word. Which part of a path's scores stands
     on which arc is arbitrary, their sum is not; extras are dropped, for an arc here stands for
@@ -59,8 +58,7 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = ST
 
 
 def split_scores(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
-    """The scores of the best way into a set, to be paid at once, and what the others differ from
-    it.
+    """The scores of the best way into a set, to be paid at once, and how the others differ.
 
     A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states
     until the end.
@@ -73,9 +71,7 @@ def split_scores(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]
 
 
 class Builder:
-    """The sets of states met so far, each with what its ways still have to pay, and the way on from
-    each.
-    """
+    """The sets of states met so far, what each one's ways still pay, and the way on from each."""
 
     def __init__(self, lattice: Lattice, weights: Mapping[str, float]):
         arcs, finals = total(lattice, weights)

@@ -12,9 +12,7 @@ Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
 
 
 def unroll_chain(chain: Chain) -> list[int]:
-    """The arcs of a chain in order; where an element is itself a chain, its arcs stand in its
-    place.
-    """
+    """The arcs of a chain in order; an element that is a chain gives its own arcs."""
     arcs, open_ = [], [chain]
     while open_:
         item = open_.pop()
@@ -26,8 +24,7 @@ def unroll_chain(chain: Chain) -> list[int]:
 
 
 class Closures:
-    """For each state, the states that epsilon arcs lead to with the best way there; computed when
-    asked for.
+    """For each state, those that epsilon arcs lead to by the best way; computed when asked for.
 
     `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a
     word. Impossible arcs are left out of both.
@@ -45,9 +42,7 @@ class Closures:
             self.epsilons_of.append([arc for arc in possible if lattice.words[arc] is None])
 
     def of(self, state: int) -> list[tuple[int, float, Chain]]:
-        """Triples (reached state, score, chain of arcs), the state itself first, then in
-        topological order.
-        """
+        """Triples (reached state, score, chain of arcs), itself first, in topological order."""
         if not self.epsilons_of[state]:
             return [(state, 0.0, None)]
         found, best, open_ = [], {state: (0.0, None)}, [(self.rank[state], state)]

@@ -1,5 +1,4 @@
-"""Rescoring of lattices by left-to-right language models: states are split by history until every
-arc has one score.
+"""Left-to-right LMs on lattices: states are split by history until every arc has one score.
 
 Prefixes of equal futures share a node: KenLM's states, which make n-grams exact at the least work;
 neural prefixes are merged by their last words.
@@ -127,8 +126,7 @@ def split_graph(lattice: Lattice) -> Lattice:
 
 
 class Tracks:
-    """What is known of a history: for each model its node, and for each that merges histories the
-    number of the last words.
+    """What is known of a history: each model's node, and the number of its last words if merged.
 
     `memos` answer for these numbers, the models' first; `keys` are the places of those that keep
     histories apart.
@@ -179,9 +177,7 @@ class Columns:
 
 
 class Expansion:
-    """One attempt. A token is a state of the result: a state of the lattice with one history; each
-    state's tokens are in a row.
-    """
+    """One attempt. A token is a lattice's state with one history; a state's tokens are in a row."""
 
     def __init__(
         self,
@@ -224,9 +220,7 @@ class Expansion:
         return self.assembled(alive, finals, ending)
 
     def enter(self, rows: np.ndarray) -> None:
-        """Make the tokens of the states that the arcs `rows` lead to, all of one level, from those
-        of earlier levels.
-        """
+        """Make the tokens of the states, all of one level, that the arcs `rows` lead to."""
         if self.arcs + self.count[self.lattice.source[rows]].sum() > ARCS * self.states:
             raise TooLarge
         arcs, leaving = self.spread(rows, self.lattice.source[rows])
@@ -250,9 +244,7 @@ class Expansion:
             raise TooLarge
 
     def spread(self, rows: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each of `rows` (R,) once for every token of its state in `states` (R,), and those
-        tokens.
-        """
+        """Each of `rows` (R,) once for every token of its state in `states` (R,); those tokens."""
         counts = self.count[states]
         skipped = np.cumsum(counts) - counts - self.first[states]
         return np.repeat(rows, counts), np.arange(counts.sum()) - np.repeat(skipped, counts)

@@ -18,8 +18,7 @@ from lmtools.types import Lattice
 def forward(
     lattice: Lattice, arcs: np.ndarray, plus: np.ufunc = np.maximum, level: np.ndarray | None = None
 ) -> np.ndarray:
-    """The score (S,) of all ways from the start to each state, -inf where there is none; `arcs`
-    (A,) are the arcs' scores.
+    """The score (S,) of all ways from the start to each state, -inf for none, given the arcs' (A,).
 
     `level` (S,) is levels(lattice), where the caller has it already.
     """
@@ -35,8 +34,7 @@ def forward(
 def backward(
     lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.ufunc = np.maximum, level=None
 ) -> np.ndarray:
-    """The score (S,) of all ways from each state to the end, -inf for states that are unreachable
-    or lead to none.
+    """The score (S,) of all ways from each state to the end, -inf for states off every path.
 
     `arcs` (A,) and `finals` (F,) are the scores of arcs and of ending; `level` as for `forward`.
     """
@@ -84,8 +82,7 @@ def changes(values: np.ndarray) -> np.ndarray:
 def through(
     lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0
 ):
-    """The score of all paths through each arc (A,), of all that end in each final state (F,), and
-    of all paths, a float.
+    """The score of all paths through each arc (A,), to each final state (F,), and of all, a float.
 
     UserError where no path is possible.
     """
@@ -107,8 +104,7 @@ def through(
 def posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """The probability (A,) of each arc being on the path, and the natural log of the summed
-    exp(scale * score) of all paths.
+    """Each arc's probability (A,), and the natural log of all paths' summed exp(scale * score).
 
     A path's probability is exp(scale * score) over that sum; `scale` flattens (below 1; 0: all are
     alike) or sharpens it. UserError where no path is possible.

@@ -1,6 +1,4 @@
-"""Histories as numbers: answers asked for once, histories that share their last words, and mixtures
-of language models.
-"""
+"""Histories as numbers: answers asked for once, shared last words, mixtures of LMs."""
 
 from collections.abc import Sequence
 
@@ -12,8 +10,7 @@ SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is 
 
 
 class Memo:
-    """One model's answers for an utterance, each (node, word) asked for once; words are places in
-    `vocabulary`, which may grow.
+    """One model's answers for an utterance, each asked for once; words are places in `vocabulary`.
 
     So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
     """
@@ -66,9 +63,7 @@ class Interned:
 
 
 class Suffixes:
-    """Prefixes known by their last `length` words alone; a model of this kind gives every word the
-    score 0.
-    """
+    """Prefixes known by their last `length` words alone; every word has the score 0."""
 
     start = 0
 
@@ -90,9 +85,7 @@ class Suffixes:
 
 
 class Mixture:
-    """The linear interpolation of several models, word by word: log of the sum over i of weights[i]
-    p_i(word | prefix).
-    """
+    """Linear interpolation of models, word by word: log sum_i weights[i] p_i(word | prefix)."""
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         self.logs = np.log(weights)[:, None]  # (P, 1)

@@ -13,8 +13,7 @@ from lmtools.types import Lattice
 def merge_scores(
     lattice: Lattice, weights: Mapping[str, float], into: str = "lm", keep: Sequence[str] = ("am",)
 ) -> Lattice:
-    """The lattice with the scores `keep` as they are and `into`, so that their plain sum ranks
-    paths as the weights say.
+    """The lattice with scores `keep` and `into`, whose plain sum ranks paths as the weights say.
 
     The sum is the weighted total (with `words`, where it has a weight) over the weight of the first
     of `keep`, which must be above 0; if nothing is kept, the total itself. Arcs that a kept score

@@ -1,6 +1,4 @@
-"""The path that is nearest to a reference: what the best possible rescoring of a lattice would
-reach.
-"""
+"""The path nearest to a reference: what the best possible rescoring of a lattice would reach."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,8 +56,7 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
 
 
 def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The least cost (S, R + 1) of a way from the start to each state against the first r words of
-    the reference.
+    """The least cost (S, R + 1) of a way from the start to each state against the first r words.
 
     `reference` (R,) are numbers, `words` (A,) the arcs' words by the same numbers, -1 for others,
     -2 for epsilon.
@@ -81,9 +78,7 @@ def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndar
 def trace_path(
     lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int
 ) -> tuple[list[int], list[int]]:
-    """Substitutions, deletions and insertions of a cheapest way to the final `state`, and its
-    arcs.
-    """
+    """Substitutions, deletions, insertions of a cheapest way to the final `state`; its arcs."""
     entering, sources = arcs_by_state(lattice.target, lattice.states), lattice.source.tolist()
     place, counts, arcs = len(reference), [0, 0, 0], []
     while state != lattice.start or place:

@@ -9,9 +9,7 @@ from lmtools.types import Lattice
 
 
 def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
-    """For each of `count` states the arcs, in their order, whose end in `states` (A,) it is: pass
-    sources or targets.
-    """
+    """For each of `count` states the arcs, in order, whose end in `states` (A,) it is."""
     arcs: list[list[int]] = [[] for _ in range(count)]
     for arc, state in enumerate(states.tolist()):
         arcs[state].append(arc)
@@ -19,8 +17,7 @@ def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
 
 
 def topological(lattice: Lattice) -> np.ndarray:
-    """The states (S,), reachable or not, so that every arc leads forward; among several the lowest
-    number first.
+    """The states (S,), reachable or not, so that every arc leads forward; lowest number first.
 
     States that are numbered so already keep their order. UserError where there is a cycle.
     """
@@ -45,9 +42,7 @@ def topological(lattice: Lattice) -> np.ndarray:
 
 
 def on_cycle(lattice: Lattice, missing: list[int]) -> int:
-    """A state on a cycle, where `missing` counts each state's arcs from states that no order
-    reached.
-    """
+    """A state on a cycle; `missing` counts each state's arcs from states that no order reached."""
     before = {
         target: source
         for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
@@ -62,9 +57,7 @@ def on_cycle(lattice: Lattice, missing: list[int]) -> int:
 
 
 def levels(lattice: Lattice) -> np.ndarray:
-    """The most arcs on a way from the start to each state (S,) int64, -1 for the unreachable;
-    UserError where there is a cycle.
-    """
+    """The most arcs on a way to each state (S,) int64, -1: unreachable; UserError for a cycle."""
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
     forward = np.argsort(rank[lattice.source], kind="stable")
@@ -79,9 +72,7 @@ def levels(lattice: Lattice) -> np.ndarray:
 
 
 def reach_states(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
-    """Which states (S,) bool can be reached from `start` along `arcs` of each state, leading to
-    `other` (A,).
-    """
+    """Which states (S,) bool `arcs` of each state, leading to `other` (A,), reach from `start`."""
     found, open_ = np.zeros(len(arcs), dtype=bool), list(start)
     found[open_] = True
     while open_:
@@ -109,15 +100,12 @@ def alive(lattice: Lattice) -> np.ndarray:
 
 
 def states_on_paths(lattice: Lattice) -> np.ndarray:
-    """Which states (S,) bool lie on a path from the start to a final state, whatever its scores;
-    cycles are no trouble.
-    """
+    """Which states (S,) bool lie on a path from the start to a final state; cycles may be."""
     return reachable(lattice) & alive(lattice)
 
 
 def trim(lattice: Lattice) -> Lattice:
-    """The same paths without other states and arcs: states in topological order, the start 0, arcs
-    by source.
+    """The same paths without other states and arcs: topological order, start 0, arcs by source.
 
     UserError where there is a cycle or no path.
     """
@@ -131,9 +119,7 @@ def trim(lattice: Lattice) -> Lattice:
 
 
 def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
-    """The lattice of these states (indices in their new order, or a mask) and of the arcs with
-    these indices between them.
-    """
+    """The lattice of these states (indices in new order, or a mask) and the arcs between them."""
     kept = np.flatnonzero(states) if states.dtype == bool else states
     number = np.full(lattice.states, -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))

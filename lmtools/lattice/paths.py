@@ -16,9 +16,7 @@ from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 @dataclass(frozen=True)
 class Path:
-    """A way through a lattice: its words, its arcs, the index of its end in `finals`, and its
-    weighted score.
-    """
+    """A way through a lattice: words, arcs, the index of its end in `finals`, weighted score."""
 
     words: tuple[str, ...]
     arcs: tuple[int, ...]
@@ -32,8 +30,7 @@ def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
 
 
 def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
-    """The n best distinct word sequences, or all there are, best first, each with its best path;
-    exact.
+    """The n best distinct word sequences, or all, best first, each with its best path; exact.
 
     A* over sets of states that the same words lead to, so that each sequence comes out once; what a
     set's best path still has to score is known exactly, so at most n x (words of a sequence) sets
@@ -82,9 +79,7 @@ class Search:
         self.quantum = 1e-13 * (1 + max(abs(self.best), np.abs(self.arcs[near]).max(initial=0)))
 
     def narrow(self, more: int) -> bool:
-        """Leave out arcs but those of the best paths and about `more` next to them; False if that
-        is none, and all are back.
-        """
+        """Leave out arcs but about `more` beside the best paths; False if none is: all are back."""
         slack = self.SLACK * self.quantum
         losses = np.sort(self.arc_losses[self.arc_losses < np.inf])
         place = int(np.searchsorted(losses, slack, side="right")) + more
@@ -185,9 +180,7 @@ class Search:
         return self.steps[state]
 
     def path(self, way: Chain, final: int) -> Path:
-        """The finished path of a way, its score summed anew and exactly, so that it does not depend
-        on the search.
-        """
+        """The finished path of a way; its score is summed anew, independent of the search."""
         arcs = tuple(unroll_chain(way))
         words = tuple(self.words[arc] for arc in arcs if self.words[arc] is not None)
         return Path(
@@ -205,8 +198,7 @@ def as_nbest(
     ref: str | None = None,
     total: bool = False,
 ) -> NBest:
-    """The n best distinct hypotheses, each with the sums of its best path (all of the lattice's
-    scores by name, unweighted).
+    """The n best distinct hypotheses with the sums of their best paths, all scores unweighted.
 
     `total` adds the path's weighted score, which formats with room for one score take and tuning
     has no use for. A lattice without arcs and scores gets 0 for the names in `weights`, so that all

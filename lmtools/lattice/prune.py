@@ -16,8 +16,7 @@ def prune(
     arcs: int | None = None,
     density: float | None = None,
 ) -> Lattice:
-    """The lattice of the best paths, trimmed; the best path always stays, a UserError where none is
-    possible.
+    """The lattice of the best paths, trimmed; the best one stays. UserError where none is possible.
 
     `beam`: an arc or final state stays whose best path is at most so much worse than the best of
     all. `arcs`: so many arcs at most, or as many as the best path has; they come path by path, the
@@ -42,8 +41,7 @@ def rounding(score: float) -> float:
 def affordable(
     lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None
 ) -> np.ndarray:
-    """Which rows (A + F,), arcs and then finals, fit the budget; `value` (A + F,) is the best
-    path's score through each.
+    """Which rows (A + F,), arcs, then finals, fit the budget by the best path through each.
 
     The end is a state beyond all, to which each final state has a row: so a path is rows from the
     start to there.

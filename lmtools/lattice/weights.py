@@ -33,8 +33,7 @@ def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, n
 
 
 def columns(lattice: Lattice, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The values of one feature on arcs (A,) and finals (F,); UserError if there is none of this
-    name.
+    """The values of a feature on arcs (A,) and finals (F,); UserError if none has the name.
 
     A lattice without arcs and scores (of an empty line, say) has 0 of every name.
     """

@@ -23,8 +23,7 @@ def write(
     prob: Sequence,
     backoff: Sequence,
 ) -> None:
-    """Write the model whose probabilities and back-off weights (not logs) stand beside `grams`, an
-    array an order.
+    """Write the model whose probabilities and back-off weights (no logs) stand beside `grams`.
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
@@ -84,9 +83,7 @@ class LineBytes:
 
 
 def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> bytes:
-    """The pieces of `letters` that begin at `starts` (P,) and are `lengths` (P,) long, one after
-    the other.
-    """
+    """The pieces of `letters` that begin at `starts` (P,), `lengths` (P,) long, in a row."""
     ends = np.cumsum(lengths)
     source = np.repeat(starts - ends + lengths, lengths)
     source += np.arange(len(source))

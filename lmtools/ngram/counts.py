@@ -13,8 +13,7 @@ from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """The distinct n-grams of one order in suffix order: sorted by last word, then by the word
-    before it, and so on.
+    """The distinct n-grams of one order in suffix order: sorted from the last word backwards.
 
     All of shape (N,). `first`: the first word's id; `suffix`, `context`: the index, among the
     n-grams one shorter, of this one without its first or its last word; `occurrences`: in the text,
@@ -32,8 +31,7 @@ class Grams:
 
 
 def index(sentences: Iterable[list[str]], more: Iterable[str] = ()) -> tuple[list[str], np.ndarray]:
-    """The vocabulary in order of appearance, SYMBOLS first, and (T,) int32 ids of all sentences,
-    each between BOS and EOS.
+    """The vocabulary by appearance, SYMBOLS first, and (T,) int32 ids of all sentences, BOS to EOS.
 
     The words of `more` that the text lacks come last.
     """
@@ -73,9 +71,7 @@ def count(ids: np.ndarray, size: int, order: int) -> list[Grams]:
 def extend(
     ids: np.ndarray, number: np.ndarray, ends: np.ndarray, n: int, size: int
 ) -> tuple[Grams, np.ndarray]:
-    """The n-grams that end at `ends`, and (T,) their indices there, from the indices `number` of
-    the (n-1)-grams.
-    """
+    """The n-grams that end at `ends`, and (T,) their indices, from those of the (n-1)-grams."""
     # suffix order is the order of (suffix, first word)
     key = number[ends].astype(np.int64) * size + ids[ends - (n - 1)]
     by_key = np.argsort(key)

@@ -111,9 +111,7 @@ def guard(out) -> None:
 
 
 def size(texts: Sequence) -> int:
-    """The size of `texts` in bytes, roughly where they are compressed; standard input counts
-    nothing.
-    """
+    """The size of `texts` in bytes, rough for compressed ones; standard input counts nothing."""
     paths = [path for path in map(Path, texts) if path.is_file()]
     return sum(
         path.stat().st_size * (COMPRESSION if path.suffix in OPENERS else 1) for path in paths
@@ -148,9 +146,7 @@ def estimate_in_memory(
 def estimate_on_disk(
     sentences: TokenisedText, order: int, directory: Path, programs: KenlmPrograms, memory: str
 ) -> tuple[dict[str, int], LmplzReport]:
-    """Write lm.bin by lmplz and build_binary into `directory`; the occurrences of each word, and
-    the report.
-    """
+    """Write lm.bin by lmplz and build_binary; the occurrences of each word, and the report."""
     occurrences, report = programs.estimate(sentences, order, memory, directory / ARPA)
     programs.binarise(directory / ARPA, directory / BINARY, "trie", memory)
     (directory / ARPA).unlink()

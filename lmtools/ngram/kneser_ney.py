@@ -1,6 +1,4 @@
-"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998), with the conventions of
-KenLM's lmplz (Heafield et al. 2013).
-"""
+"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998) as KenLM's lmplz does it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,8 +68,7 @@ def adjust_counts(grams: Sequence[Grams]) -> list[np.ndarray]:
 
 
 def statistics(grams: Sequence[Grams], counts: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Counts of counts, an array (5,) an order: entry j is the number of n-grams with adjusted
-    count j.
+    """Counts of counts, an array (5,) an order: how many n-grams have adjusted count j.
 
     lmplz takes occurrences, not the adjusted count, of the very last n-gram in suffix order and of
     its suffixes; so do we, since on a small text one n-gram more or less moves the discounts.
@@ -87,8 +84,7 @@ def statistics(grams: Sequence[Grams], counts: Sequence[np.ndarray]) -> list[np.
 
 
 def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
-    """D1, D2, D3+ of one order (Eq. 26 of Chen and Goodman), None where they are undefined or
-    outside [0, count].
+    """D1, D2, D3+ of one order (Chen and Goodman, Eq. 26); None if undefined or not in [0, count].
 
     Computed in float32 as lmplz does, so that the two agree on which are outside.
     """

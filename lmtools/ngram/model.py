@@ -1,6 +1,4 @@
-"""n-gram models as they are queried: through KenLM, with the normaliser that they were estimated
-with.
-"""
+"""n-gram models as they are queried: by KenLM, with the normaliser they were estimated with."""
 
 import contextlib
 import hashlib
@@ -146,9 +144,7 @@ class NgramModel:
         return np.array(scores) * LN10, unknown
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(N,) natural-log probabilities of `texts` with </s>, (N,) numbers of tokens with </s>,
-        (N,) numbers of unknown tokens.
-        """
+        """(N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of `texts`."""
         rows = [
             (float(log_prob.sum()), len(log_prob), int(unknown.sum()))
             for log_prob, unknown in map(self.conditional, texts)

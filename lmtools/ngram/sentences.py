@@ -1,6 +1,4 @@
-"""Sentences as an n-gram model sees them: lists of tokens, without the symbols that KenLM
-reserves.
-"""
+"""Sentences as an n-gram model sees them: tokens without symbols that KenLM reserves."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -53,9 +51,7 @@ class TokenisedText:
 
 
 def only_known(subword: Subword) -> Callable[[str], list[str]]:
-    """A function from a text to its pieces, in which UNKNOWN stands for each that the vocabulary
-    lacks or KenLM reserves.
-    """
+    """A function from text to pieces, UNKNOWN for those the vocabulary lacks or KenLM reserves."""
     names = [
         UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece
         for i, piece in enumerate(subword.vocabulary)

@@ -1,6 +1,4 @@
-"""Adaptive softmax (Grave et al. 2017, Efficient softmax approximation for GPUs): rare words by
-class, in smaller dimensions.
-"""
+"""Adaptive softmax (Grave et al. 2017): rare words by class, in smaller dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,8 +27,7 @@ class AdaptiveConfig:
 
 
 class Adaptive(OutputLayer):
-    """p(w|h) = p(w|head) for the first `cutoffs[0]` ids, p(cluster|head) p(w|cluster) for those
-    between two cutoffs.
+    """p(w|h) = p(w|head) below `cutoffs[0]`, p(cluster|head) p(w|cluster) between two cutoffs.
 
     Ids are ranked by frequency (`rank` (V,), saved with the weights). Cluster i has projected
     states of width // divide ** (i + 1) dimensions and a matrix of its own, so that no embedding is

@@ -1,6 +1,4 @@
-"""Output layers whose raw output z is no log-posterior: log p(c|x) out of it, up to normalisation
-and normalised.
-"""
+"""Output layers whose raw output z is no log-posterior, and log p(c|x) out of it."""
 
 import torch
 from torch import Tensor, nn

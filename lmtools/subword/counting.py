@@ -1,6 +1,4 @@
-"""How often each word or character of a text occurs: exact, in bounded memory, by several
-processes.
-"""
+"""How often each word or character occurs: exact, in bounded memory, by several processes."""
 
 import heapq
 import itertools
@@ -14,8 +12,7 @@ ROOM = 200_000  # distinct items held in memory, some 150 bytes each, before the
 
 
 class TokenCounts:
-    """A sum of counts that holds at most `room` distinct items in memory, and those of the last
-    `add`.
+    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`.
 
     What is over goes, sorted, to unnamed files in the system's temporary directory (TMPDIR), which
     vanish with the process. `total` is the number of occurrences. Iterating gives pairs (item,

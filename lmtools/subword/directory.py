@@ -30,8 +30,7 @@ def train(
     sentences=1_000_000,
     words=None,
 ) -> Subword:
-    """The subword model of `scheme` learnt from `lines` (normalised here, empty ones skipped) and
-    saved in `out_dir`.
+    """The subword model of `scheme` learnt from `lines` (normalised here) and saved in `out_dir`.
 
     `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer
     words or characters of a word or char list; `sentences` bounds the random sample (fixed seed)
@@ -55,9 +54,7 @@ def save_subword(subword: Subword, out_dir, words=None) -> Subword:
 
 
 def spell_words(pieces: Subword, words_dir) -> Spelled:
-    """The words of the list in `words_dir`, spelled by `pieces`; UserError unless both see text
-    alike.
-    """
+    """The words of the list in `words_dir`, spelled by `pieces`; UserError for two normalisers."""
     words = load_subword(words_dir)
     if not isinstance(words, Word):
         raise UserError(
@@ -105,9 +102,7 @@ def adopt(
 
 
 def load_subword(directory) -> Subword:
-    """The subword model in `directory`; UserError if there is none, it is damaged, or its files do
-    not belong together.
-    """
+    """The subword model in `directory`; UserError if none, damaged, or of mixed files."""
     path, description = Path(directory), read_description(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:
@@ -134,9 +129,7 @@ def read_description(directory) -> dict:
 def assemble(
     kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source
 ) -> Subword:
-    """The subword model of these parts; UserError about `source` unless its hash is the expected
-    one.
-    """
+    """The subword model of these parts; UserError about `source` unless its hash is as expected."""
     try:
         subword = kind(content, normaliser)
     except (RuntimeError, ValueError, IndexError) as error:

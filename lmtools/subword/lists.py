@@ -1,6 +1,4 @@
-"""Vocabularies that are plain lists sorted by frequency: words, or characters with a mark between
-words.
-"""
+"""Vocabularies that are lists sorted by frequency: words, or characters with a word mark."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +19,7 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):
-    """What `find` says of each word of raw text, where a normaliser is concerned with one word at
-    a time as ours are.
+    """What `find` says of each word of raw text; our normalisers see one word at a time.
 
     Normalising a text's words one by one gives the words of the normalised text, and most of them
     have been seen before.
@@ -59,8 +56,7 @@ class Numbered(Remembering):
 
 
 class Listed(Subword):
-    """A vocabulary in `vocab.txt`: `item<TAB>count`, the most frequent first (ties by alphabet),
-    the specials not among them.
+    """A vocabulary in `vocab.txt`: `item<TAB>count`, most frequent first, without the specials.
 
     What is not in the list is <unk>: one id, and one probability, for all of it.
     """

@@ -36,8 +36,7 @@ class Words(dict):
 
 
 class SentencePiece(Subword):
-    """Pieces inside words, `▁` before each word's first; ids of unigram are sorted by probability,
-    those of bpe by order of merging.
+    """Pieces inside words, `▁` before each word's first; sorted by probability or order of merging.
 
     The content may be another program's SentencePiece model: its pieces follow our specials in
     their order, its own specials fall away.
@@ -98,17 +97,13 @@ class UnigramPieces(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """The ids of the pieces that text is made of, in order: all but control symbols, the unknown
-    piece and unused ones.
-    """
+    """The ids of the pieces that text is made of, in order: no control, unknown or unused ones."""
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
     return [i for i in range(processor.get_piece_size()) if not any(test(i) for test in special)]
 
 
 def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
-    """ValueError unless the model segments word by word, `▁` before each word, into pieces that are
-    text.
-    """
+    """ValueError unless the model segments word by word, `▁` first, into pieces that are text."""
     if clash := set(pieces) & set(SPECIALS):
         raise ValueError(f"its piece {min(clash)} is a special here")
     if any(MARK in piece.lstrip(MARK) for piece in pieces) or not processor.encode(
@@ -120,18 +115,14 @@ def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequen
 
 
 def scheme_of(content: bytes) -> str:
-    """bpe or unigram, whichever a SentencePiece model is: BPE's scores are whole numbers, the order
-    of merging.
-    """
+    """Whether a SentencePiece model is bpe or unigram: BPE's scores are whole numbers."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     whole = all(processor.get_score(i).is_integer() for i in ordinary(processor))
     return (BpePieces if whole else UnigramPieces).scheme
 
 
 def sample(lines: Iterable[str], count: int) -> list[str]:
-    """At most `count` of `lines`, each equally likely (reservoir sampling with a fixed seed), so
-    that any text fits in memory.
-    """
+    """At most `count` of `lines`, equally likely (reservoir sampling, fixed seed)."""
     chosen, draw = [], random.Random(SEED).random
     for seen, line in enumerate(lines, 1):
         if seen <= count:
@@ -149,9 +140,7 @@ def drop_wide(line: str) -> str:
 
 
 def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
-    """The serialised SentencePiece model; one thread, so that the same text gives the same
-    bytes.
-    """
+    """The serialised SentencePiece model; one thread: the same text gives the same bytes."""
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

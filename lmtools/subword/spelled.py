@@ -20,8 +20,7 @@ END = MASK  # the id that marks the end of a word's spelling: nothing is masked 
 
 
 class WordTargets:
-    """The words that a two-way model predicts, and how their spellings (tuples of piece ids,
-    without END) are told apart.
+    """The words that a two-way model predicts, told apart by their spellings (tuples of piece ids).
 
     `size` counts the specials; `counts` (size,) says how often each was seen where the list was
     made, words outside it as <unk>.
@@ -40,9 +39,7 @@ class WordTargets:
         return [tuple(flat[a:b]) for a, b in pairwise([*starts, len(flat)])]
 
     def id_of(self, spelling: tuple[int, ...]) -> int:
-        """The id of the word so spelled; <unk> for one that the list lacks, or with a piece that
-        the pieces lack.
-        """
+        """The id of the word so spelled; <unk> if the list or the pieces lack it."""
         found = self.known.get(spelling)
         if found is None:
             text = "".join(self.pieces.vocabulary[i] for i in spelling).replace(MARK, "")

@@ -1,6 +1,4 @@
-"""Word lists that other toolkits wrote, as the content of a word vocabulary in the list's own
-order.
-"""
+"""Word lists that other toolkits wrote, as a word vocabulary in the list's own order."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -53,9 +51,7 @@ def adopt_word_list(
 
 
 def read_rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
-    """The fields of each line that has any, one or two on all of them alike, the second a whole
-    number.
-    """
+    """The fields of each line that has any, alike one or two, the second a whole number."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

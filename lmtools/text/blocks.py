@@ -13,18 +13,14 @@ SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
 
 
 class TextBlock(NamedTuple):
-    """Whole lines of a file, at least one: the number of the first (from 1), and the bytes of them
-    all.
-    """
+    """Whole lines of a file, at least one: the number of the first (from 1), and the bytes."""
 
     path: str
     first: int
     content: bytes
 
     def text(self) -> str:
-        """The lines as they stand, without a byte-order mark; UserError with its number for one
-        that is not UTF-8.
-        """
+        """The lines as they stand, without byte-order mark; UserError for one that is not UTF-8."""
         try:
             return self.content.decode("utf-8-sig" if self.first == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -32,9 +28,7 @@ class TextBlock(NamedTuple):
             raise UserError(f"{self.path}:{line}: not UTF-8; convert it with iconv") from None
 
     def lines(self) -> list[str]:
-        """The lines without their ends, as lmtools.files.read_lines gives them: only LF, or CR and
-        LF, ends one.
-        """
+        """The lines without their ends, as lmtools.files.read_lines: LF, or CR and LF, ends one."""
         text = self.text()
         lines = text.removesuffix("\n").split("\n")
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
@@ -68,9 +62,7 @@ def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
 
 
 def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
-    """Pairs (line number from 1, line without its end) of a text, as lmtools.files.read_lines;
-    UserErrors as `read_blocks`.
-    """
+    """Pairs (line number from 1, line without its end), as files.read_lines and read_blocks."""
     for block in read_blocks([path], nul):
         yield from enumerate(block.lines(), block.first)
 

@@ -1,6 +1,4 @@
-"""Tokenised translations (`I don &apos;t know , he said`) written as people write them, by
-sacremoses' port of Moses's detokeniser.
-"""
+"""Tokenised translations written as people write them, by sacremoses' Moses detokeniser."""
 
 import re
 from collections.abc import Callable
@@ -11,8 +9,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """A function from one line of tokenised text in `language` (ISO 639: en, de, fr ..) to the
-    detokenised line.
+    """A function from tokenised to detokenised lines of `language` (ISO 639: en, de, fr ..).
 
     Also undoes Moses's escapes (`&apos; &quot; &amp; &#124;` ..) and split hyphens (` @-@ `);
     subword marks have to be joined before. English, French, Italian, Irish, Czech, Finnish and CJK

@@ -71,9 +71,7 @@ SHAPES = tuple(
 
 
 def identify(head: bytes, kinds: Iterable[Foreign]) -> Foreign | None:
-    """The first of `kinds` that begins like `head` (decompressed); None of what may be something
-    else.
-    """
+    """The first of `kinds` that begins like `head` (decompressed); None where in doubt."""
     head = head[:HEAD].removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind in kinds if kind.mark.match(head)), None)
 
@@ -89,9 +87,7 @@ def refuse_foreign(head: bytes, path) -> None:
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:
-    """UserError with the line of the first NUL byte of `block`, which begins with line `first`: no
-    text has one.
-    """
+    """UserError with the line of the first NUL byte of `block`, whose first line is `first`."""
     if (place := block.find(b"\0")) >= 0:
         line = first + block.count(b"\n", 0, place)
         raise UserError(

@@ -29,9 +29,7 @@ RULES = 1  # part of the hash: raise it when the same settings give another text
 
 
 class Blanking(dict):
-    """A translation table, filled as characters turn up, of punctuation and symbols to spaces;
-    apostrophes stay.
-    """
+    """A table, filled as characters turn up, of punctuation to spaces; apostrophes stay."""
 
     def __missing__(self, point: int) -> str:
         letter = chr(point)
@@ -49,8 +47,7 @@ QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation mark
 
 @dataclass(frozen=True)
 class Normaliser:
-    """A function text -> text with single spaces between words and none around; applying it twice
-    changes nothing more.
+    """A function text -> text with single spaces, none around; twice changes nothing more.
 
     `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces,
     except an apostrophe inside a word; `apostrophe="straight"` maps typographic apostrophes,

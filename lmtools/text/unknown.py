@@ -24,9 +24,7 @@ CHANGES = {
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
-    """Why words with these counts are probably unknown, and the normaliser's options that make most
-    of them known ('': none do).
-    """
+    """Why words with these counts are probably unknown, and the options that mend it ('': none)."""
     total, changed = sum(unknown.values()), {}
     for option, (_, change) in CHANGES.items():
         better = {word: change(word).split() for word in unknown}
@@ -49,9 +47,7 @@ def conversion(option: str) -> str:
 
 
 def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:
-    """The words of the first texts that are not known, with their counts; `<unk>` says itself that
-    it is not.
-    """
+    """The words of the first texts that are not known, with counts, but `<unk>` itself."""
     counts = Counter(word for text in itertools.islice(texts, LOOKED_AT) for word in text.split())
     return Counter(
         {word: count for word, count in counts.items() if word != "<unk>" and not known(word)}
@@ -67,8 +63,7 @@ def warn_unknown(
     known: Callable[[str], bool] | None = None,
     lists: bool = False,
 ) -> None:
-    """One line on standard error where more than MANY of the `tokens` of `path` are `unknown` to
-    `model`; else nothing.
+    """One line on standard error where more than MANY of the `tokens` are `unknown`.
 
     The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
     `path` holds N-best lists.
