@@ -11,6 +11,7 @@ import struct
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import split
 
 from trust.common import OVERHEAD, Case, Done, Wrong, run, sound
 from trust.world import World, rescoring, take, training
@@ -69,10 +70,7 @@ def reading(form: str, path: str) -> tuple:
         )
     if form in PAIRS:
         return (
-            "sts",
-            "--vectors",
-            "vectors.npz",
-            "--pairs",
+            *split("sts --vectors vectors.npz --pairs"),
             path,
             "--format",
             form,
@@ -81,64 +79,29 @@ def reading(form: str, path: str) -> tuple:
         )
     return {
         "subword": ("subword", "--text", path, "--type", "word", "--out", "o"),
-        "subword-bpe": (
-            "subword",
-            "--text",
-            path,
-            "--type",
-            "bpe",
-            "--vocab-size",
-            "60",
-            "--out",
-            "o",
-        ),
+        "subword-bpe": ("subword", "--text", path, *split("--type bpe --vocab-size 60 --out o")),
         "corpus": ("corpus", "--text", path, "--subword", "words", "--out", "o.bin"),
         "ngram": ("ngram", "--text", path, "--order", "2", "--out", "o"),
         "ppl": ("ppl", "--lm", "lm/ngram", "--text", path, "--cache", "none"),
         "embed": (
-            "embed",
-            "--lm",
-            "lm/tta",
-            "--text",
+            *split("embed --lm lm/tta --text"),
             path,
-            "--cache",
-            "none",
-            "--device",
-            "cpu",
-            "--out",
-            "o.npz",
+            *split("--cache none --device cpu --out o.npz"),
         ),
         "wordlist": ("subword", "--model", path, "--out", "o"),
         "scores": (
-            "rescore",
-            "--nbest",
-            "test.jsonl",
-            "--scores",
+            *split("rescore --nbest test.jsonl --scores"),
             f"ng={path}",
-            "tta=test.tta.scores",
-            "--weights",
-            "weights.json",
-            "--out",
-            "h",
+            *split("tta=test.tta.scores --weights weights.json --out h"),
         ),
         "detected": ("convert", path, "o.jsonl"),
         "doctor": ("doctor", "--nbest", path),
         "ref": ("convert", "test.jsonl", "o.jsonl", "--ref", path),
         "arpa": ("score", "--lm", path, "--nbest", "test.jsonl", "--cache", "none", "--out", "s"),
         "score": (
-            "score",
-            "--lm",
-            "lm/causal",
-            "--nbest",
+            *split("score --lm lm/causal --nbest"),
             path,
-            "--format",
-            "jsonl",
-            "--cache",
-            "none",
-            "--device",
-            "cpu",
-            "--out",
-            "s",
+            *split("--format jsonl --cache none --device cpu --out s"),
         ),
         "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", path),
     }.get(form, ("convert", path, "o.jsonl", "--format", form))
@@ -270,18 +233,8 @@ def yaml(home: Path, name: str, where: str) -> None:
         "conf": (
             "own.yaml",
             (
-                "train",
-                "--conf",
-                "own.yaml",
-                "--train",
-                "train.bin",
-                "--valid",
-                "valid.bin",
-                "--out",
-                "run",
-                "--device",
-                "cpu",
-                "steps=1",
+                *split("train --conf own.yaml --train train.bin --valid valid.bin --out run"),
+                *split("--device cpu steps=1"),
             ),
         ),
         "model": ("lm/causal/config.yaml", reading("score", "test.jsonl")),
@@ -516,19 +469,7 @@ def cache(home: Path, name: str) -> None:
     else:
         with contextlib.closing(sqlite3.connect(file)) as connection:
             connection.executescript(script[name])
-    args = (
-        "score",
-        "--lm",
-        "lm/causal",
-        "--nbest",
-        "test.jsonl",
-        "--cache",
-        "kept",
-        "--device",
-        "cpu",
-        "--out",
-        "s",
-    )
+    args = (*split("score --lm lm/causal --nbest test.jsonl --cache kept --device cpu --out s"),)
     done = bounded(watched(home, args))
     if file.is_file() and file.stat().st_size > 1 << 28:
         raise done.wrong("memory", f"the cache grew to {file.stat().st_size} bytes")

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import split
 
 from trust.common import Case, Wrong, drawn, refused, run, succeeded
 from trust.world import rescoring, take, write_lists
@@ -115,14 +116,9 @@ def other_set(home: Path, verb: str) -> None:
     columns = ("--scores", "ng=dev.ngram.scores", "tta=dev.tta.scores")
     if verb == "rescore":
         args = (
-            "rescore",
-            "--nbest",
-            "test.jsonl",
+            *split("rescore --nbest test.jsonl"),
             *columns,
-            "--weights",
-            "weights.json",
-            "--out",
-            "h",
+            *split("--weights weights.json --out h"),
         )
     else:
         args = ("tune", "--nbest", "test.jsonl", *columns, "--out", "w.json")
@@ -139,27 +135,15 @@ def other_column(home: Path, columns: tuple[str, ...], blamed: str, score: tuple
             run(
                 "score",
                 *score,
-                "--nbest",
-                "test.jsonl",
-                "--cache",
-                "none",
-                "--device",
-                "cpu",
-                "--out",
+                *split("--nbest test.jsonl --cache none --device cpu --out"),
                 blamed,
                 home=home,
             )
         )
     done = run(
-        "rescore",
-        "--nbest",
-        "test.jsonl",
-        "--scores",
+        *split("rescore --nbest test.jsonl --scores"),
         *columns,
-        "--weights",
-        "weights.json",
-        "--out",
-        "h",
+        *split("--weights weights.json --out h"),
         home=home,
     )
     refused(done, "weights.json", blamed)
@@ -216,16 +200,8 @@ def mbr_column(home: Path) -> None:
     take(home, *NEEDS)
     succeeded(run("mbr", "--nbest", "test.jsonl", "--out", "new.scores", home=home))
     args = (
-        "rescore",
-        "--nbest",
-        "test.jsonl",
-        "--scores",
-        "ng=new.scores",
-        "tta=test.tta.scores",
-        "--weights",
-        "weights.json",
-        "--out",
-        "h",
+        *split("rescore --nbest test.jsonl --scores ng=new.scores tta=test.tta.scores --weights"),
+        *split("weights.json --out h"),
     )
     refused(run(*args, home=home), "weights.json", "new.scores")
 

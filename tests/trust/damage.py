@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import split
 
 from trust.common import (
     REPOSITORY,
@@ -62,14 +63,9 @@ def score(lm: str, cache="none") -> tuple:
         "score",
         "--lm",
         lm,
-        "--nbest",
-        "test.jsonl",
-        "--cache",
+        *split("--nbest test.jsonl --cache"),
         cache,
-        "--out",
-        "s",
-        "--device",
-        "cpu",
+        *split("--out s --device cpu"),
     )
 
 
@@ -240,9 +236,7 @@ def experiment() -> Path:
         weights = f"exp/tune/{system}/weights.json"
         succeeded(
             run(
-                "tune",
-                "--nbest",
-                "data/dev/nbest.jsonl",
+                *split("tune --nbest data/dev/nbest.jsonl"),
                 *named("dev"),
                 "--out",
                 weights,

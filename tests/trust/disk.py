@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import split
 
 from trust.common import (
     Case,
@@ -38,17 +39,7 @@ class Writer:
     out: str = "OUT"
 
 
-LATTICE = (
-    "lattice",
-    "rescore",
-    "lattices",
-    "--lm",
-    "n=lm/ngram",
-    "--weights",
-    "am=1,lm=1,n=1",
-    "--device",
-    "cpu",
-)
+LATTICE = (*split("lattice rescore lattices --lm n=lm/ngram --weights am=1,lm=1,n=1 --device cpu"),)
 LISTS = ("rescore", *rescoring("test")[1:-2])
 WRITERS: dict[str, Writer] = {
     "subword": Writer(("subword", "--text", "train.txt", "--type", "word", "--out", "OUT")),
@@ -67,17 +58,8 @@ WRITERS: dict[str, Writer] = {
     ),
     "embed": Writer(
         (
-            "embed",
-            "--lm",
-            "lm/tta",
-            "--text",
-            "sentences.txt",
-            "--cache",
-            "none",
-            "--device",
-            "cpu",
-            "--out",
-            "OUT.npz",
+            *split("embed --lm lm/tta --text sentences.txt --cache none --device cpu --out"),
+            *split("OUT.npz"),
         ),
         "OUT.npz",
     ),
@@ -246,28 +228,8 @@ def full_cache(home: Path, verb: str) -> None:
     """Room for the output, none for the cache: the verb goes on without, and says so."""
     everything(home)
     commands = {
-        "score": (
-            "score",
-            "--lm",
-            "lm/causal",
-            "--nbest",
-            "test.jsonl",
-            "--device",
-            "cpu",
-            "--out",
-            "o",
-        ),
-        "embed": (
-            "embed",
-            "--lm",
-            "lm/tta",
-            "--text",
-            "sentences.txt",
-            "--device",
-            "cpu",
-            "--out",
-            "o.npz",
-        ),
+        "score": (*split("score --lm lm/causal --nbest test.jsonl --device cpu --out o"),),
+        "embed": (*split("embed --lm lm/tta --text sentences.txt --device cpu --out o.npz"),),
     }
     succeeded(run(*commands[verb], "--cache", "none", home=home))
     out = home / commands[verb][-1]

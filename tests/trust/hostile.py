@@ -18,6 +18,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import split
 
 from trust.common import (
     REPOSITORY,
@@ -346,17 +347,7 @@ def yaml(home: Path, tag: str, where: str) -> None:
         ),
         "conf": (
             "own.yaml",
-            (
-                "train",
-                "--conf",
-                "own.yaml",
-                "--train",
-                "train.bin",
-                "--valid",
-                "valid.bin",
-                "--out",
-                "run",
-            ),
+            (*split("train --conf own.yaml --train train.bin --valid valid.bin --out run"),),
         ),
         "option": ("own.yaml", (*training("tta", "run"), f"arch.dim={YAML[tag]}")),
     }
@@ -371,19 +362,7 @@ def yaml(home: Path, tag: str, where: str) -> None:
 
 def score(lm: str) -> tuple:
     """Score the test set."""
-    return (
-        "score",
-        "--lm",
-        lm,
-        "--nbest",
-        "test.jsonl",
-        "--cache",
-        "none",
-        "--device",
-        "cpu",
-        "--out",
-        "s",
-    )
+    return ("score", "--lm", lm, *split("--nbest test.jsonl --cache none --device cpu --out s"))
 
 
 def pickled(home: Path, where: str) -> None:
@@ -496,19 +475,7 @@ def huggingface(home: Path, where: str) -> None:
         json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16})
     )
     take(home, "test.jsonl")
-    args = (
-        "score",
-        "--lm",
-        "hf:hf",
-        "--nbest",
-        "test.jsonl",
-        "--cache",
-        "none",
-        "--device",
-        "cpu",
-        "--out",
-        "s",
-    )
+    args = (*split("score --lm hf:hf --nbest test.jsonl --cache none --device cpu --out s"),)
     weights = folder / "model.safetensors"
     if where == "sound":
         with guarded(home):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shlex import split
 
 from trust.common import (
     Case,
@@ -176,16 +177,11 @@ def one_cache(home: Path, rng) -> None:
 
     def command(turn: int, cache: str, out: str) -> tuple:
         return (
-            "score",
-            "--lm",
-            "lm/causal",
-            "--nbest",
+            *split("score --lm lm/causal --nbest"),
             f"{turn}.jsonl",
             "--cache",
             cache,
-            "--device",
-            "cpu",
-            "--out",
+            *split("--device cpu --out"),
             out,
         )
 
@@ -209,18 +205,11 @@ def killed_cache(home: Path, rng) -> None:
 
     def command(cache: str, out: str) -> tuple:
         return (
-            "score",
-            "--lm",
-            "lm/causal",
-            "--nbest",
-            "l.jsonl",
-            "--rows",
+            *split("score --lm lm/causal --nbest l.jsonl --rows"),
             64,
             "--cache",
             cache,
-            "--device",
-            "cpu",
-            "--out",
+            *split("--device cpu --out"),
             out,
         )
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import split
 
 from trust.common import REPOSITORY, SETTINGS, Case, Wrong, changes, drawn, snapshot, temporaries
 from trust.world import World
@@ -80,9 +81,7 @@ def started(name: str, home: Path, stop: int) -> subprocess.Popen:
     command = [
         str(home / "run.sh"),
         *map(str, known()[name].options),
-        "--skip-done",
-        "true",
-        "--stop-stage",
+        *split("--skip-done true --stop-stage"),
         str(stop),
     ]
     with open(home / "run.out", "wb") as out:

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import split
 
 from trust.common import Case, Started, Wrong, drawn, lmtools, sound
 from trust.world import take, write_lists
@@ -36,21 +37,11 @@ def score(home: Path) -> tuple:
         home / "many.jsonl",
     )
     return (
-        "score",
-        "--lm",
-        "lm/causal",
-        "--nbest",
-        "many.jsonl",
-        "--nj",
+        *split("score --lm lm/causal --nbest many.jsonl --nj"),
         2,
         "--rows",
         64,
-        "--cache",
-        "none",
-        "--device",
-        "cpu",
-        "--out",
-        "s",
+        *split("--cache none --device cpu --out s"),
     )
 
 
@@ -59,21 +50,11 @@ def ppl(home: Path) -> tuple:
     take(home, "lm/causal")
     (home / "t").write_text("\n".join(long_texts(12000, 3)) + "\n")
     return (
-        "ppl",
-        "--lm",
-        "lm/causal",
-        "--text",
-        "t",
-        "--nj",
+        *split("ppl --lm lm/causal --text t --nj"),
         2,
         "--rows",
         64,
-        "--cache",
-        "none",
-        "--device",
-        "cpu",
-        "--out",
-        "p.json",
+        *split("--cache none --device cpu --out p.json"),
     )
 
 
@@ -92,19 +73,9 @@ def lattices(home: Path) -> tuple:
         home / "lat",
     )
     return (
-        "lattice",
-        "rescore",
-        "lat",
-        "--lm",
-        "c=lm/causal",
-        "--weights",
-        "am=1,lm=1,c=1",
-        "--nj",
+        *split("lattice rescore lat --lm c=lm/causal --weights am=1,lm=1,c=1 --nj"),
         2,
-        "--device",
-        "cpu",
-        "--nbest-out",
-        "o.jsonl",
+        *split("--device cpu --nbest-out o.jsonl"),
     )
 
 
@@ -126,19 +97,7 @@ def corpus(home: Path) -> tuple:
 def subword(home: Path) -> tuple:
     """Words counted by two workers."""
     text(home)
-    return (
-        "subword",
-        "--text",
-        "t",
-        "--type",
-        "word",
-        "--normaliser",
-        "librispeech",
-        "--nj",
-        2,
-        "--out",
-        "o",
-    )
+    return (*split("subword --text t --type word --normaliser librispeech --nj"), 2, "--out", "o")
 
 
 VERBS = {"score": score, "lattices": lattices, "corpus": corpus, "subword": subword, "ppl": ppl}

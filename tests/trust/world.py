@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from pathlib import Path
+from shlex import split
 
 from trust.common import REPOSITORY, Skipped, Wrong, run, succeeded
 
@@ -110,20 +111,12 @@ def make(home: Path) -> Path:
                 f"lm/{lm}",
                 "--nbest",
                 f"{name}.jsonl",
-                "--cache",
-                "none",
-                "--out",
+                *split("--cache none --out"),
                 f"{name}.{lm}.scores",
             )
     made(
-        "tune",
-        "--nbest",
-        "dev.jsonl",
-        "--scores",
-        "ng=dev.ngram.scores",
-        "tta=dev.tta.scores",
-        "--out",
-        "weights.json",
+        *split("tune --nbest dev.jsonl --scores ng=dev.ngram.scores tta=dev.tta.scores --out"),
+        *split("weights.json"),
     )
     made(*rescoring("test"))
     (
@@ -161,11 +154,7 @@ def training(lm: str, out, *more) -> tuple:
         "train",
         "--conf",
         conf,
-        "--train",
-        "train.bin",
-        "--valid",
-        "valid.bin",
-        "--out",
+        *split("--train train.bin --valid valid.bin --out"),
         out,
         "--device",
         "cpu",
@@ -183,9 +172,7 @@ def rescoring(name: str, out: str = "hyp") -> tuple:
         f"{name}.jsonl",
         "--scores",
         *columns,
-        "--weights",
-        "weights.json",
-        "--out",
+        *split("--weights weights.json --out"),
         out,
     )
 

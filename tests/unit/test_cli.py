@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from shlex import split
 
 import pytest
 
@@ -119,9 +120,7 @@ def test_done_is_0(tmp_path):
         "subword",
         "--text",
         text,
-        "--type",
-        "char",
-        "--out",
+        *split("--type char --out"),
         tmp_path / "été",
         encoding="utf-8",
         env={"PYTHONIOENCODING": "latin-1"},

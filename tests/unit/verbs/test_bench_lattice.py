@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from shlex import split
 
 import pytest
 from lattices import random_lattice
@@ -34,20 +35,8 @@ def here(tmp_path, monkeypatch, trained, tiny):
 
 def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
     out = [
-        "--by-beam",
-        "0",
-        "2",
-        "--by-tokens",
-        "1",
-        "3",
-        "--max-ngram-order",
-        "3",
-        "--repeats",
-        "2",
-        "--out",
-        "b.json",
-        "--figure",
-        "b.png",
+        *split("--by-beam 0 2 --by-tokens 1 3 --max-ngram-order 3 --repeats 2 --out b.json"),
+        *split("--figure b.png"),
     ]
     assert main(["bench", "lattice", "l", *here, *out]) == 0
     printed = capsys.readouterr().out

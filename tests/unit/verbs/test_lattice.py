@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from shlex import split
 
 import pytest
 from lattices import all_paths, named_sums, path_score, random_lattice, sentences, words_of
@@ -244,18 +245,9 @@ def test_rescore_two_models_and_their_mixture(here, lm, capsys):
     weights = {**WEIGHTS, "m": 2.0, "c": 1.5}
     spelled = ",".join(f"{name}={weight}" for name, weight in weights.items())
     out = (
-        "--out",
-        "o",
-        "--nbest-out",
-        "n.jsonl",
-        "--depth",
+        *split("--out o --nbest-out n.jsonl --depth"),
         3,
-        "--text-out",
-        "t",
-        "--ref",
-        "ref",
-        "--report",
-        "r.json",
+        *split("--text-out t --ref ref --report r.json"),
     )
     status, printed = run(
         capsys, "rescore", "l", *models, "--weights", spelled, "--max-ngram-order", 0, *out
@@ -332,10 +324,7 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
         *how,
         "--max-ngram-order",
         0,
-        "--nbest-out",
-        "n.jsonl",
-        "--report",
-        "r.json",
+        *split("--nbest-out n.jsonl --report r.json"),
     )
     tree = json.loads((here / "r.json").read_text())
     assert status == 0 and tree["normalise"] == "none" and tree["oov_penalty"] == 2.5
@@ -355,18 +344,11 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
 def test_a_model_of_both_sides_reports_its_approximation(here, lm, capsys, name):
     status, _ = run(
         capsys,
-        "rescore",
-        "l",
-        "--lm",
+        *split("rescore l --lm"),
         f"x={lm[name]}",
-        "--weights",
-        "am=1,x=1",
-        "--exact",
+        *split("--weights am=1,x=1 --exact"),
         4,
-        "--text-out",
-        "t",
-        "--report",
-        "r.json",
+        *split("--text-out t --report r.json"),
     )
     off = json.loads((here / "r.json").read_text())["approximation"]
     assert (
@@ -392,10 +374,7 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
             f"c={lm['causal']}",
             "--weights",
             f"{SPELLED},c=1",
-            "--out",
-            "o",
-            "--text-out",
-            "t",
+            *split("--out o --text-out t"),
         )
         status, _ = run(capsys, "rescore", "l", *common, *bounds.split())
         sizes[bounds] = sum(len(lattice.words) for lattice in lattices.read("o"))
@@ -423,12 +402,7 @@ def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
         "rescore",
         "k.ark",
         *models,
-        "--weights",
-        "am=1,graph=1,new=1",
-        "--out",
-        "o.slf",
-        "--to",
-        "slf",
+        *split("--weights am=1,graph=1,new=1 --out o.slf --to slf"),
     )
     (rescored,) = lattices.read("o.slf")
     assert status == 0
@@ -442,10 +416,7 @@ def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
         "rescore",
         "k.ark",
         *models,
-        "--weights",
-        "am=1,graph=1,new=1",
-        "--out",
-        "ark,t:o.ark",
+        *split("--weights am=1,graph=1,new=1 --out ark,t:o.ark"),
     )
     (folded,) = lattices.read("o.ark")
     totals = {
@@ -485,9 +456,7 @@ def test_weights_from_tuning(here, lm, capsys):
     for weights in ("w=1.json", "am=1,lm=0.5,new=2"):
         status, printed = run(
             capsys,
-            "rescore",
-            "l",
-            "--lm",
+            *split("rescore l --lm"),
             f"new={lm['bigram']}",
             "--weights",
             weights,
@@ -667,13 +636,7 @@ def test_other_mistakes(here, capsys):
         "standard input is not looked into; name its format: kaldi, slf"
     )
     assert "short" in refused(capsys, "oracle", "l", "--ref", "short")
-    for wrong in (
-        "--beam=-1",
-        "--beam=nan",
-        "--prune-beam=x",
-        "--max-ngram-order=-1",
-        "--tokens=0",
-    ):
+    for wrong in (*split("--beam=-1 --beam=nan --prune-beam=x --max-ngram-order=-1 --tokens=0"),):
         with pytest.raises(SystemExit) as stop:
             main(["lattice", "rescore", "l", "--weights", "am=1", wrong])
         assert stop.value.code == 2 and wrong.partition("=")[0] in capsys.readouterr().err

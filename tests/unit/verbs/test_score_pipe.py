@@ -4,6 +4,7 @@ import io
 import subprocess
 import sys
 import threading
+from shlex import split
 
 import pytest
 from toys import sentences
@@ -140,9 +141,7 @@ def test_rescoring_lattices_in_a_pipe(lm):
     options = (
         "--lm",
         f"new={lm}/lm",
-        "--weights",
-        "am=1,graph=1,new=2",
-        "--format",
+        *split("--weights am=1,graph=1,new=2 --format"),
         f"kaldi:words={lm}/words.txt",
     )
     entries = []

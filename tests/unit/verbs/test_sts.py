@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from shlex import split
 
 import numpy as np
 import pytest
@@ -204,10 +205,7 @@ def test_what_cannot_be_is_one_line(home, trained, tmp_path, capsys):
     assert (
         main(
             [
-                "embed",
-                "--lm",
-                "tfidf",
-                "--text",
+                *split("embed --lm tfidf --text"),
                 str(home / "sentences.txt"),
                 "--out",
                 str(home / "v.h5"),
