@@ -57,7 +57,8 @@ defaults() {
   [[ $corpus = @(mini|full|swbd) ]] || wrong "--corpus is '$corpus'; it takes mini, full or swbd"
   [[ $lm_unit = @(subword|word) ]] || wrong "--lm-unit is '$lm_unit'; it takes subword or word"
   [[ $corpus = mini || $nbest_dir ]] ||
-    wrong "--corpus $corpus rescores N-best lists of your recogniser; name them with --nbest-dir"
+    wrong "--corpus $corpus rescores N-best lists of your recogniser; name their directory with\
+ --nbest-dir"
   [[ $corpus != swbd || $ldc_dir ]] ||
     wrong "--corpus swbd reads the LDC's transcriptions; name their directory with --ldc-dir"
   raw=$datadir/local/$corpus tests=(test) decoded=(dev test)

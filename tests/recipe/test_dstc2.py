@@ -19,14 +19,8 @@ WORST = {"ngram": 36.7, "causal": 36.6, "tta": 38.3, "masked": 38.3}
 BEST_COMBINATION = 36.2
 # Hypotheses write "don't", the text "dont": the language models see neither apostrophe; the metric
 # does.
-OPTIONS = (
-    "--vocab-size",
-    "500",
-    "--normaliser",
-    "librispeech --apostrophe strip",
-    "--train-opts",
-    "epochs=20 optim.warmup=100",
-)
+OPTIONS = ("--vocab-size", "500", "--normaliser", "librispeech --apostrophe strip")
+OPTIONS += ("--train-opts", "epochs=20 optim.warmup=100")
 
 pytestmark = pytest.mark.skipif(
     not DATA.is_dir(), reason="the DSTC2 lists are not beside the repository"
@@ -77,19 +71,8 @@ def test_dstc2(tmp_path, shell):
 
     def measured(hypotheses: Path) -> float:
         out, ref = tmp_path / "wer.json", tmp_path / "corpus/test.nbest.jsonl"
-        command = [
-            "lmtools",
-            "evaluate",
-            "--ref",
-            ref,
-            "--hyp",
-            hypotheses,
-            "--metric",
-            "wer",
-            "--out",
-            out,
-        ]
-        subprocess.run(command, check=True, env=shell, capture_output=True)
+        command = ["lmtools", "evaluate", "--ref", ref, "--hyp", hypotheses, "--metric", "wer"]
+        subprocess.run([*command, "--out", out], check=True, env=shell, capture_output=True)
         return json.loads(out.read_text())["score"]
 
     figures = {

@@ -385,18 +385,8 @@ def full(tmp_path, server, shell, make_recipe):
 
 def test_corpus_full(full, server, tmp_path):
     with server(cut=50_000) as (url, asked):
-        options = (
-            "--corpus",
-            "full",
-            "--openslr",
-            url,
-            "--nbest-dir",
-            tmp_path / "nbest",
-            "--stop-stage",
-            1,
-            "--depth",
-            2,
-        )
+        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest")
+        options += ("--stop-stage", 1, "--depth", 2)
         full(*options)
         fetched = len(asked)
         assert fetched == 6  # five files, one of them cut
@@ -424,17 +414,8 @@ def test_corpus_full_needs_lists(full):
 def test_a_set_without_lists_is_named(full, server, tmp_path):
     (tmp_path / "nbest/test-clean.jsonl.gz").unlink()
     with server() as (url, _):
-        done = full(
-            "--corpus",
-            "full",
-            "--openslr",
-            url,
-            "--nbest-dir",
-            tmp_path / "nbest",
-            "--stop-stage",
-            1,
-            status=1,
-        )
+        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest")
+        done = full(*options, "--stop-stage", 1, status=1)
     assert (
         f"{tmp_path}/nbest: nothing of test-clean; put it in {tmp_path}/nbest/test-clean"
         in done.stdout

@@ -71,34 +71,10 @@ def call(script: str, *options) -> Done:
 def train(root: Path, out: str, steps: int) -> Done:
     """A training of `steps` steps into `root`/`out`."""
     sizes = (
-        "--vocab-size",
-        40,
-        "--width",
-        64,
-        "--layers",
-        1,
-        1,
-        "--batch",
-        200,
-        "--save-every",
-        10,
-        "--warmup",
-        5,
-        "--lr",
-        0.01,
+        "--vocab-size 40 --width 64 --layers 1 1 --batch 200 --save-every 10 --warmup 5 --lr 0.01"
     )
-    return call(
-        "train_nmt.py",
-        "--pairs",
-        root / "train.tsv",
-        "--valid",
-        root / "valid.tsv",
-        "--out",
-        root / out,
-        *sizes,
-        "--steps",
-        steps,
-    )
+    files = ("--pairs", root / "train.tsv", "--valid", root / "valid.tsv", "--out", root / out)
+    return call("train_nmt.py", *files, *sizes.split(), "--lr", 0.01, "--steps", steps)
 
 
 @pytest.fixture(scope="module")
