@@ -74,7 +74,7 @@ def train(root: Path, out: str, steps: int) -> Done:
         "--vocab-size 40 --width 64 --layers 1 1 --batch 200 --save-every 10 --warmup 5 --lr 0.01"
     )
     files = ("--pairs", root / "train.tsv", "--valid", root / "valid.tsv", "--out", root / out)
-    return call("train_nmt.py", *files, *sizes.split(), "--lr", 0.01, "--steps", steps)
+    return call("train_nmt.py", *files, *sizes.split(), "--steps", steps)
 
 
 @pytest.fixture(scope="module")
