@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import VERBS
+from lmtools.report.style import load_style
+from lmtools.rescore.systems import read_systems
 from lmtools.verbs.options import Parser, add_common
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +126,16 @@ def test_architecture_names_what_is_there():
     code = "".join(path.read_text() for path in (ROOT / "lmtools").rglob("*.py"))
     for name in re.findall(r"`([A-Z]+)`", "".join(kinds)):
         assert re.search(rf"^{name}\b.* = ", code, re.MULTILINE), name
+
+
+def test_yaml_of_recipes_is_read(tmp_path):
+    page = (ROOT / "docs/recipes.md").read_text()
+    systems, style = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    for name, text in (("systems", systems), ("report", style)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert load_style(tmp_path / "report.yaml").published["stsb"]
+    made = read_systems(tmp_path / "systems.yaml", ["lms=ngram tta", "others=mbr"])
+    assert made["best"] == ("tta/token", "ngram", "mbr")
 
 
 @pages
