@@ -1,5 +1,4 @@
-"""sclite's ctm: one word a line, `utt channel start duration word [confidence]`, seconds; one
-hypothesis an utterance.
+"""sclite's ctm: a word a line, `utt channel start duration word [confidence]`, in seconds.
 
 The columns besides the word are kept as the extra `times`, a line a word. A text without them, or
 with another number of words, is written with made-up times, a tenth of a second a word, which are

@@ -28,9 +28,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, results of several
-    speakers among them.
-    """
+    """The lists of a file; UserError for what is not of the format, or of several speakers."""
     names = None
     file = json_io.expect(json_io.load(path), dict, str(path), "the file")
     for entry in json_io.utterances(json_io.member(file, "utts", dict, str(path)), path):
@@ -72,9 +70,7 @@ def plain(text: str) -> str:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; `name` numbers the hypotheses, and pieces of texts that have changed are left
-    out.
-    """
+    """Write lists; `name` numbers the hypotheses, pieces of changed texts are left out."""
     json_io.write(
         (row(nbest, path) for nbest in check_nbests(nbests, path)), path, '{"utts": {', "}}"
     )

@@ -63,18 +63,14 @@ def read(path) -> list[NBest]:
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses in the order of their ranks, which become extras where they are not the places in
-    the list.
-    """
+    """Hypotheses in the order of their ranks, which become extras where they are not places."""
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
 
 
 def parts(path: Path) -> Iterator[tuple[Path, int]]:
-    """Pairs (rank directory, rank): those in `path` itself, or else those of all its jobs, job by
-    job in numeric order.
-    """
+    """Pairs (rank directory, rank): those in `path`, or else those of its jobs, one by one."""
     if ranks := numbered_directories(path, RANK):
         yield from ranks
         return
@@ -115,8 +111,7 @@ def score(text: str, where: str) -> float:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write a decode directory with one rank directory a rank; the whole appears at once, in place
-    of an earlier one.
+    """Write a decode directory, one directory a rank; the whole appears at once.
 
     UserError if the lists have other scores than `am` and no total, or if `path` holds anything but
     rank directories.
@@ -132,9 +127,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def places(nbest: NBest) -> list[int]:
-    """The rank of each hypothesis: the one that was read if these are in order still, else the
-    place in the list.
-    """
+    """Each hypothesis's rank: the one that was read if these are in order still, else its place."""
     found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
     ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
     return (
@@ -145,9 +138,7 @@ def places(nbest: NBest) -> list[int]:
 
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
-    """The files of one rank directory from the hypotheses of its utterances; `path` is what
-    messages name.
-    """
+    """The files of one rank directory from its hypotheses; `path` is what messages name."""
     scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
     kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
     if any(value is not None for value in scores.values()):

@@ -140,9 +140,7 @@ def tokens(content: str, where: str) -> list[float]:
 
 
 def unit(length: int, power: float, where: str) -> float:
-    """What an H score is multiplied by: from base 2 to natural logs, from a mean to a sum over
-    `length` tokens.
-    """
+    """What an H score is multiplied by: base 2 to natural log, mean to sum over `length`."""
     if abs(power) > 20:
         raise UserError(
             f"{where}: no search divides by the length to the power of {power}; give the search's"

@@ -34,9 +34,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, score: str | None = None) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, and if only some lists
-    have scores.
-    """
+    """The lists of a file; UserError for another format, and if only some lists have scores."""
     seen: set[str] = set()
     names = None
     for number, (tree, where) in enumerate(json_io.objects(path), 1):
@@ -88,9 +86,7 @@ def numbers(tree: Mapping, column: str, length: int, where: str) -> list[dict[st
 
 
 def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
-    """Write lists; the scores are called `score`. UserError for lists with several scores that were
-    not rescored.
-    """
+    """Write lists; scores are called `score`. UserError for several scores, not rescored."""
     trees = (as_tree(nbest, score, path) for nbest in check_nbests(nbests, path))
     json_io.write_list(trees, path)
 

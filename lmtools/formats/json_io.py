@@ -1,6 +1,4 @@
-"""Formats that are one JSON value: strict reading, what is expected where, and extras that keep any
-value as JSON text.
-"""
+"""Formats that are one JSON value: strict reading, what is expected where, extras as JSON text."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +15,7 @@ KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 
 
 def load(path):
-    """The JSON value in `path` (.gz, .xz, `-`); repeated keys are refused, which Python's reader
-    would let through.
-    """
+    """The JSON value in `path` (.gz, .xz, `-`); repeated keys, which Python takes, are refused."""
     data = read_bytes(path)
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)

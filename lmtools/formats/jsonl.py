@@ -62,9 +62,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def parse(line: str, where: str):
-    """The JSON value in `line`; repeated keys are refused, which Python's reader would let
-    through.
-    """
+    """The JSON value in `line`; repeated keys, which Python's reader takes, are refused."""
     try:
         return json.loads(line, object_pairs_hook=unique)
     except RecursionError:
@@ -157,9 +155,7 @@ def clip_value(value, limit: int = 40) -> str:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write N-best lists that `read` reads back equal; UserError, and nothing written, if it would
-    refuse them.
-    """
+    """Write N-best lists; UserError, and nothing written, for what `read` would refuse."""
     with atomic_text(path) as out:
         for nbest in check_nbests(nbests, path):
             out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")

@@ -23,9 +23,7 @@ BLOCK = 1 << 24  # bytes that a broken length may claim at a time
 
 
 class Stream:
-    """The bytes of a file, pipe or command with the place where reading stands: `number` is the
-    line, `offset` the byte.
-    """
+    """The bytes of a file, pipe or command; where reading stands: line `number`, byte `offset`."""
 
     def __init__(self, raw, name: str, start: int = 0):
         self.raw, self.name, self.start, self.base = raw, name, start, start

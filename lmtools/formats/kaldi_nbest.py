@@ -66,9 +66,7 @@ def folders(path: Path) -> list[Path]:
 
 
 def contents(folder: Path) -> dict[str, Path]:
-    """The archives in a directory by their names without endings; a plain file comes before others
-    of its name.
-    """
+    """The archives in a directory by names without endings; a plain file comes first."""
     files = [child for child in list_children(folder) if child.is_file()]
     files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
     return {FILE.fullmatch(child.name)[1]: child for child in files}
@@ -87,9 +85,7 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """(utterance, hypotheses, where) of an archive of texts, as soon as the next utterance
-    starts.
-    """
+    """(utterance, hypotheses, where) of an archive of texts, once the next utterance starts."""
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")
@@ -113,9 +109,7 @@ def split_key(key: str, where: str) -> tuple[str, int]:
 
 
 def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
-    """The hypotheses in the order of their numbers, which become an extra where they are not the
-    ranks.
-    """
+    """The hypotheses in the order of their numbers, an extra where they are not the ranks."""
     hyps = sorted(numbered, key=lambda pair: pair[0])
     if twice := [n for (n, _), (after, _) in pairwise(hyps) if n == after]:
         raise UserError(f"{where}: number {twice[0]} occurs twice; keep one of them")

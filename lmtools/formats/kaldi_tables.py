@@ -1,5 +1,4 @@
-"""Kaldi's tables without Kaldi: archives and script files, text and binary, read entry by entry and
-written.
+"""Kaldi's tables without Kaldi: archives and script files, text and binary, entry by entry.
 
 A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines
 `key file`, `key file:offset` or `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c >
@@ -145,9 +144,7 @@ def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
 
 
 def read_values(path, kind: str) -> Iterator[tuple[str, object, str]]:
-    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list), text
-    or binary.
-    """
+    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list)."""
     for item in read_entries(path):
         yield item.key, KINDS[kind](item), item.where
 
@@ -165,9 +162,7 @@ def read_symbols(path) -> dict[int, str]:
 
 
 def read_tokens(entry: TableEntry) -> str:
-    """The tokens of an entry, joined by single spaces; Kaldi writes them as text even into binary
-    archives.
-    """
+    """The tokens of an entry with single spaces; Kaldi writes text even into binary archives."""
     return " ".join(read_line(entry).split())
 
 
@@ -211,9 +206,7 @@ KINDS = {"tokens": read_tokens, "float": read_float, "ints": read_integers}
 
 
 def pack_float(value: float, text: bool) -> bytes:
-    """The payload of a number; in binary a double, which Kaldi reads where it expects a float
-    too.
-    """
+    """The payload of a number; in binary a double, which Kaldi reads as a float too."""
     return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
 
 

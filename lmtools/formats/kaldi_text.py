@@ -43,9 +43,7 @@ def read(path) -> dict[str, str]:
 
 
 def write(texts: Mapping[str, str], path) -> None:
-    """Write `texts`; words are joined by single spaces, so that no white space inside a text can
-    start a line.
-    """
+    """Write `texts`, single spaces between words, so that none can start a line."""
     write_rows(texts.items(), path)
 
 

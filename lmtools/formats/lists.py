@@ -1,6 +1,4 @@
-"""What one does to N-best lists between reading and writing: attach references, cut, merge repeated
-texts.
-"""
+"""What is done to N-best lists between reading and writing: attach references, cut, merge."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

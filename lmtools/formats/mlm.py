@@ -1,5 +1,4 @@
-"""The files of mlm-scoring: `{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, "ref": "blue
-finch"}, ...}`.
+"""The files of mlm-scoring: `{"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, ...}, ...}`
 
 Hypotheses are ordered by their numbers. Its am.json has first-pass scores, natural logs, and
 references; its lm.json the same with the LM's scores and without references. What else an utterance

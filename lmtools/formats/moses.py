@@ -44,9 +44,7 @@ def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; scores of any name become features, the one called `total`, or else `am`, the
-    total.
-    """
+    """Write lists; scores of any name become features, `total`, or else `am`, the total."""
     moses_fields.write(nbests, path, list_fields)
 
 

@@ -47,9 +47,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Row:
-    """The fields of one line: sentence, text, features and total verbatim (empty where there is
-    none), the rest by name.
-    """
+    """A line's fields: sentence, text, features, total verbatim ('' for none), the rest by name."""
 
     utt: str
     text: str
@@ -137,9 +135,7 @@ def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
 
 
 def features(text: str, where: str) -> tuple[dict[str, float], str]:
-    """Scores by name of a features field, and its layout: `TM0=2` for a name, its sign and how many
-    values follow.
-    """
+    """Scores by name of a features field, and its layout: `TM0=2`, name, sign, number of values."""
     found: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
@@ -175,9 +171,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
 
 
 def keys(name: str, sign: str, count: int) -> list[str]:
-    """The names of a feature's values; an old-style name without a digit at its end takes the index
-    directly (lm0).
-    """
+    """The names of a feature's values; an old-style name without digit takes the index (lm0)."""
     if count == 1:
         return [name]
     joint = "" if sign == ":" and not name[-1].isdigit() else "_"

@@ -10,18 +10,14 @@ MARKS = ("subword_nmt", "sentencepiece", "none")
 
 
 def check_marks(name: str, spec: str) -> str:
-    """`name` if it is one of MARKS; UserError otherwise, `spec` being the option as users write
-    it.
-    """
+    """`name` if it is one of MARKS; else UserError about the option `spec` as users write it."""
     if name not in MARKS:
         raise UserError(f"{spec}={name}: no such subword marks; known are {', '.join(MARKS)}")
     return name
 
 
 def guess_marks(texts: Iterable[str]) -> str:
-    """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of every text that
-    has words.
-    """
+    """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of each text."""
     texts = [text for text in texts if text.strip()]
     if any(word.endswith("@@") for text in texts for word in text.split()):
         return "subword_nmt"
@@ -33,9 +29,7 @@ def guess_marks(texts: Iterable[str]) -> str:
 
 
 def join_pieces(text: str, marks: str) -> str:
-    """The words of `text`, single spaces between them, its pieces joined as `marks` says; text
-    without such marks stays.
-    """
+    """The words of `text`, its pieces joined as `marks` says; text without such marks stays."""
     words = " ".join(text.split())
     if marks == "subword_nmt":
         return f"{words} ".replace("@@ ", "").rstrip()

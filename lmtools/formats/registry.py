@@ -69,9 +69,7 @@ def list_children(path) -> list[Path]:
 
 
 def list_numbered(path, name: re.Pattern) -> list[tuple[int, Path]]:
-    """What of a directory has a whole name that matches, with the number that it says, in the order
-    of the numbers.
-    """
+    """What of a directory has a name that matches, with the number it says, in that order."""
     inside = ((name.fullmatch(child.name), child) for child in list_children(path))
     return sorted((int(match[1]), child) for match, child in inside if match)
 
@@ -108,9 +106,7 @@ def format_of(module: ModuleType, **more) -> Format:
 
 
 def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
-    """The format that `NAME` or `NAME:option=value,option=value` means, its options bound;
-    UserError for unknown names.
-    """
+    """The format that NAME or NAME:option=value,... means, its options bound; else UserError."""
     name, _, rest = spec.partition(":")
     if name not in formats:
         raise UserError(f"{spec}: no format is called {name!r}; known are {', '.join(formats)}")
@@ -187,9 +183,7 @@ def is_pipe(path) -> bool:
 
 
 def unlike_lists(path, empty: bool) -> str | None:
-    """What `path` is, if it is certainly no format's; `empty`: whether nothing at all is that,
-    too.
-    """
+    """What `path` is, if it is certainly no format's; `empty`: whether nothing is that, too."""
     if Path(path).is_dir():
         names = {child.name for child in list_children(path)}
         return next(

@@ -105,9 +105,7 @@ def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
 def normalise(
     nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None
 ) -> list[NBest]:
-    """Lists with the one normaliser applied to hypotheses, the other to references (None: they
-    stay).
-    """
+    """Lists with one normaliser applied to hypotheses, one to references (None: they stay)."""
 
     def written(hyp: Hypothesis) -> Hypothesis:
         text = hyps(hyp.text)

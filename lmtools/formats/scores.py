@@ -74,9 +74,7 @@ def has_check(line: str) -> bool:
 
 
 def header(path, line: str) -> Mapping[str, str]:
-    """The signature in the first line; UserError if there is none or the line's check is
-    another's.
-    """
+    """The signature in the first line; UserError for none or another line's check."""
     told, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
     if check is not None and check != vouch(told):
         raise UserError(
@@ -141,9 +139,7 @@ def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
 def writing(
     path, signature: Mapping[str, str]
 ) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """A function that writes the scores and tokens of one list to `path`, at once where that is
-    standard output.
-    """
+    """A function that writes the scores and tokens of one list to `path`; pipes at once."""
     with atomic_text(path) as out:
         first = HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True)
         out.write(f"{first}\t{vouch(first)}\n")
@@ -247,9 +243,7 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
 
 
 def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
-    """Whether the rows of an utterance vouch for the texts of its hypotheses in another order than
-    the list's.
-    """
+    """Whether the rows vouch for the texts of an utterance's hypotheses in another order."""
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
     for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):

@@ -1,5 +1,4 @@
-"""SRILM's N-best lists: one file an utterance (its name, without .gz and .score, is the id), or a
-directory of such files.
+"""SRILM's N-best lists: one file an utterance, its id by name, or a directory of them.
 
 - headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language
 model, number of words, words: `am` and
@@ -273,9 +272,7 @@ def write_one(nbest: NBest, file, version: str | None, path) -> None:
 
 
 def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
-    """The scores `am` and `lm`, 0 where there is none, or the total and 0; UserError if there are
-    others and no total.
-    """
+    """The scores `am` and `lm`, or the total and 0; UserError for others without a total."""
     if TOTAL in hyp.scores:
         return hyp.scores[TOTAL], 0.0
     if others := hyp.scores.keys() - {"am", "lm"}:

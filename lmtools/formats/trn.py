@@ -1,5 +1,4 @@
-"""sclite's trn: one utterance a line, its id in parentheses at the end, `blue finch sings
-(spk1_zed1)`.
+"""sclite's trn: an utterance a line, its id in parentheses last, `blue finch sings (zed1)`.
 
 Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null
 word `@` are markup that sclite scores in its own way, and are refused. Lines that start with `;;`
@@ -23,16 +22,12 @@ MARKUP = re.compile(r".*[{}].*|\(.*\)|@|.+\*|.*[;\\].*")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is that of a trn file; a Kaldi text may end in parentheses too, so the
-    content cannot tell.
-    """
+    """Whether the name is a trn file's; content cannot tell, Kaldi text may end alike."""
     return ".trn" in path.suffixes
 
 
 def read(path) -> dict[str, str]:
-    """Text by utterance id, in the file's order; UserError with the line of what is no plain
-    trn.
-    """
+    """Text by utterance id, in the file's order; UserError with the line that is no trn."""
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):

@@ -28,9 +28,7 @@ NO_VECTORS = (
 
 @dataclass(frozen=True)
 class SentenceVectors:
-    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the signature of what made
-    them.
-    """
+    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the maker's signature."""
 
     texts: Sequence[str]
     vectors: np.ndarray

@@ -24,8 +24,7 @@ detect, read, stream, write = LATTICES.detect, LATTICES.read, LATTICES.stream, L
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:
-    """The weights that its format states for the lattice's scores, `am` 1: {"am": 1, "lm": lmscale,
-    "words": word penalty}.
+    """The weights that its format states, `am` 1: {"am": 1, "lm": lmscale, "words": penalty}.
 
     Scores of which nothing is said have weight 1.
     """

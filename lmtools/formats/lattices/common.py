@@ -57,8 +57,7 @@ def check_states(states: int, rows: int, where: str) -> int:
 
 
 def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The scores of arcs and finals for a format with room for one: the total of rescored lattices,
-    else `am`, else 0.
+    """The scores for a format with room for one: the total of rescored lattices, else `am`, else 0.
 
     UserError if the lattice has other scores and no total.
     """
@@ -112,9 +111,7 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
 
 
 def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
-    """The first line of `path`, or of the first lattice in the directory `path`; '' if there is
-    none.
-    """
+    """The first line of `path`, or of the first lattice in it; '' if there is none."""
     if not path.is_dir():
         return first
     child = next(
@@ -174,9 +171,7 @@ def write_directory(
 
 
 def order(lattice: Lattice, where: str) -> list[int]:
-    """The states that the start leads to, each before those that its arcs enter, the start first;
-    UserError for a cycle.
-    """
+    """The states that the start leads to, in topological order; UserError for a cycle."""
     reached, waiting = [False] * lattice.states, [lattice.start]
     leaving = arcs_leaving(lattice)
     target = lattice.target.tolist()

@@ -203,9 +203,7 @@ def scores(costs: Weight) -> dict[str, float]:
 
 
 def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
-    """Seconds at which states lie, by the transition ids on the way; None without any, or where two
-    ways differ.
-    """
+    """Seconds of states by transition ids on the way; None without, or where two ways differ."""
     if "ali" not in lattice.extra or not any(lattice.extra["ali"]):
         return None
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(lattice.states)]
@@ -228,8 +226,7 @@ def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
 def write(
     lattices: Iterable[Lattice], path, words: str | None = None, form: str | None = None
 ) -> None:
-    """Write lattices to a table or, if `path` is a directory or has no suffix, into one as lat.1.gz
-    with num_jobs.
+    """Write lattices to a table, or into a directory as lat.1.gz with num_jobs.
 
     UserError for words that are not in words.txt, for scores beside graph, lm and am without a
     total, and for costs beyond float32.
@@ -300,9 +297,7 @@ def weights(
 
 
 def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automaton:
-    """The plain lattice of compact rows: every transition id on an arc of its own, word and costs
-    on the first of them.
-    """
+    """The plain lattice of compact rows: a transition id an arc, word and costs on the first."""
     plain, ends = [], []
 
     def chain(source: int, target: int, word: int, costs: Weight) -> None:
@@ -327,9 +322,7 @@ def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automat
 
 
 def text(automaton: Automaton) -> str:
-    """The text of an entry: a line end after the key, the states' lines from the start on, an empty
-    line.
-    """
+    """The text of an entry: a line end after the key, the states' lines, an empty line."""
     lines: dict[int, list[str]] = {automaton.start: []} if automaton.states else {}
     for source, target, label, output, costs in automaton.arcs:
         labels = (output,) if automaton.compact else (label, output)

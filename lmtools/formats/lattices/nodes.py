@@ -1,5 +1,4 @@
-"""Lattices whose words sit on nodes (SLF, pocketsphinx) as lattices whose words sit on arcs, and
-back.
+"""Lattices with words on nodes (SLF, pocketsphinx) as lattices with words on arcs, and back.
 
 A node becomes a state, a link an arc that carries the word of one of its nodes: of its `source` or
 of its `target`, whichever the link's acoustic score belongs to. Where a word is left over, at the
@@ -29,9 +28,7 @@ class Node:
 
 
 def node_of_symbol(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
-    """The node of a symbol; that of a filler is kept as an extra unless it is the format's own
-    `null`.
-    """
+    """The node of a symbol; a filler's is kept as an extra unless it is the format's `null`."""
     if not filler.fullmatch(symbol):
         return Node(symbol)
     return Node(None, {} if symbol == null else {"symbol": symbol})
@@ -47,9 +44,7 @@ def lattice(
     times,
     header,
 ) -> Lattice:
-    """The lattice of nodes and links (arcs without words), whose words are those of the nodes at
-    their `side`.
-    """
+    """The lattice of nodes and links (arcs without words), words from the nodes at `side`."""
     arcs = []
     for link in links:
         node = nodes[link.source if side == "source" else link.target]
@@ -91,9 +86,7 @@ def labels(lattice: Lattice) -> list[Node]:
 
 
 def nodes(lattice: Lattice, side: str) -> list[Node] | None:
-    """The node of each state such that `lattice` gives the arcs their words again; None if there
-    are none such.
-    """
+    """The node of each state such that `lattice` gives the arcs' words again; None if none do."""
     end = plain_end(lattice)
     said = {name for name, column in lattice.final_extra.items() if any(column)}
     if end is None or not all(side == "source" and is_node_extra(name) for name in said):

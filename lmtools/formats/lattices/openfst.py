@@ -135,8 +135,7 @@ def symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
 
 
 def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None:
-    """Write one lattice to a file `*.txt`, or any number into a directory as `UTT.fst.txt`; with
-    `symbols` labels are ids.
+    """Write one lattice to `*.txt`, or any number as `UTT.fst.txt`; with `symbols`, label ids.
 
     Scores become the one weight (see `one_total`); times and extras but `input` have no place.
     """

@@ -1,5 +1,4 @@
-"""OpenFst's binary vector automata with Kaldi's lattice weights, as they follow a key in Kaldi's
-archives.
+"""OpenFst's binary vector automata with Kaldi's lattice weights, as after a key in archives.
 
 Header: int32 2125659606, the texts `vector` and `compactlattice44` or `lattice4` (each behind its
 int32 length), int32 version, int32 flags, uint64 properties, int64 start, states, arcs. A state:

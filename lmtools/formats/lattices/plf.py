@@ -1,5 +1,4 @@
-"""Moses' PLF, one lattice a line: `((('tal', -0.73, 1),('tardes', -2.55, 2),),(('ves', -2.08,
-1),),)`.
+"""Moses' PLF, a lattice a line: `((('tal', -0.73, 1),('tardes', -2.55, 2),),(('ves', -2.08, 1),),)`
 
 A line is a tuple of columns, a column a tuple of arcs (word, scores, distance to the column where
 the arc ends). The first number is read as `am`, further ones as `f1`, `f2` ...; `*EPS*` is no word.
@@ -124,9 +123,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """The same paths with states numbered so that arcs lead upward from the start, 0, to one end,
-    the highest.
-    """
+    """The same paths, states numbered so that arcs lead up from the start, 0, to one end."""
     in_order = (
         lattice.start == 0
         and plain_end(lattice) == lattice.states - 1

@@ -1,5 +1,4 @@
-"""pocketsphinx's own lattices (`ps_lattice_write`): words on nodes with frames, integer scores on
-edges.
+"""pocketsphinx's own lattices (`ps_lattice_write`): words on nodes, integer scores on edges.
 
 Nodes are `id word start-frame first-end-frame last-end-frame ; alternative`; an edge's score
 belongs to the node that it leaves. Scores are integers in the log base that the header states

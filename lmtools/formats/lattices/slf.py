@@ -83,9 +83,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, acoustic: str | None = None) -> Iterator[Lattice]:
-    """The lattices in the file `path`, or in the files of a directory, named by UTTERANCE= or else
-    by the file.
-    """
+    """The lattices in a file, or the files of a directory, named by UTTERANCE= or the file."""
     if acoustic not in (None, "source", "target"):
         raise UserError(f"{path}: acoustic={acoustic}; expected source or target")
     for utt, file in common.files(path, SUFFIXES):
@@ -157,9 +155,7 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
 
 
 def size(parsed: Parsed) -> int:
-    """The number of nodes; UserError if the file does not hold as many nodes and links as it
-    says.
-    """
+    """The number of nodes; UserError unless the file holds as many nodes and links as it says."""
     where = parsed.where
     for name, kind, rows in (("N", "nodes", parsed.nodes), ("L", "links", parsed.links)):
         if name not in parsed.header:
@@ -273,9 +269,7 @@ def guess_side(parsed: Parsed, start: nodes.Node) -> str:
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:
-    """The weights that a lattice's header states, relative to that of `am`: natural logs, the word
-    penalty as `words`.
-    """
+    """The weights that a lattice's header states, relative to `am`; the penalty as `words`."""
     stated = {
         name: parse_real(lattice.header[name], lattice.utt, name)
         for name in ("acscale", "lmscale", "wdpenalty")
@@ -292,9 +286,7 @@ def default_weights(lattice: Lattice) -> dict[str, float]:
 
 
 def write(lattices: Iterable[Lattice], path) -> None:
-    """Write one lattice to a file `*.slf`, any number to standard output or into a directory as
-    `UTT.slf`.
-    """
+    """Write one lattice to `*.slf`, any number to standard output or as `UTT.slf`."""
     common.write_files(
         lattices,
         path,
@@ -393,9 +385,7 @@ def convert_base(column: np.ndarray, base: float | None) -> list[str]:
 
 
 def spell_exactly(value: float, score: float, back: Callable[[float], float]) -> str:
-    """The shortest text of about `value` that `back` turns into `score`, or the nearest there
-    is.
-    """
+    """The shortest text of about `value` that `back` turns into `score`, or the nearest."""
     texts = (f"{value:.{digits}g}" for digits in (15, 16, 17))
     return next((text for text in texts if back(float(text)) == score), f"{value:.17g}")
 

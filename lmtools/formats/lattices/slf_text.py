@@ -1,6 +1,4 @@
-"""The lexical side of HTK's SLF: lines of `name=value` fields with comments, continuations, quotes
-and escapes.
-"""
+"""The lexical side of SLF: `name=value` fields, comments, continuations, quotes, escapes."""
 
 import re
 from collections.abc import Iterator
@@ -21,9 +19,7 @@ Line = tuple[str, dict[str, str], str]  # `path:line`, fields, comment
 
 
 def lines(path) -> Iterator[Line]:
-    """The lines of `path` with what they hold; a line that ends in a backslash goes on in the
-    next.
-    """
+    """The lines of `path` with what they hold; after a backslash at its end a line goes on."""
     pending, begun = "", 0
     for number, line in read_lines(path):
         begun = begun if pending else number
@@ -69,9 +65,7 @@ def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
 
 
 def unquote(value: str, where: str) -> str:
-    """A field's value without quotes and escapes (a backslash before a character, or before an
-    octal number for a byte).
-    """
+    """A field's value without quotes and escapes (a backslash and a character, or octal byte)."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     if "\\" not in value:

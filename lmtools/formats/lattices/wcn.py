@@ -42,9 +42,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, missing: str | None = None) -> Iterator[Lattice]:
-    """The confusion networks of `path`, line by line; UserError, also where only `missing` can say
-    what a slot means.
-    """
+    """The confusion networks of `path`; UserError, also where only `missing` can explain a slot."""
     if missing not in (None, "nothing", "epsilon"):
         raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
     told = missing is not None
@@ -126,9 +124,7 @@ def posterior_of(arc: Arc) -> float:
 
 
 def holds_epsilons(path) -> bool:
-    """Whether some slot of a file has an entry for no word; False for standard input, which cannot
-    be read again.
-    """
+    """Whether some slot of a file has an entry for no word; False for standard input."""
     return path != "-" and any(
         entry.rsplit(":", 2)[0] in NULLS for _, line in read_lines(path) for entry in line.split()
     )

@@ -1,6 +1,4 @@
-"""What formats of sentence pairs share: fields between tabs, columns by name, and what is refused
-on either way.
-"""
+"""What formats of sentence pairs share: fields between tabs, columns by name, refusals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -57,9 +55,7 @@ def pair(left: str, right: str, score: str | None, where: str) -> SentencePair:
 
 
 def agreeing(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[SentencePair]:
-    """The pairs of (where, pair) as they come; UserError if there is none, or if only some have a
-    similarity.
-    """
+    """The pairs of (where, pair); UserError if there is none or only some have a similarity."""
     first = None
     for where, item in pairs:
         has = item.similarity is not None
@@ -75,9 +71,7 @@ def agreeing(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[Senten
 
 
 def check_pairs(pairs: Iterable[SentencePair], path) -> Iterator[SentencePair]:
-    """`pairs` one by one on their way into `path`; UserError for one that would not be read back as
-    it is.
-    """
+    """`pairs` on their way into `path`; UserError for one that would not be read back as it is."""
     numbered = ((f"{path}: pair {rank}", item) for rank, item in enumerate(pairs, 1))
     return agreeing(((where, writable(item, where)) for where, item in numbered), path)
 
