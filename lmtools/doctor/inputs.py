@@ -128,46 +128,30 @@ def read_inputs(
     if ref:
         attempt(problems, None, lambda: kaldi_text.read(ref))
         refs, ref_places = read_leniently(ref)
-    normalise, known = (
-        attempt(problems, (single, None), lambda: vocabulary(lm)) if lm else (single, None)
-    )
+    normalise, known = single, None
+    if lm:
+        normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm))
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
-    hyps, references = (
-        profile_rows("hypotheses", nbest, spoken),
-        profile_rows("references", ref or nbest, told),
-    )
+    hyps = profile_rows("hypotheses", nbest, spoken)
+    references = profile_rows("references", ref or nbest, told)
     model_hyps = profile_rows(
         "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken]
     )
     model_references = profile_rows(
         "references", ref or nbest, [(place, normalise(words)) for place, words in told]
     )
-    wanted, lines = (
-        model_hyps.words.keys() | model_references.words.keys(),
-        {normalise(words) for words in refs.values()},
-    )
+    wanted = model_hyps.words.keys() | model_references.words.keys()
+    lines = {normalise(words) for words in refs.values()}
     seen = (
         attempt(problems, None, lambda: profile_text(text, normalise, wanted, lines))
         if text
         else None
     )
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
+    texts = nbest, nbests, places, refs, ref or nbest, ref_places
     profiles = hyps, references, model_hyps, model_references, seen
-    return DoctorInputs(
-        nbest,
-        nbests,
-        places,
-        refs,
-        ref or nbest,
-        ref_places,
-        *profiles,
-        normalise,
-        lm,
-        known,
-        files,
-        problems,
-    )
+    return DoctorInputs(*texts, *profiles, normalise, lm, known, files, problems)
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):

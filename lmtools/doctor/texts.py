@@ -145,10 +145,8 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
             else "--apostrophe strip"
         )
         return remedy_of(remedy, other, option)
-    there, composed = (
-        any(map(unicodedata.combining, other.characters)),
-        any(map(unicodedata.decomposition, odd)),
-    )
+    there = any(map(unicodedata.combining, other.characters))
+    composed = any(map(unicodedata.decomposition, odd))
     if any(map(unicodedata.combining, odd)) or (there and composed):
         return "letters and accents are joined on one side: " + remedy_of(
             remedy, other, "--unicode-form NFC"

@@ -102,12 +102,10 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
     # with r = correlations: (r1 - r2) / 2, (r1 + r2) / 2, 1 - r12 and 1 + r12, none of which loses
     # digits where sides are nearly equal
     less, more = first - second, first + second
-    half, middle, apart, together = (
-        gold @ less / 2,
-        gold @ more / 2,
-        less @ less / 2,
-        more @ more / 2,
-    )
+    half = gold @ less / 2
+    middle = gold @ more / 2
+    apart = less @ less / 2
+    together = more @ more / 2
     if apart < ROUNDING:
         return 1.0
     # numerator and denominator are divided by 1 + r12, which is 0 for opposite sides: then the

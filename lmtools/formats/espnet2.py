@@ -130,11 +130,9 @@ def places(nbest: NBest) -> list[int]:
     """Each hypothesis's rank: the one that was read if these are in order still, else its place."""
     found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
     ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
-    return (
-        list(range(1, len(ranks) + 1))
-        if 0 in ranks or any(a >= b for a, b in pairwise(ranks))
-        else ranks
-    )
+    if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):
+        return list(range(1, len(ranks) + 1))
+    return ranks
 
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:

@@ -21,11 +21,9 @@ def guess_marks(texts: Iterable[str]) -> str:
     texts = [text for text in texts if text.strip()]
     if any(word.endswith("@@") for text in texts for word in text.split()):
         return "subword_nmt"
-    return (
-        "sentencepiece"
-        if texts and all(text.lstrip().startswith("▁") for text in texts)
-        else "none"
-    )
+    if texts and all(text.lstrip().startswith("▁") for text in texts):
+        return "sentencepiece"
+    return "none"
 
 
 def join_pieces(text: str, marks: str) -> str:

@@ -76,12 +76,8 @@ def choose_rows(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
 def drop_stale(hyp: Hypothesis) -> Hypothesis:
     """The hypothesis, its text changed, without what its format kept of the tokens it had."""
     fits = hyp.extra.get(TIMES, "").count("\n") + 1 == len(hyp.text.split())
-    return replace(
-        hyp,
-        extra={
-            name: value for name, value in keep_extras(hyp.extra).items() if fits or name != TIMES
-        },
-    )
+    kept = keep_extras(hyp.extra)
+    return replace(hyp, extra={name: kept[name] for name in kept if fits or name != TIMES})
 
 
 def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
@@ -91,15 +87,11 @@ def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
 
 def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
     """The list with `change` applied to its references, if it has any."""
-    ref, more = (
-        None if nbest.ref is None else change(nbest.ref),
-        tuple(map(change, nbest.more_refs)),
-    )
-    return (
-        nbest
-        if (ref, more) == (nbest.ref, nbest.more_refs)
-        else replace(nbest, ref=ref, more_refs=more, extra=keep_extras(nbest.extra))
-    )
+    ref = None if nbest.ref is None else change(nbest.ref)
+    more = tuple(map(change, nbest.more_refs))
+    if (ref, more) == (nbest.ref, nbest.more_refs):
+        return nbest
+    return replace(nbest, ref=ref, more_refs=more, extra=keep_extras(nbest.extra))
 
 
 def normalise(

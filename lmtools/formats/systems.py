@@ -92,10 +92,8 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     """(number, texts) of every line."""
     for number, lines in enumerate(zip_longest(*[read_lines(file) for file in files]), 1):
         if None in lines:
-            short, long = (
-                files[lines.index(None)],
-                next(file for file, line in zip(files, lines, strict=True) if line),
-            )
+            short = files[lines.index(None)]
+            long = next(file for file, line in zip(files, lines, strict=True) if line)
             raise UserError(
                 f"{short}:{number}: the file ends where {long} goes on; give outputs for the same"
                 " utterances"

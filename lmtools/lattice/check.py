@@ -36,14 +36,9 @@ def problems(lattice: Lattice) -> list[LatticeProblem]:
     shape = [problem for problem in ends(lattice) if problem.count]
     broken = any(problem.kind in ("no states", "no start", "no such state") for problem in shape)
     rest = [] if broken else [*ways(lattice), *loops(lattice)]
-    return sorted(
-        [
-            problem
-            for problem in [*shape, *rest, *values(lattice), *labels(lattice)]
-            if problem.count
-        ],
-        key=lambda problem: problem.severity != ERROR,
-    )
+    every = [*shape, *rest, *values(lattice), *labels(lattice)]
+    found = [problem for problem in every if problem.count]
+    return sorted(found, key=lambda problem: problem.severity != ERROR)
 
 
 def ends(lattice: Lattice) -> Iterator[LatticeProblem]:
@@ -100,21 +95,18 @@ def values(lattice: Lattice) -> Iterator[LatticeProblem]:
         ("infinite score", np.isposinf, ERROR),
         (IMPOSSIBLE, np.isneginf, HINT),
     ]
+    sides = (
+        (lattice.scores, lambda arc: about_arc(lattice, arc)),
+        (lattice.final_scores, lambda final: f"final state {lattice.finals[final]}"),
+    )
     for kind, test, severity in kinds:
-        for name, column in lattice.scores.items():
-            yield make_problem(
-                kind,
-                test(column),
-                lambda arc, name=name: f"{name} of {about_arc(lattice, arc)}",
-                severity,
-            )
-        for name, column in lattice.final_scores.items():
-            yield make_problem(
-                kind,
-                test(column),
-                lambda final, name=name: f"{name} of final state {lattice.finals[final]}",
-                severity,
-            )
+        for columns, about in sides:
+            for name, column in columns.items():
+
+                def tell(row, name=name, about=about):
+                    return f"{name} of {about(row)}"
+
+                yield make_problem(kind, test(column), tell, severity)
     if lattice.times is not None:
         known = are_arcs(lattice)
         back = np.zeros(len(known), dtype=bool)
@@ -280,11 +272,7 @@ def empty_sentence(lattice: Lattice) -> Lattice:
 
 def finite(scores, count: int) -> np.ndarray:
     """Which rows have finite scores only, (count,) bool."""
-    return (
-        np.all([np.isfinite(column) for column in scores.values()], axis=0)
-        if scores
-        else np.ones(count, dtype=bool)
-    )
+    return np.all([np.ones(count, dtype=bool), *map(np.isfinite, scores.values())], axis=0)
 
 
 def plural(count: int, noun: str) -> str:

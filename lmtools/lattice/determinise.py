@@ -129,10 +129,8 @@ class Builder:
         """Note a way over `arc` from where `scores` are paid, if it is possible and the best."""
         target = self.closures.target[arc]
         if self.rest[target] > -np.inf:
-            reached, there = (
-                followers.setdefault(self.lattice.words[arc], {}),
-                self.added(scores, self.arcs[arc]),
-            )
+            reached = followers.setdefault(self.lattice.words[arc], {})
+            there = self.added(scores, self.arcs[arc])
             if target not in reached or there[0] > reached[target][0]:
                 reached[target] = there
 

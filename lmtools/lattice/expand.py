@@ -85,10 +85,8 @@ def expand(
         weights = {**weights, OLD: weights.get(OLD, 0.0) - weights.get(GRAPH, 0.0)}
     lms = lms if old is None else {**lms, OLD: old}
     refuse_taken(lattice, lms)
-    tracks, own = (
-        Tracks(lms, weights, order),
-        {name: weight for name, weight in weights.items() if name not in lms},
-    )
+    tracks = Tracks(lms, weights, order)
+    own = {name: weight for name, weight in weights.items() if name not in lms}
     smaller, messages, arcs = lattice, [], len(lattice.words)
     while True:
         try:

@@ -167,10 +167,8 @@ class Search:
             steps = {}
             for here, score, chain in reach:
                 for arc in self.closures.words_of[here]:
-                    key, step = (
-                        (self.words[arc], self.closures.target[arc]),
-                        score + self.closures.score[arc],
-                    )
+                    key = (self.words[arc], self.closures.target[arc])
+                    step = score + self.closures.score[arc]
                     if self.rest[key[1]] > -np.inf and (key not in steps or step > steps[key][0]):
                         steps[key] = step, (chain, arc)
             self.steps[state] = (

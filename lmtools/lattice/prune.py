@@ -47,10 +47,8 @@ def affordable(
     start to there.
     """
     size, end = len(lattice.words), lattice.states
-    sources, targets = (
-        np.append(lattice.source, lattice.finals),
-        np.append(lattice.target, np.full(len(lattice.finals), end)),
-    )
+    sources = np.append(lattice.source, lattice.finals)
+    targets = np.append(lattice.target, np.full(len(lattice.finals), end))
     before, after = best_rows(targets, value, end + 1), best_rows(sources, value, end + 1)
     source, target = sources.tolist(), targets.tolist()
     # kept rows come here, go on from here

@@ -192,8 +192,6 @@ def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
 def weight(score: float) -> str:
     """The weight of a score as OpenFst spells it."""
     value = spell_number(negate(score))
-    return (
-        value.replace("inf", "Infinity").replace("nan", "BadNumber")
-        if value.lstrip("-") in ("inf", "nan")
-        else value
-    )
+    if value.lstrip("-") in ("inf", "nan"):
+        return value.replace("inf", "Infinity").replace("nan", "BadNumber")
+    return value

@@ -111,11 +111,9 @@ def node(symbol: str, values: list[str]) -> nodes.Node:
     named = nodes.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
-    return (
-        nodes.Node(match[1], {**extra, "variant": match[2]})
-        if match
-        else nodes.Node(named.word, extra)
-    )
+    if match:
+        return nodes.Node(match[1], {**extra, "variant": match[2]})
+    return nodes.Node(named.word, extra)
 
 
 def inside(text: str, count: int, where: str) -> int:

@@ -239,10 +239,8 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
     """Start and end: as the header says, or the only node with links that none of them enters or
     leaves (or the only node).
     """
-    found, linked = (
-        [],
-        {node for link in links for node in (link.source, link.target)} or set(range(count)),
-    )
+    found = []
+    linked = {node for link in links for node in (link.source, link.target)} or set(range(count))
     for name, used in (
         ("start", {link.target for link in links}),
         ("end", {link.source for link in links}),

@@ -106,11 +106,9 @@ def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
 def rest(arcs: list[Arc], state: int) -> list[Arc]:
     """The arc without a word for what the posteriors of a slot leave, if anything."""
     missing = missing_posterior(arcs)
-    return (
-        [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
-        if missing > 1e-9
-        else []
-    )
+    if missing > 1e-9:
+        return [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
+    return []
 
 
 def missing_posterior(arcs: list[Arc]) -> float:
