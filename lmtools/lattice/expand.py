@@ -186,13 +186,11 @@ class Expansion:
         most: int | None,
         states: int,
     ):
-        self.lattice, self.tracks, self.beam, self.most, self.states = (
-            lattice,
-            tracks,
-            beam,
-            most,
-            states,
-        )
+        self.lattice = lattice
+        self.tracks = tracks
+        self.beam = beam
+        self.most = most
+        self.states = states
         self.base, _ = total(lattice, weights)
         self.word = tracks.ids(lattice.words)
         # token first[s] .. first[s] + count[s] - 1 are of state s

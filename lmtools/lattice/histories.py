@@ -50,10 +50,8 @@ class Interned:
     """Numbers of hashable things, from 0 in the order of their coming."""
 
     def __init__(self, *things):
-        self.things, self.numbers = (
-            list(things),
-            {thing: number for number, thing in enumerate(things)},
-        )
+        self.things = list(things)
+        self.numbers = {thing: number for number, thing in enumerate(things)}
 
     def __call__(self, thing) -> int:
         number = self.numbers.setdefault(thing, len(self.things))

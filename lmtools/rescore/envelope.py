@@ -93,11 +93,9 @@ def choose(
     inside = (ends > low) & (curve.edges < high)
     if inside.sum() < 2:
         return None
-    begin, end, loss = (
-        np.maximum(curve.edges[inside], low),
-        np.minimum(ends[inside], high),
-        loss[inside],
-    )
+    begin = np.maximum(curve.edges[inside], low)
+    end = np.minimum(ends[inside], high)
+    loss = loss[inside]
     new = np.append(True, loss[1:] != loss[:-1])
     begin, end, loss = begin[new], end[np.append(new[1:], True)], loss[new]
     left, right = np.arctan((begin + along) / away), np.arctan((end + along) / away)

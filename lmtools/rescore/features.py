@@ -139,10 +139,8 @@ def column_of(
     No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about
     `path` as in `scores.columns`.
     """
-    values, counts = (
-        scores.columns(table, nbests, path, source),
-        MEANS.get(name.removeprefix(summed(name))),
-    )
+    values = scores.columns(table, nbests, path, source)
+    counts = MEANS.get(name.removeprefix(summed(name)))
     if counts is None:
         return values
     return [

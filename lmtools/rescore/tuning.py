@@ -241,11 +241,9 @@ def scale_curve(
     points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
     chosen = found[name]
     if options.form == "interpolation":
-        points[:, 0], ends, chosen = (
-            points[:, 0] / (1 + points[:, 0]),
-            ends / (1 + ends),
-            chosen / (1 + chosen),
-        )
+        points[:, 0] = points[:, 0] / (1 + points[:, 0])
+        ends = ends / (1 + ends)
+        chosen = chosen / (1 + chosen)
     return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
 
 

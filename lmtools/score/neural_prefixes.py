@@ -33,11 +33,9 @@ class NeuralPrefixLM:
             )
         self.scorer, self.signature = scorer, scorer.signature
         self.words = WordTokens(scorer)
-        self.trunk, self.output, self.dtype = (
-            scorer.lm.trunk,
-            scorer.output,
-            PRECISIONS[scorer.precision],
-        )
+        self.trunk = scorer.lm.trunk
+        self.output = scorer.output
+        self.dtype = PRECISIONS[scorer.precision]
 
     def utterance(self) -> "NeuralPrefixes":
         """The prefixes of one utterance, empty; what they remember is freed with them."""

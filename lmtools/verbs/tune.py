@@ -107,10 +107,8 @@ def warn_empty(nbests):
 
 def describe_weights(weights):
     """What to tell of the result, line by line."""
-    dev, found = (
-        weights.dev,
-        ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items()),
-    )
+    dev = weights.dev
+    found = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (
         f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on"
         f" {dev.utterances} utterances of {dev.path}: {found}"

@@ -103,11 +103,9 @@ def test_equal_on_tiny_texts(tmp_path):
     """Here fallback discounts, orders without entries and single counts of counts matter."""
     for seed in range(40):
         draw = random.Random(seed)
-        vocabulary, lines, longest = (
-            draw.choice([1, 2, 5, 30]),
-            draw.choice([1, 3, 20, 200, 1000]),
-            draw.choice([1, 3, 12]),
-        )
+        vocabulary = draw.choice([1, 2, 5, 30])
+        lines = draw.choice([1, 3, 20, 200, 1000])
+        longest = draw.choice([1, 3, 12])
         words = (f"w{int(vocabulary * draw.random() ** 3)}" for _ in itertools.count())
         text = tmp_path / f"text{seed}"
         text.write_text(

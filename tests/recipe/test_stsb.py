@@ -118,11 +118,9 @@ def test_pairs_and_sentences(whole):
 def test_figures_are_those_of_the_vectors(whole, system):
     """Cosine and Pearson, computed here, of what stage 4 wrote."""
     with np.load(whole.home / f"exp/embed/{system}.npz") as stored:
-        texts, layers, vectors = (
-            stored["texts"].tolist(),
-            stored["layers"].tolist(),
-            stored["vectors"].astype(np.float64),
-        )
+        texts = stored["texts"].tolist()
+        layers = stored["layers"].tolist()
+        vectors = stored["vectors"].astype(np.float64)
     vectors = vectors.reshape(len(texts), len(layers), -1)
     place = {text: number for number, text in enumerate(texts)}
     for seed, (name, count) in enumerate({"dev": 24, "test": 40}.items(), 10):
@@ -212,17 +210,15 @@ def test_bert_and_word_vectors_of_one_s_own(whole):
     transformers = pytest.importorskip(
         "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
     )
-    bert, words = (
-        whole.home / "bert",
-        [
-            "[PAD]",
-            "[UNK]",
-            "[CLS]",
-            "[SEP]",
-            "[MASK]",
-            *sorted({*" ".join(sentences(50, 0)).split()}),
-        ],
-    )
+    bert = whole.home / "bert"
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *sorted({*" ".join(sentences(50, 0)).split()}),
+    ]
     sizes = {
         "hidden_size": 16,
         "num_hidden_layers": 2,

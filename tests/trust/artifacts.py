@@ -21,14 +21,12 @@ from trust import common
 from lmtools import seal
 from lmtools.errors import UserError
 
-REFUSED, WARNED, EQUAL, SILENT, TRACEBACK, LINES = (
-    "refused",
-    "warned",
-    "equal",
-    "silent change",
-    "traceback",
-    "multi-line",
-)
+REFUSED = "refused"
+WARNED = "warned"
+EQUAL = "equal"
+SILENT = "silent change"
+TRACEBACK = "traceback"
+LINES = "multi-line"
 BAD = (SILENT, TRACEBACK, LINES)
 
 
@@ -60,11 +58,9 @@ def damage_campaign(kind: str, count: int, seed: int, home: Path | None = None) 
         one, home = KINDS[kind], Path(home or temporary) / KINDS[kind].made
         if not home.exists():
             MADE[one.made](home)
-        expected, rng, work = (
-            one.load(home),
-            random.Random(f"{kind} {seed}"),
-            Path(temporary) / "damaged" / one.made,
-        )
+        expected = one.load(home)
+        rng = random.Random(f"{kind} {seed}")
+        work = Path(temporary) / "damaged" / one.made
         files = sorted(
             path.relative_to(home) for pattern in one.files for path in home.glob(pattern)
         )

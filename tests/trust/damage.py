@@ -317,10 +317,8 @@ def changed(data: bytes, how: str, rng: random.Random, donors: Callable[[], byte
             other = rng.randrange(size) if size else 0
             left, right = sorted((place, other))
             length = min(length, right - left, size - right)
-            result[left : left + length], result[right : right + length] = (
-                data[right : right + length],
-                data[left : left + length],
-            )
+            result[left : left + length] = data[right : right + length]
+            result[right : right + length] = data[left : left + length]
         case "twice":
             result[place:place] = data[place : place + length]
         case "longer":

@@ -592,10 +592,8 @@ def members(name: str, outside: Path) -> Iterator[tarfile.TarInfo]:
         return
     if name in ("link", "through-link", "hard-link"):
         link = tarfile.TarInfo("link")
-        link.type, link.linkname = (
-            (tarfile.LNKTYPE if name == "hard-link" else tarfile.SYMTYPE),
-            str(outside / ("kept" if name == "hard-link" else "folder")),
-        )
+        link.type = tarfile.LNKTYPE if name == "hard-link" else tarfile.SYMTYPE
+        link.linkname = str(outside / ("kept" if name == "hard-link" else "folder"))
         yield link
     if name == "device":
         device = tarfile.TarInfo("device")

@@ -233,10 +233,8 @@ MOMENTS = [("work", 0.0), ("work", 0.05), ("work", 1.0), ("load", 1.0), ("C", 1.
 def test_nobody_survives(tmp_path, where, pause, killed):
     with Running(tmp_path, where) as running:
         time.sleep(pause)
-        everybody, parent = (
-            [*descendants(running.process.pid), running.process.pid],
-            running.process.pid,
-        )
+        everybody = [*descendants(running.process.pid), running.process.pid]
+        parent = running.process.pid
         if killed != "parent":
             os.kill(running.workers[0], signal.SIGKILL)
         if killed != "worker":

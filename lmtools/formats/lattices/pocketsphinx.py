@@ -153,10 +153,8 @@ def text(lattice: Lattice, where: str) -> str:
     if found is None:
         lattice = nodes.split_states(lattice, where)
         found = nodes.nodes(lattice, "source")
-        found[lattice.start], found[int(lattice.finals[0])] = (
-            nodes.Node(None, {"symbol": "<s>"}),
-            nodes.Node(None, {"symbol": "</s>"}),
-        )
+        found[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
+        found[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
     scores, _ = one_total(lattice, where)
     base = lattice.header.get("logbase", BASE)
     if not all(map(math.isfinite, scores)):

@@ -148,10 +148,8 @@ def deviations(experiment: RescoringExperiment) -> Iterator[str]:
     elsewhere by choosing again.
     """
     for measured in experiment.sets:
-        content, results = (
-            set_hash(measured.sample.nbests),
-            {**measured.results, **measured.unnormalised},
-        )
+        content = set_hash(measured.sample.nbests)
+        results = {**measured.results, **measured.unnormalised}
         for name, system in experiment.systems.items():
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
             if system.weights and system.weights.dev.sha256 == content:

@@ -116,10 +116,8 @@ def test_equal_systems_do_not_differ():
 
 def test_bootstrap_approaches_the_exact_distribution():
     """With three utterances all 27 equally likely resamples can be listed."""
-    first, second = (
-        np.array([[2, 0, 0, 5], [0, 1, 0, 2], [0, 0, 0, 9]]),
-        np.array([[1, 0, 0, 5], [0, 2, 1, 2], [0, 0, 1, 9]]),
-    )
+    first = np.array([[2, 0, 0, 5], [0, 1, 0, 2], [0, 0, 0, 9]])
+    second = np.array([[1, 0, 0, 5], [0, 2, 1, 2], [0, 0, 1, 9]])
     better = np.mean(
         [
             first[list(draw), :3].sum() < second[list(draw), :3].sum()

@@ -50,10 +50,8 @@ def mean_ranks(values) -> list[float]:
 )
 def test_pearson_is_scipys_and_the_tasks(seed, n, weight, level):
     gold, values = sample(seed, n, weight)
-    found, interval = (
-        pearson(gold, values, level),
-        stats.pearsonr(gold, values).confidence_interval(level),
-    )
+    found = pearson(gold, values, level)
+    interval = stats.pearsonr(gold, values).confidence_interval(level)
     assert found == pytest.approx((by_sums(gold, values), interval.low, interval.high), abs=1e-12)
     assert found.low < found.value < found.high
 

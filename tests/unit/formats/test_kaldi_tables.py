@@ -221,11 +221,9 @@ def test_a_failed_writing_leaves_the_old_file(tmp_path):
 
 def test_another_implementation_reads_and_writes_the_same(tmp_path):
     native = pytest.importorskip("kaldi_native_io")
-    floats, lists, words = (
-        {"é-1": -3.25, "b-2": 1e30},
-        {"é-1": [1, -2, 2**31 - 1], "b-2": []},
-        {"é-1": ["blue", "Fink·"], "b-2": ["x"]},
-    )
+    floats = {"é-1": -3.25, "b-2": 1e30}
+    lists = {"é-1": [1, -2, 2**31 - 1], "b-2": []}
+    words = {"é-1": ["blue", "Fink·"], "b-2": ["x"]}
     kinds = (
         (floats, "float", native.FloatWriter, native.SequentialFloatReader, pack_float),
         (

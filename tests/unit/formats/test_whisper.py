@@ -49,10 +49,8 @@ def test_sums_that_a_search_reports_are_its_token_log_probabilities(tmp_path):
 
 
 def test_what_it_writes(tmp_path):
-    first, second = (
-        {"text": " x", "avg_logprob": -1, "tokens": [7], "heat": 0.2},
-        {"text": "y", "avg_logprob": -2, "tokens": []},
-    )
+    first = {"text": " x", "avg_logprob": -1, "tokens": [7], "heat": 0.2}
+    second = {"text": "y", "avg_logprob": -2, "tokens": []}
     hyps = read(tmp_path, first, second)
     path = tmp_path / "o.json"
     whisper.write([NBest("a", hyps, "r", {"source": "7"})], path)

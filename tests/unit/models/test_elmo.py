@@ -153,20 +153,14 @@ def test_both_directions_are_plain_lstms(clips):
 
 def test_it_is_torchs_lstm_with_projection():
     torch.manual_seed(4)
-    layer, theirs = (
-        TwoWayLstm(DIM, 20, 0.0, 0.0),
-        nn.LSTM(DIM, 20, proj_size=DIM, bidirectional=True),
-    )
+    layer = TwoWayLstm(DIM, 20, 0.0, 0.0)
+    theirs = nn.LSTM(DIM, 20, proj_size=DIM, bidirectional=True)
     state = {}
     for direction, suffix in enumerate(("", "_reverse")):
-        state[f"weight_ih_l0{suffix}"], state[f"weight_hh_l0{suffix}"] = (
-            layer.inputs[direction].T,
-            layer.recurrent[direction].T,
-        )
-        state[f"bias_ih_l0{suffix}"], state[f"weight_hr_l0{suffix}"] = (
-            layer.bias.view(2, -1)[direction],
-            layer.projection[direction].T,
-        )
+        state[f"weight_ih_l0{suffix}"] = layer.inputs[direction].T
+        state[f"weight_hh_l0{suffix}"] = layer.recurrent[direction].T
+        state[f"bias_ih_l0{suffix}"] = layer.bias.view(2, -1)[direction]
+        state[f"weight_hr_l0{suffix}"] = layer.projection[direction].T
         state[f"bias_hh_l0{suffix}"] = torch.zeros(80)
     theirs.load_state_dict(state)
     x, packing = torch.randn(5, 7, DIM), Packing.of(LENGTHS, 7)

@@ -67,10 +67,8 @@ def test_weight_norm_is_torchs():
         ours.gain.normal_()
         ours.bias.normal_()
     theirs = weight_norm(nn.Conv1d(5, 6, 3).double(), dim=0)
-    gain, direction = (
-        theirs.parametrizations.weight.original0,
-        theirs.parametrizations.weight.original1,
-    )
+    gain = theirs.parametrizations.weight.original0
+    direction = theirs.parametrizations.weight.original1
     with torch.no_grad():
         gain.copy_(ours.gain[:, None, None])
         direction.copy_(ours.direction.permute(2, 1, 0))

@@ -59,10 +59,8 @@ def plain(name, output, states, targets, drawn, expected):
         factor = {"mcs": times, "nce": times, "is": times / expected, "cps": compensation * times}[
             kind
         ]
-        own, rivals = (
-            q.gather(1, targets[:, None])[:, 0],
-            torch.where(times > 0, factor * torch.log(1 - q), 0.0),
-        )
+        own = q.gather(1, targets[:, None])[:, 0]
+        rivals = torch.where(times > 0, factor * torch.log(1 - q), 0.0)
         return -(own.log() + rivals.sum(1)).sum()
     mass = {
         "mcs": z.exp(),

@@ -52,10 +52,8 @@ def test_the_curve_agrees_with_a_dense_grid_on_real_valued_lists():
 
 
 def test_equal_lines_go_to_the_earlier_hypothesis_and_lists_of_one_never_change():
-    start, slope = (
-        np.array([[1.0, 1.0, 0.0], [5.0, 0.0, 0.0]]),
-        np.array([[0.0, 0.0, 1.0], [2.0, 9.0, 9.0]]),
-    )
+    start = np.array([[1.0, 1.0, 0.0], [5.0, 0.0, 0.0]])
+    slope = np.array([[0.0, 0.0, 1.0], [2.0, 9.0, 9.0]])
     utterance, step, hypothesis = envelope(
         start, slope, np.array([[True] * 3, [True, False, False]])
     )

@@ -179,10 +179,8 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
 
 
 def test_spread_is_the_deviation_inside_lists():
-    column, valid = (
-        np.array([[1.0, 3.0, 0.0], [100.0, 104.0, 108.0]]),
-        np.array([[True, True, False], [True] * 3]),
-    )
+    column = np.array([[1.0, 3.0, 0.0], [100.0, 104.0, 108.0]])
+    valid = np.array([[True, True, False], [True] * 3])
     assert spread(column, valid) == pytest.approx(np.std([-1, 1, -4, 0, 4]))
     assert spread(np.array([[0.1, 0.1, 0.0]] * 2), valid[:1].repeat(2, axis=0)) == 0
 

@@ -162,11 +162,9 @@ def test_a_left_to_right_model_is_exact_on_a_tree(scorers, family):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_approximation_is_what_brute_force_says(scorers, seed):
-    lattice, scorer, weights = (
-        random_lattice(seed, words=VOCABULARY),
-        scorers["tta"],
-        {**WEIGHTS, "tta": 0.7},
-    )
+    lattice = random_lattice(seed, words=VOCABULARY)
+    scorer = scorers["tta"]
+    weights = {**WEIGHTS, "tta": 0.7}
     rescored, _ = rescore_cover(lattice, scorer, weights, "tta")
     best = {}
     for words, arcs, final in all_paths(lattice):

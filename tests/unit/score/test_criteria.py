@@ -146,10 +146,8 @@ def test_matrices_are_converted_once_and_nothing_else(made, criterion):
     for name, tensor in half.state_dict().items():
         assert tensor.dtype == (torch.bfloat16 if tensor.dim() == 2 else before[name].dtype), name
     assert all(torch.equal(tensor, before[name]) for name, tensor in output.state_dict().items())
-    heads, targets = (
-        torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).bfloat16(),
-        torch.arange(1, 8) * 3 % 20,
-    )
+    heads = torch.randn(7, 16, generator=torch.Generator().manual_seed(1)).bfloat16()
+    targets = torch.arange(1, 8) * 3 % 20
     targets[targets == 4] = 5
     for what in ("log_prob", "unnormalised"):
         assert torch.equal(

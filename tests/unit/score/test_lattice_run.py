@@ -67,10 +67,8 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
     )
     for one, other in zip(whole, folded, strict=True):
         assert [*other.lattice.scores] == [*keep, into]
-        expected, found = (
-            of_lattice(one.lattice, WEIGHTS),
-            of_lattice(other.lattice, dict.fromkeys(other.lattice.scores, 1.0)),
-        )
+        expected = of_lattice(one.lattice, WEIGHTS)
+        found = of_lattice(other.lattice, dict.fromkeys(other.lattice.scores, 1.0))
         assert found == pytest.approx({words: score / unit for words, score in expected.items()})
 
 

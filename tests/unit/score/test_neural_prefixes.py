@@ -124,12 +124,10 @@ def test_a_prefix_that_fills_the_positions_forgets_its_oldest_half(trained):
     """
     lm = NeuralPrefixLM(load_scorer(str(trained["causal"]), "cpu"))
     assert lm.scorer.lm.longest == 15
-    line, prefixes, node, scores = (
-        " ".join(sentences(20, 4)).split()[:40],
-        lm.utterance(),
-        np.array([0]),
-        [],
-    )
+    line = " ".join(sentences(20, 4)).split()[:40]
+    prefixes = lm.utterance()
+    node = np.array([0])
+    scores = []
     for word in line:
         log_p, node = prefixes.words(node, [word])
         scores.append(log_p[0])

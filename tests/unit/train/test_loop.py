@@ -396,10 +396,8 @@ def test_train_mends_damaged_weights_or_trains_anew(
 def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
     tiny, tmp_path, capsys, monkeypatch
 ):
-    some, corpora = (
-        settings("causal", steps=18, valid_every=5, checkpoint_every=7),
-        (tiny / "train.bin", tiny / "valid.bin"),
-    )
+    some = settings("causal", steps=18, valid_every=5, checkpoint_every=7)
+    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -434,11 +432,9 @@ def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
 def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(
     tiny, tmp_path, capsys
 ):
-    some, corpora, out = (
-        settings("tta", epochs=1),
-        (tiny / "train.bin", tiny / "valid.bin"),
-        tmp_path / "m",
-    )
+    some = settings("tta", epochs=1)
+    corpora = (tiny / "train.bin", tiny / "valid.bin")
+    out = tmp_path / "m"
     train(some, *corpora, out, "cpu")
     before = plain(out)
     for damaged in ("config.yaml", "subword/vocab.txt", "subword/normaliser.yaml"):
@@ -494,10 +490,8 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
     from lmtools import checkpoint
     from lmtools.train import log
 
-    some, corpora = (
-        settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2),
-        (tiny / "train.bin", tiny / "valid.bin"),
-    )
+    some = settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2)
+    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     written, save, opener, full = [], checkpoint.save_file, open, True
 
@@ -536,10 +530,8 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
 
 
 def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_path, monkeypatch):
-    some, corpora = (
-        settings("causal", steps=12, checkpoint_every=5),
-        (tiny / "train.bin", tiny / "valid.bin"),
-    )
+    some = settings("causal", steps=12, checkpoint_every=5)
+    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -591,10 +583,8 @@ def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
     """In config.yaml, not in the weights: equal weights are equal files wherever they were
     trained; and a directory of an older version, which says neither, is as complete.
     """
-    out, how = (
-        tmp_path / "lm",
-        settings("causal", steps=2, criterion="ce-is", output={"samples": 9}),
-    )
+    out = tmp_path / "lm"
+    how = settings("causal", steps=2, criterion="ce-is", output={"samples": 9})
     train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
     told = yaml.safe_load((out / "config.yaml").read_text())
     assert told["machine"] == machine_facts(torch.device("cpu"))

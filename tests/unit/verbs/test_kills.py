@@ -120,11 +120,9 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
         until, before = time.monotonic() + 3 * PATIENCE, rows(place)
         while rows(place) < before + 20 and time.monotonic() < until:
             time.sleep(0.1)
-        there, everybody, victim = (
-            rows(place),
-            descendants(verb.process.pid),
-            workers_of(verb.process.pid)[0],
-        )
+        there = rows(place)
+        everybody = descendants(verb.process.pid)
+        victim = workers_of(verb.process.pid)[0]
         if killed == "interrupted":
             os.killpg(verb.process.pid, signal.SIGINT)
         if killed in ("worker", "both"):

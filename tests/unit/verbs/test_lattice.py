@@ -183,10 +183,8 @@ def test_oracle_and_best_path(here, capsys):
 def test_info_counts(here, capsys):
     status, printed = run(capsys, "info", "l", "--each")
     read = lattices.read("l")
-    states, arcs = (
-        sum(lattice.states for lattice in read),
-        sum(len(lattice.words) for lattice in read),
-    )
+    states = sum(lattice.states for lattice in read)
+    arcs = sum(len(lattice.words) for lattice in read)
     assert status == 0 and f"l: 5 lattices, {states} states, {arcs} arcs (" in printed.out
     assert [line.partition(":")[0] for line in printed.out.splitlines()[:5]] == [
         lattice.utt for lattice in read

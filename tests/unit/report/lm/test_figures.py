@@ -49,10 +49,8 @@ def figure(picture, theme=LIGHT):
         FigureCanvasAgg(made).draw()
         texts = []
         for axes in made.axes:
-            (low, high), ticks = (
-                sorted(axes.get_xlim()),
-                zip(axes.get_xticks(), axes.get_xticklabels(), strict=True),
-            )
+            (low, high) = sorted(axes.get_xlim())
+            ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
             texts += [
                 *axes.texts,
                 axes.title,

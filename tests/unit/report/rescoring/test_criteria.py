@@ -479,13 +479,11 @@ def test_labels_stay_as_near_as_can_be(places, found):
 
 
 def test_the_page_has_the_section(report):
-    every, drawn = (
-        make_all(TABLES, report),
-        [
-            dataclasses.replace(picture, draw=lambda theme: Figure((1, 1)))
-            for picture in make_all(PICTURES.values(), report)
-        ],
-    )
+    every = make_all(TABLES, report)
+    drawn = [
+        dataclasses.replace(picture, draw=lambda theme: Figure((1, 1)))
+        for picture in make_all(PICTURES.values(), report)
+    ]
     source = page(report, every, drawn, [b""] * len(drawn))
     assert 'href="#criteria"' in source
     section = source[source.index('<section id="criteria"') : source.index('<section id="figures"')]

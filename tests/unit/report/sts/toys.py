@@ -130,16 +130,14 @@ def bench(rng) -> dict:
     """What `lmtools bench score --representation` writes: run times of one sentence by length, and
     batches.
     """
-    rows, models = (
-        [],
-        {
-            "causal": (0.9, 0.3),
-            "masked": (1.1, 1.2),
-            "masked-shared": (1.0, 1.0),
-            "masked-intact": (0.92, 0.3),
-            "tta": (0.9, 0.32),
-        },
-    )
+    rows = []
+    models = {
+        "causal": (0.9, 0.3),
+        "masked": (1.1, 1.2),
+        "masked-shared": (1.0, 1.0),
+        "masked-intact": (0.92, 0.3),
+        "tta": (0.9, 0.32),
+    }
     for words in (5, 10, 20, 40):
         for lm, (base, power) in models.items():
             seconds = [1e-3 * base * words**power * float(rng.uniform(0.9, 1.2)) for _ in range(9)]
