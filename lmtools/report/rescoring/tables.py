@@ -1,5 +1,5 @@
-"""The tables of RESULTS.md, in the shape of Tables 1, 5 and 7 of the T-TA paper (Shin et al. 2020),
-each with what made it.
+"""The tables of RESULTS.md, in the shape of Tables 1, 5 and 7 of the T-TA paper (Shin et al.
+2020).
 """
 
 from collections.abc import Callable, Iterator, Sequence
