@@ -1,5 +1,7 @@
 """What the tests of the neural wing share: a tiny vocabulary, tiny corpora, tiny models."""
 
+from shlex import split
+
 import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
@@ -26,11 +28,7 @@ def tiny(tmp_path_factory):
                 "subword",
                 "--text",
                 str(root / "train.txt"),
-                "--type",
-                "word",
-                "--vocab-size",
-                "100",
-                "--out",
+                *split("--type word --vocab-size 100 --out"),
                 str(root / "sw"),
             ]
         )

@@ -5,6 +5,7 @@
 import lzma
 import re
 from pathlib import Path
+from shlex import split
 
 import pytest
 
@@ -76,9 +77,7 @@ def test_ngram_rescoring_of_all(tmp_path, capsys):
                 "ngram",
                 "--text",
                 str(tmp_path / "lm.txt"),
-                "--order",
-                "3",
-                "--out",
+                *split("--order 3 --out"),
                 str(tmp_path / "lm"),
             ]
         )
@@ -91,9 +90,7 @@ def test_ngram_rescoring_of_all(tmp_path, capsys):
         *source,
         "--lm",
         f"new={tmp_path / 'lm'}",
-        "--weights",
-        "am=1,new=0.2",
-        "--text-out",
+        *split("--weights am=1,new=0.2 --text-out"),
     ]
     assert (
         main([*command, str(tmp_path / "chosen.txt"), "--report", str(tmp_path / "report.json")])

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from shlex import split
 
 import pytest
 
@@ -177,9 +178,7 @@ def recipe(ldc, shell, make_recipe):
 
 def test_corpus_swbd(recipe, ldc):
     recipe(
-        "--corpus",
-        "swbd",
-        "--ldc-dir",
+        *split("--corpus swbd --ldc-dir"),
         f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran",
         "--nbest-dir",
         ldc / "lists",

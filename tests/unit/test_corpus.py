@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+from shlex import split
 
 import numpy as np
 import pytest
@@ -219,12 +220,7 @@ def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
     before = out.read_bytes()
     command = [
         sys.executable,
-        "-m",
-        "lmtools",
-        "corpus",
-        "--text",
-        "-",
-        "--subword",
+        *split("-m lmtools corpus --text - --subword"),
         str(folder),
         "--out",
         str(out),

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
@@ -539,15 +540,9 @@ def test_words_that_the_language_model_does_not_know(here, model):
         assert (
             main(
                 [
-                    "subword",
-                    "--text",
-                    "text",
-                    "--type",
+                    *split("subword --text text --type"),
                     model,
-                    "--case",
-                    "lower",
-                    "--out",
-                    "lm",
+                    *split("--case lower --out lm"),
                     *size,
                 ]
             )
@@ -630,17 +625,7 @@ def test_lists_pooled_from_systems(here):
         Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
     Path("lines").write_text("".join(f"{one.ref}\n" for one in lists()))
     assert (
-        main(
-            [
-                "convert",
-                "a-lm.txt,b.txt,c.txt",
-                "n.jsonl",
-                "--format",
-                "systems",
-                "--ref-lines",
-                "lines",
-            ]
-        )
+        main([*split("convert a-lm.txt,b.txt,c.txt n.jsonl --format systems --ref-lines lines")])
         == 0
     )
     assert found(text="text") == {}

@@ -1,4 +1,5 @@
 import json
+from shlex import split
 
 import pytest
 
@@ -57,19 +58,7 @@ def test_missing_hypotheses_are_said(here, capsys):
 
 
 def test_against_and_json(here, capsys):
-    lines = output(
-        capsys,
-        "--ref",
-        "ref",
-        "--hyp",
-        "good",
-        "--against",
-        "worse",
-        "--out",
-        "out.json",
-        "--seed",
-        "7",
-    )
+    lines = output(capsys, *split("--ref ref --hyp good --against worse --out out.json --seed 7"))
     assert lines[0].startswith("WER 10.00%") and lines[1].startswith("against worse: WER 70.00%")
     assert lines[2].startswith("difference -60.00 [95% CI ") and "(seed 7)" in lines[2]
     assert lines[3].startswith("matched pairs (MAPSSWE): 3 segments, -2.000 errors a segment")
@@ -77,19 +66,7 @@ def test_against_and_json(here, capsys):
     assert (tree["score"], tree["deletions"], tree["length"], tree["utterances"]) == (10, 1, 10, 3)
     assert tree["against"]["score"] == 70
     assert tree["bootstrap"]["difference"] == -60 and tree["matched_pairs"]["segments"] == 3
-    output(
-        capsys,
-        "--ref",
-        "ref",
-        "--hyp",
-        "good",
-        "--against",
-        "worse",
-        "--out",
-        "again.json",
-        "--seed",
-        "7",
-    )
+    output(capsys, *split("--ref ref --hyp good --against worse --out again.json --seed 7"))
     assert (here / "again.json").read_text() == (here / "out.json").read_text()
 
 
@@ -109,14 +86,9 @@ def test_the_oracles_texts_have_the_oracles_score(here, capsys, metric):
     )
     output(
         capsys,
-        "--hyp",
-        "short.jsonl",
-        "--metric",
+        *split("--hyp short.jsonl --metric"),
         metric,
-        "--oracle-out",
-        "best",
-        "--out",
-        "out.json",
+        *split("--oracle-out best --out out.json"),
     )
     output(
         capsys, "--ref", "short.jsonl", "--hyp", "best", "--metric", metric, "--out", "again.json"

@@ -5,6 +5,7 @@ estimating and in every way of asking.
 import itertools
 import json
 import math
+from shlex import split
 
 import numpy as np
 import pytest
@@ -185,9 +186,7 @@ def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
         "ngram",
         "--text",
         str(written),
-        "--order",
-        "2",
-        "--subword",
+        *split("--order 2 --subword"),
         str(home / "words"),
         "--out",
         str(tmp_path / "lm"),

@@ -1,5 +1,6 @@
 import hashlib
 import lzma
+from shlex import split
 
 import numpy as np
 import pytest
@@ -111,11 +112,7 @@ def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys
         "ngram",
         "--text",
         str(tmp_path / "text"),
-        "--order",
-        "2",
-        "--case",
-        "lower",
-        "--out",
+        *split("--order 2 --case lower --out"),
         str(tmp_path / "lm"),
         "--kenlm",
     ]

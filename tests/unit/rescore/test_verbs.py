@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from shlex import split
 
 import numpy as np
 import pytest
@@ -51,30 +52,16 @@ def run(capsys, *arguments):
 
 def tuned(*more):
     return (
-        "tune",
-        "--nbest",
-        "dev.jsonl",
-        "--scores",
-        "lm=dev.scores",
-        "--metric",
-        "wer",
-        "--out",
-        "w.json",
+        *split("tune --nbest dev.jsonl --scores lm=dev.scores --metric wer --out w.json"),
         *more,
     )
 
 
 def rescored(*more, scores="lm=test.scores"):
     return (
-        "rescore",
-        "--nbest",
-        "test.jsonl",
-        "--scores",
+        *split("rescore --nbest test.jsonl --scores"),
         scores,
-        "--weights",
-        "w.json",
-        "--out",
-        "out.txt",
+        *split("--weights w.json --out out.txt"),
         *more,
     )
 
@@ -114,14 +101,9 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
     for name in ("lm", "lm/token", "lm/word"):
         run(
             capsys,
-            "tune",
-            "--nbest",
-            "dev.jsonl",
-            "--scores",
+            *split("tune --nbest dev.jsonl --scores"),
             f"{name}=dev.scores",
-            "--out",
-            "w.json",
-            "--no-words",
+            *split("--out w.json --no-words"),
         )
         assert run(capsys, *rescored(scores=f"{name}=test.scores"))[0] == 0
         tree = json.loads((here / "w.json").read_text())
@@ -131,15 +113,8 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
     assert found["lm/word"] == (pytest.approx(4 * found["lm"][0]), found["lm"][1])
     status, _ = run(
         capsys,
-        "tune",
-        "--nbest",
-        "dev.jsonl",
-        "--scores",
-        "lm/token=dev.scores",
-        "--out",
-        "w.json",
-        "--form",
-        "interpolation",
+        *split("tune --nbest dev.jsonl --scores lm/token=dev.scores --out w.json --form"),
+        *split("interpolation"),
     )
     features = json.loads((here / "w.json").read_text())["features"]
     assert (
@@ -201,16 +176,7 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
 def test_rescoring_the_tuning_set_warns(here, capsys):
     run(capsys, *tuned())
     status, printed = run(
-        capsys,
-        "rescore",
-        "--nbest",
-        "dev.jsonl",
-        "--scores",
-        "lm=dev.scores",
-        "--weights",
-        "w.json",
-        "--out",
-        "-",
+        capsys, *split("rescore --nbest dev.jsonl --scores lm=dev.scores --weights w.json --out -")
     )
     assert (
         status == 0
@@ -288,16 +254,7 @@ def test_tolerance(here, capsys):
     """It is noted beside the weights, and costs at most so much on the set; a wrong one is wrong
     usage.
     """
-    tune = (
-        "tune",
-        "--nbest",
-        "dev.jsonl",
-        "--scores",
-        "lm=dev.scores",
-        "--metric",
-        "bleu",
-        "--out",
-    )
+    tune = (*split("tune --nbest dev.jsonl --scores lm=dev.scores --metric bleu --out"),)
     scores_of = {}
     for value in (0, 2):
         status, _ = run(capsys, *tune, "w.json", "--tolerance", value)
@@ -353,15 +310,7 @@ def test_lists_that_rescore_reordered_do_not_take_the_old_scores(here, capsys):
     jsonl.write(lists, "new.jsonl")
     status, printed = run(
         capsys,
-        "rescore",
-        "--nbest",
-        "new.jsonl",
-        "--scores",
-        "lm=test.scores",
-        "--weights",
-        "w.json",
-        "--out",
-        "again",
+        *split("rescore --nbest new.jsonl --scores lm=test.scores --weights w.json --out again"),
     )
     assert (
         status == 1

@@ -3,6 +3,7 @@
 import lzma
 import random
 from pathlib import Path
+from shlex import split
 
 import pytest
 import yaml
@@ -154,11 +155,7 @@ def test_a_model_of_pieces_is_not_cut(tmp_path, capsys):
                 "subword",
                 "--text",
                 str(tmp_path / "t"),
-                "--type",
-                "bpe",
-                "--vocab-size",
-                "30",
-                "--out",
+                *split("--type bpe --vocab-size 30 --out"),
                 str(tmp_path / "sw"),
             ]
         )
@@ -168,9 +165,7 @@ def test_a_model_of_pieces_is_not_cut(tmp_path, capsys):
     options = [
         "--model",
         str(tmp_path / "sw/subword.model"),
-        "--vocab-size",
-        "20",
-        "--out",
+        *split("--vocab-size 20 --out"),
         str(tmp_path / "cut"),
     ]
     assert main(["subword", *options]) == 1

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from shlex import split
 
 import pytest
 import torch
@@ -127,11 +128,7 @@ def two(spelled, tmp_path_factory):
     )
     command = [
         sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
+        *split("-m torch.distributed.run --standalone --nproc-per-node 2"),
         str(script),
     ]
     ran = subprocess.run(
