@@ -14,22 +14,8 @@ from lmtools.formats import kaldi_text
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}
 WORDS = [
-    "“The",
-    "President’s",
-    "house,",
-    "(built",
-    "in",
-    "1,913.5",
-    "km)",
-    "was",
-    "&",
-    "is",
-    "not",
-    "Übersetzung;",
-    "e.g.",
-    "A-B",
-    "it?",
-    ".",
+    *("“The", "President’s", "house,", "(built", "in", "1,913.5", "km)", "was", "&", "is", "not"),
+    *("Übersetzung;", "e.g.", "A-B", "it?", "."),
 ]
 
 

@@ -157,12 +157,7 @@ def test_detokenised_before_case_and_dedup(nbest):
         "0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n"
     )
     options = [
-        "--format",
-        "marian:bpe=subword_nmt",
-        "--detokenise",
-        "en",
-        "--case",
-        "sentence",
+        *("--format", "marian:bpe=subword_nmt", "--detokenise", "en", "--case", "sentence"),
         "--dedup",
     ]
     assert main(["convert", f"{nbest}/n", f"{nbest}/o.jsonl", *options]) == 0

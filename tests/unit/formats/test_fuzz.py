@@ -14,24 +14,8 @@ from lmtools.formats.pairs import PAIRS
 
 TARGETS = targets()
 PIECES = [
-    '{"utt":',
-    '"hyps":',
-    "[",
-    "]",
-    "{",
-    "}",
-    '"',
-    "\n",
-    " ",
-    "\t",
-    "\u2028",
-    "\ufeff",
-    "\x00",
-    "a#1",
-    "(a)",
-    "|||",
-    "F0=",
-    "1e400",
+    *('{"utt":', '"hyps":', "[", "]", "{", "}", '"', "\n", " ", "\t", "\u2028", "\ufeff", "\x00"),
+    *("a#1", "(a)", "|||", "F0=", "1e400"),
 ]
 content = st.binary(max_size=60) | st.lists(
     st.sampled_from(PIECES) | st.text(max_size=3), max_size=30

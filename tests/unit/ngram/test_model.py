@@ -11,13 +11,7 @@ from lmtools.errors import UserError
 from lmtools.ngram import NgramModel, arpa
 
 HYPOTHESES = [
-    "w0 w1 w2",
-    "W3 w0",
-    "",
-    "w0 zzz w1 qqq",
-    "wört4 w0 w0",
-    "<s> w0 </s>",
-    "w0\0w1 w2",
+    *("w0 w1 w2", "W3 w0", "", "w0 zzz w1 qqq", "wört4 w0 w0", "<s> w0 </s>", "w0\0w1 w2"),
     "  w0   w1 ",
 ]
 
