@@ -625,8 +625,7 @@ def test_lists_pooled_from_systems(here):
         Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
     Path("lines").write_text("".join(f"{one.ref}\n" for one in lists()))
     assert (
-        main([*split("convert a-lm.txt,b.txt,c.txt n.jsonl --format systems --ref-lines lines")])
-        == 0
+        main(split("convert a-lm.txt,b.txt,c.txt n.jsonl --format systems --ref-lines lines")) == 0
     )
     assert found(text="text") == {}
 

@@ -127,7 +127,7 @@ VERBS = {
     "corpus": ["corpus", "--text", "t", "--subword", "SW", "--out", "o"],
     "ngram": ["ngram", "--text", "t", "--order", "2", "--kenlm", "none", "--out", "o"],
     "ppl": ["ppl", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
-    "ppl --kaldi": [*split("ppl --kaldi --text t --lm NGRAM --cache none --out o")],
+    "ppl --kaldi": split("ppl --kaldi --text t --lm NGRAM --cache none --out o"),
     "ref": ["convert", "n.jsonl", "o", "--ref", "t"],
     "ref-lines": ["convert", "n.jsonl", "o", "--ref-lines", "t"],
     "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--out", "o"],
