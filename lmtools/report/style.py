@@ -114,20 +114,20 @@ def load_style(path: Path | None = None) -> Style:
     """
     if not path:
         return load_defaults()
-    check(path)
-    return parse(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
+    check_style(path)
+    return parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
 
 
 @functools.cache
 def load_defaults() -> Style:
     """What the package says."""
-    return parse(load_yaml(DEFAULTS), lambda *_: DEFAULTS)
+    return parse_style(load_yaml(DEFAULTS), lambda *_: DEFAULTS)
 
 
-def check(path: Path) -> None:
+def check_style(path: Path) -> None:
     """UserError with the line for what a YAML file should not say."""
     tree = load_yaml(path)
-    lines = lines_of(path)
+    lines = find_lines(path)
 
     def where(*place: str) -> str:
         return f"{path}:{lines.get(place, lines.get(place[:1], 1))}"
@@ -136,10 +136,10 @@ def check(path: Path) -> None:
     for name in tree:
         if name not in known:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    parse({"order": [OTHERS], **tree}, where)
+    parse_style({"order": [OTHERS], **tree}, where)
 
 
-def lines_of(path: Path) -> dict[tuple[str, ...], int]:
+def find_lines(path: Path) -> dict[tuple[str, ...], int]:
     """The line of each key of a YAML file, and of each key of these."""
     lines: dict[tuple[str, ...], int] = {}
 
@@ -153,29 +153,31 @@ def lines_of(path: Path) -> dict[tuple[str, ...], int]:
     return lines
 
 
-def parse(tree: Mapping, where) -> Style:
+def parse_style(tree: Mapping, where) -> Style:
     """The style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
     sections = {
         name: {
             str(key): parse_entry(one, where(name, str(key)), f"{name}.{key}")
-            for key, one in group(tree, name, where).items()
+            for key, one in read_group(tree, name, where).items()
         }
         for name in ENTRIES
     }
     views = {
         str(key): build(View, one or {}, where("views", str(key)), f"views.{key}.")
-        for key, one in group(tree, "views", where).items()
+        for key, one in read_group(tree, "views", where).items()
     }
     looks = {
-        name: [build(Look, one, where(name), f"{name}.") for one in listed(tree, name, where)]
+        name: [build(Look, one, where(name), f"{name}.") for one in read_list(tree, name, where)]
         for name in ("spare", "runs")
     }
-    order = [str(name) for name in listed(tree, "order", where)]
+    order = [str(name) for name in read_list(tree, "order", where)]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    published = group(tree, "published", where)
+    published = read_group(tree, "published", where)
     note, figures = published.get("note", ""), published.get("figures", {})
-    if not (published.keys() <= {"note", "figures"} and isinstance(note, str) and deep(figures, 3)):
+    if not (
+        published.keys() <= {"note", "figures"} and isinstance(note, str) and is_nested(figures, 3)
+    ):
         raise UserError(
             f"{where('published')}: not `note: TEXT` and `figures: {{CORPUS: {{LM: {{SET:"
             " NUMBER}}}`"
@@ -193,22 +195,22 @@ def parse_entry(tree, where, prefix: str) -> Printed:
     return replace(made, look=build(Look, look, where, f"{prefix}.look.")) if look else made
 
 
-def group(tree: Mapping, name: str, where) -> Mapping:
+def read_group(tree: Mapping, name: str, where) -> Mapping:
     """The part `name`, empty where it is not there."""
     if not isinstance(found := tree.get(name) or {}, Mapping):
         raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
     return found
 
 
-def listed(tree: Mapping, name: str, where) -> list:
+def read_list(tree: Mapping, name: str, where) -> list:
     """The list `name`, empty where it is not there."""
     if not isinstance(found := tree.get(name) or [], list):
         raise UserError(f"{where(name)}: {name}: expected a list")
     return found
 
 
-def deep(tree, levels: int) -> bool:
+def is_nested(tree, levels: int) -> bool:
     """Whether `tree` is mappings of mappings .. of numbers, so many levels of them."""
     if not levels:
         return isinstance(tree, int | float) and not isinstance(tree, bool)
-    return isinstance(tree, Mapping) and all(deep(one, levels - 1) for one in tree.values())
+    return isinstance(tree, Mapping) and all(is_nested(one, levels - 1) for one in tree.values())

@@ -18,7 +18,7 @@ def find_makeups(
     own = any(one.dev.sha256 in lists for one in weights.values())
     return {
         name: find_makeup(
-            one.system or older_facts(one, models, own and one.dev.sha256 not in lists), models
+            one.system or guess_facts(one, models, own and one.dev.sha256 not in lists), models
         )
         for name, one in weights.items()
     }
@@ -29,14 +29,14 @@ def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> Makeup:
     its language models.
     """
     parts = (
-        Part(whole(lm, models), lm.score, lm.normalised)
+        Part(resolve_lm(lm, models), lm.score, lm.normalised)
         for lm in facts.lms
         if lm.source == SCORES or lm.signature
     )
     return Makeup(tuple(parts), facts.lists == LATTICES)
 
 
-def older_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
+def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
     """What is known of a system whose weights say nothing of it: columns have signatures or curves,
     and are language models where they are called so.
     """
@@ -58,7 +58,7 @@ def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> Makeup:
     return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
 
 
-def whole(lm: SystemLM, models: Mapping[str, str]) -> str:
+def resolve_lm(lm: SystemLM, models: Mapping[str, str]) -> str:
     """The name of a language model; of scores without normalisation, that of the model of the same
     hash.
     """

@@ -17,7 +17,7 @@ from lmtools.report.experiment import Artifact, Experiment, read_artifacts, refu
 from lmtools.report.lm.experiment import models_of
 from lmtools.report.lm.models import Model
 from lmtools.report.names import Names
-from lmtools.report.sts.views import Way, find_ways, label_way, look_ways, order_systems
+from lmtools.report.sts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import Look, Style, load_style
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
@@ -117,7 +117,7 @@ class StsExperiment(Experiment):
     @cached_property
     def looks(self) -> dict[str, Look]:
         """How each system is drawn."""
-        return look_ways(self.ways, self.names.style)
+        return find_looks(self.ways, self.names.style)
 
     @property
     def published(self) -> Mapping[str, Mapping[str, float]]:

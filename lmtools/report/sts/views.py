@@ -33,7 +33,7 @@ def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
     kinds = [kind for kind, _ in models]
     found = {}
     for (kind, _), systems in models.items():
-        views = {system: views_of(signatures[system]) for system in systems}
+        views = {system: read_views(signatures[system]) for system in systems}
         plain = next((system for system in systems if not views[system]), None)
         masks = kind == MASKED or any(MASKED in some for some in views.values())
         for system in systems:
@@ -42,7 +42,7 @@ def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
     return found
 
 
-def views_of(signature: Mapping[str, str]) -> tuple[str, ...]:
+def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
     """What is not as usual: the mean over the tokens of an intact input, without boundaries."""
     pool = signature.get("pool", "mean")
     said = {
@@ -76,15 +76,15 @@ def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
     return sorted(ways, key=place)
 
 
-def look_ways(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
+def find_looks(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
     """The look of each system: the colour of its language model, a view with marker and line of
     its own.
     """
     own = Names(style).looks({way.lm for way in ways.values()})
-    return {system: look_of(way, own[way.lm], style) for system, way in ways.items()}
+    return {system: find_look(way, own[way.lm], style) for system, way in ways.items()}
 
 
-def look_of(way: Way, own: Look, style: Style) -> Look:
+def find_look(way: Way, own: Look, style: Style) -> Look:
     """The look of a system whose language model has the look `own`."""
     view = next((style.views[view] for view in way.views if view in style.views), own)
     return Look(own.light, own.dark, view.marker, view.line, bool(way.views))

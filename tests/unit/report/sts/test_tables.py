@@ -19,7 +19,7 @@ from lmtools.report.page.table import markdown
 from lmtools.report.sts.experiment import GRADES, collect_sts
 from lmtools.report.sts.figures import STS_PICTURES
 from lmtools.report.sts.tables import STS_TABLES
-from lmtools.report.sts.views import Way, find_ways, label_way, look_ways, order_systems
+from lmtools.report.sts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.write import make_all, recognised, write_report
 from lmtools.seal import write_json
 
@@ -202,7 +202,7 @@ def test_every_order_is_one_order(systems):
 @given(SYSTEMS)
 def test_a_model_has_one_colour_and_its_views_other_marks(systems):
     ways = ways_of(*systems)
-    looks = look_ways(ways, STYLE)
+    looks = find_looks(ways, STYLE)
     for lm in {way.lm for way in ways.values()}:
         mine = [looks[system] for system, way in ways.items() if way.lm == lm]
         assert len({(look.light, look.dark) for look in mine}) == 1
