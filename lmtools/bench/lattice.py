@@ -45,14 +45,8 @@ def bench_lattice(
         name: load_scorer(lm, settings.device, settings.precision) for name, lm in lms.items()
     }
     old = {key: weight for key, weight in settings.weights.items() if key not in lms}
-    work = [("whole", None, settings.tokens, lattices)]
-    work += [
-        ("density", beam, settings.tokens, [prune(lattice, old, beam=beam) for lattice in lattices])
-        for beam in beams
-    ]
-    work += [("tokens", None, kept, lattices) for kept in tokens]
     rows = []
-    for kind, beam, kept, some in work:
+    for kind, beam, kept, some in list_work(lattices, old, settings.tokens, beams, tokens):
         rescorers = {}
         for name, scorer in scorers.items():
             weights = old | {name: settings.weights[name]}
@@ -68,6 +62,19 @@ def bench_lattice(
         "machine": describe_machine(torch.device("cpu")),
         "models": {name: dict(scorer.signature) for name, scorer in scorers.items()},
     }  # fmt: skip
+
+
+def list_work(
+    lattices: Sequence[Lattice], weights: Mapping, usual: int, beams: Sequence, tokens: Sequence
+) -> Iterator[tuple[str, float | None, int, Sequence[Lattice]]]:
+    """The kind of a row, the beam that its lattices are pruned by, the histories kept a state, and
+    the lattices.
+    """
+    yield "whole", None, usual, lattices
+    for beam in beams:
+        yield "density", beam, usual, [prune(lattice, weights, beam=beam) for lattice in lattices]
+    for kept in tokens:
+        yield "tokens", None, kept, lattices
 
 
 def time_lattices(
