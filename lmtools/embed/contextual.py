@@ -76,6 +76,20 @@ class ContextualEncoder(Encoder):
     precision: str
     trunk: Trunk
 
+    def take_trunk(self, trunk: Trunk, how: How, source: str, masks: bool, ends: bool) -> None:
+        """Make vectors of the trunk's states; `masks`: there is a mask to predict from, `ends`: the
+        end is read too. UserError for what such a model has not.
+        """
+        if how.masked and not masks:
+            raise UserError(f"{source}: the model has no mask to predict from; leave --masked out")
+        if how.pool == "cls" and not ends:
+            raise UserError(
+                f"{source}: the first state of a left-to-right model has read nothing; use"
+                " --pool eos"
+            )
+        self.trunk, self.how = trunk, how
+        self.layers = how.choose_layers(trunk.depth, source)
+
     def chosen_states(self, read: Sequence[Tensor], mask: int) -> Iterator[tuple[int, Tensor]]:
         """Layers with their states, of what the trunk reads; of masked positions if asked for."""
         if self.how.masked:

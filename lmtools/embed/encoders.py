@@ -23,32 +23,13 @@ class NeuralEncoder(ContextualEncoder):
     """
 
     def __init__(
-        self,
-        lm: LanguageModel,
-        subword,
-        source: str,
-        identity: str,
-        how: How,
-        device="auto",
-        precision="float32",
-        rows=None,
+        self, lm: LanguageModel, subword, source, identity, how: How, device, precision, rows=None
     ):
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
         self.rows = batch_rows(rows, self.device)
-        self.lm, self.subword, self.how = lm.to(self.device).eval(), subword, how
-        self.trunk, self.longest = lm.trunk, lm.longest
-        if how.masked and not lm.trunk.masks:
-            raise UserError(
-                f"{source}: a {lm.settings.model} model has no mask to predict from; leave"
-                " --masked out"
-            )
-        if how.pool == "cls" and lm.objective.boundary < 2:
-            raise UserError(
-                f"{source}: the first state of a left-to-right model has read nothing; use"
-                " --pool eos"
-            )
-        self.layers = how.choose_layers(lm.trunk.depth, source)
+        self.lm, self.subword, self.longest = lm.to(self.device).eval(), subword, lm.longest
+        self.take_trunk(lm.trunk, how, source, lm.trunk.masks, lm.objective.boundary > 1)
         self.signature = {
             "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16],
             **how.signature,
@@ -80,21 +61,6 @@ class TwoWayEncoder(NeuralEncoder):
         return super().pool_parts([(part, 0, len(split(part))) for part, _, _ in parts])
 
 
-def make_static(make, source: str, how: How) -> Encoder:
-    """A static encoder; UserError where contextual states are asked for."""
-    if (
-        how.masked
-        or how.boundaries
-        or how.pool != "mean"
-        or how.layers not in ("last", "all", (0,))
-    ):
-        raise UserError(
-            f"{source}: static vectors have layer 0 and the mean alone; leave --layer, --pool,"
-            " --boundaries and --masked out"
-        )
-    return make()
-
-
 STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 
 
@@ -116,7 +82,12 @@ def load_encoder(
     how = How(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
-        return make_static(lambda: STATICS[kind](rest or None), lm, how)
+        if how not in [How(layers) for layers in ("last", "all", (0,))]:
+            raise UserError(
+                f"{lm}: static vectors have layer 0 and the mean alone; leave --layer, --pool,"
+                " --boundaries and --masked out"
+            )
+        return STATICS[kind](rest or None)
     if kind == "hf" or (Path(lm) / "config.json").exists():
         # transformers is an optional dependency
         from lmtools.embed.huggingface import load_huggingface

@@ -41,20 +41,11 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
             self, model, tokenizer, directory, device, precision, intact=False, rows=rows
         )
         bert = model.config.model_type == "bert" and model.config.hidden_act == "gelu"
-        self.trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
-        self.how = how
+        trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
         frame = tokenizer.build_inputs_with_special_tokens([-1])
         self.first, self.last = frame.index(-1), len(frame) - 1 - frame.index(-1)
-        if how.masked and tokenizer.mask_token_id is None:
-            raise UserError(
-                f"hf:{directory}: its tokenizer has no mask to predict from; leave --masked out"
-            )
-        if how.pool == "cls" and not self.last:
-            raise UserError(
-                f"hf:{directory}: the first state of a left-to-right model has read nothing; use"
-                " --pool eos"
-            )
-        self.layers = how.choose_layers(self.trunk.depth, f"hf:{directory}")
+        masks = tokenizer.mask_token_id is not None
+        self.take_trunk(trunk, how, f"hf:{directory}", masks, self.last > 0)
         self.signature |= how.signature
 
     def cost(self, sentence):
