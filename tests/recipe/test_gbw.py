@@ -56,15 +56,13 @@ BENCH = ("--bench-opts=--repeats 1 --seconds 0 --batch 4 --contiguous 30",)
 
 
 def local(name: str):
-    """A module of egs/gbw/local."""
-    sys.path.insert(0, str(SOURCE / "local"))
-    try:
-        spec = importlib.util.spec_from_file_location(f"gbw_{name}", SOURCE / f"local/{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(SOURCE / "local"))
+    """A module of egs/gbw/local, which finds those beside it when it runs, too."""
+    if str(SOURCE / "local") not in sys.path:
+        sys.path.append(str(SOURCE / "local"))
+    spec = importlib.util.spec_from_file_location(f"gbw_{name}", SOURCE / f"local/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
     return module
 
 
