@@ -88,9 +88,9 @@ class NeuralPrefixes(WordPrefixes):
         """The node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
-            known = self.children[node, token] = self.add_child(
-                self.shorten(node) if self.depths[node] == self.longest else node, token
-            )
+            full = self.depths[node] == self.longest
+            known = self.add_child(self.shorten(node) if full else node, token)
+            self.children[node, token] = known
         return known
 
     def add_child(self, node: int, token: int) -> int:

@@ -38,17 +38,14 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
     """
     scorer = options.load()
     neural = scorer if isinstance(scorer, NeuralScorer) else None
-    scores = (
-        carried_texts(texts, scorer, options.lm) if carry else score_texts(texts, scorer, options)
-    )
-    own = (
-        {
-            "criterion": neural.lm.settings.criterion,
-            "log_normaliser": measure_log_normaliser(texts, neural),
-        }
-        if neural
-        else {}
-    )
+    if carry:
+        scores = carried_texts(texts, scorer, options.lm)
+    else:
+        scores = score_texts(texts, scorer, options)
+    own = {}
+    if neural:
+        own["criterion"] = neural.lm.settings.criterion
+        own["log_normaliser"] = measure_log_normaliser(texts, neural)
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
@@ -83,14 +80,8 @@ def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[s
     parts = []
     with one_thread():
         for batch in plan_batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
-            parts += scorer.compute(
-                [sentences[i] for i in batch],
-                lambda heads, targets: scorer.output.log_normaliser(heads),
-            )
+            some = [sentences[i] for i in batch]
+            parts += scorer.compute(some, lambda heads, _: scorer.output.log_normaliser(heads))
     values = np.concatenate(parts)
-    return {
-        "mean": float(values.mean()),
-        "sd": float(values.std()),
-        "min": float(values.min()),
-        "max": float(values.max()),
-    }
+    measures = {"mean": values.mean, "sd": values.std, "min": values.min, "max": values.max}
+    return {name: float(measure()) for name, measure in measures.items()}
