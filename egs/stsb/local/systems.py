@@ -38,7 +38,10 @@ def kind(conf: Path, name: str, place: str) -> str:
         file = Path(place.removeprefix("hf:")) / "config.json"
         return "gpt" if file.exists() and ONE_WAY.search(file.read_text()) else "hf"
     file = Path(place) / "config.yaml" if place else conf / f"{name}.yaml"
-    return str(read_layers(file).get("model", "")) if file.exists() else ""
+    try:
+        return str(read_layers(file).get("model", "")) if file.exists() else ""
+    except UserError:  # training says what is wrong with it
+        return ""
 
 
 def options(system: str, lms: dict[str, str], words: str, text: str) -> list[str]:
