@@ -1,0 +1,127 @@
+"""What the house is counted by: `python tests/house.py [TREE]` prints the figures of a checkout."""
+
+import ast
+import graphlib
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).parent.parent
+# where a run begins: the command, and what ESPnet imports by name
+ENTRIES = ("lmtools.__main__", "lmtools.cli", "lmtools.espnet.__main__", "lmtools.espnet.plugin")
+VERBS = "lmtools.verbs"
+
+
+def read_sources(tree: Path, folder: str = "lmtools") -> dict[Path, str]:
+    """The Python files of a folder of the checkout `tree`, by path relative to it."""
+    return {
+        path.relative_to(tree): path.read_text() for path in sorted((tree / folder).rglob("*.py"))
+    }
+
+
+def count_flags(sources: dict[Path, str]) -> Counter:
+    """How often each flag (`--out`) is declared: by a call of add_argument, or in a dictionary of
+    what argparse takes for it.
+    """
+    flags = Counter()
+    for text in sources.values():
+        for node in ast.walk(ast.parse(text)):
+            names = []
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+                names = node.args
+            elif isinstance(node, ast.Dict):  # one of other names (`--old: --new`) declares nothing
+                pairs = zip(node.keys, node.values, strict=True)
+                names = [key for key, value in pairs if not isinstance(value, ast.Constant)]
+            words = [name.value for name in names if isinstance(name, ast.Constant)]
+            flags.update(word for word in words if str(word).startswith("--"))
+    return flags
+
+
+def find_classes(sources: dict[Path, str]) -> dict[str, list[str]]:
+    """The modules that define a class at their top level, by the class's name."""
+    found = defaultdict(list)
+    for path, text in sources.items():
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(str(path))
+    return found
+
+
+def measure_functions(sources: dict[Path, str]) -> list[int]:
+    """The lines of every function, shortest first."""
+    return sorted(
+        node.end_lineno - node.lineno + 1
+        for text in sources.values()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+    )
+
+
+def find_cycles(graph: grimp.ImportGraph) -> Iterator[list[str]]:
+    """Cycles of modules that import each other, one at a time until none is left; a package and
+    what is inside it count by themselves.
+    """
+    imports = {name: set(graph.find_modules_directly_imported_by(name)) for name in graph.modules}
+    while True:
+        try:
+            graphlib.TopologicalSorter(imports).prepare()
+            return
+        except graphlib.CycleError as error:
+            cycle = error.args[1][::-1]
+            yield cycle
+            imports[cycle[0]].discard(cycle[1])
+
+
+def find_unreached(graph: grimp.ImportGraph) -> set[str]:
+    """Modules that no verb imports, directly or through others."""
+    waiting = [name for name in graph.modules if name in ENTRIES or name.startswith(VERBS)]
+    reached = set()
+    while waiting:
+        name = waiting.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        waiting += graph.find_modules_directly_imported_by(name)
+        waiting += [name.rpartition(".")[0]] * ("." in name)
+    return graph.modules - reached
+
+
+def percentile(values: list[int], share: float) -> int:
+    """The value below which that share of sorted `values` lies."""
+    return values[min(len(values) - 1, int(len(values) * share))]
+
+
+def count(tree: Path = ROOT) -> dict[str, object]:
+    """Every figure by its name."""
+    sources, tests = read_sources(tree), read_sources(tree, "tests")
+    flags = count_flags(sources)
+    classes = {name: at for name, at in find_classes(sources).items() if len(at) > 1}
+    widths = sorted(len(line) for text in sources.values() for line in text.splitlines())
+    functions = measure_functions(sources)
+    files = sorted(text.count("\n") for text in sources.values())
+    sys.path.insert(0, str(tree))
+    graph = grimp.build_graph("lmtools", cache_dir=None)
+    sys.path.remove(str(tree))
+    return {
+        "lines of lmtools": sum(files),
+        "lines of tests": sum(text.count("\n") for text in tests.values()),
+        "files of lmtools": len(files),
+        "lines a file (median, p90, max)": [percentile(files, share) for share in (0.5, 0.9, 1)],
+        "lines a function (median, p90, max)": [
+            percentile(functions, share) for share in (0.5, 0.9, 1)
+        ],
+        "columns a line (p90)": percentile(widths, 0.9),
+        "flags, declarations": [len(flags), flags.total()],
+        "declarations a flag": round(flags.total() / len(flags), 3),
+        "classes of one name": classes,
+        "cycles": list(find_cycles(graph)),
+        "reached by no verb": sorted(find_unreached(graph)),
+    }
+
+
+if __name__ == "__main__":
+    for name, value in count(*map(Path, sys.argv[1:])).items():
+        print(f"{name}: {value}")

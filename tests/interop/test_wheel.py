@@ -1,0 +1,108 @@
+"""A wheel that is installed elsewhere runs every verb: nothing reaches into the repository."""
+
+import json
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+LISTS = """\
+{"utt": "a", "ref": "the cat sat", "hyps": [{"text": "the cat sad", "scores": {"am": -1.0}}, \
+{"text": "the cat sat", "scores": {"am": -1.5}}]}
+{"utt": "b", "ref": "a dog ran", "hyps": [{"text": "a dock ran", "scores": {"am": -2.0}}, \
+{"text": "a dog ran", "scores": {"am": -2.5}}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def lmtools(tmp_path_factory):
+    """A function that runs a verb of the wheel, installed in an environment of its own (which sees
+    the packages of this one, but not the repository), in an empty directory; its output.
+    """
+    home = tmp_path_factory.mktemp("wheel")
+    source = home / "source"  # so that the build writes nothing into the repository
+    shutil.copytree(ROOT / "lmtools", source / "lmtools")
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, source)
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source]
+    subprocess.run(built, check=True)
+    shutil.rmtree(source)
+    venv.create(home / "env", with_pip=False)
+    python = home / "env/bin/python"
+    installed = [*pip, "--python", python, "install", "--no-deps", *home.glob("*.whl")]
+    subprocess.run(installed, check=True)
+    site = next((home / "env/lib").glob("python*/site-packages"))
+    others = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (site / "others.pth").write_text("\n".join(others) + "\n")
+    empty = home / "empty"
+    empty.mkdir()
+
+    def run(line: str) -> str:
+        result = subprocess.run(
+            [home / "env/bin/lmtools", *line.split()],
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+            cwd=empty,
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, result.stderr
+        return result.stdout + result.stderr
+
+    where = [python, "-c", "import lmtools; print(lmtools.__file__)"]
+    found = subprocess.run(where, cwd=empty, capture_output=True, text=True, check=True).stdout
+    assert found.startswith(str(home / "env"))
+    run.home = empty
+    return run
+
+
+def test_lists_are_scored_tuned_rescored_and_reported(lmtools):
+    (lmtools.home / "text").write_text("the cat sat\na dog ran\nthe dog sat\n" * 20)
+    lmtools("ngram --text text --order 2 --out exp/lm/ngram")
+    weights = "exp/tune/ngram/weights.json"
+    for name in ("dev", "test"):
+        lists, scores = f"data/{name}/nbest.jsonl", f"exp/score/ngram/{name}.scores"
+        (lmtools.home / lists).parent.mkdir(parents=True)
+        (lmtools.home / lists).write_text(LISTS.replace('"a"', f'"{name}"'))
+        lmtools(f"score --lm exp/lm/ngram --nbest {lists} --out {scores}")
+        what = f"--nbest {lists} --scores ngram={scores}"
+        if name == "dev":
+            lmtools(f"tune {what} --metric wer --out {weights}")
+        lmtools(f"rescore {what} --weights {weights} --out exp/rescore/ngram/{name}.txt")
+    chosen = (lmtools.home / "exp/rescore/ngram/test.txt").read_text()
+    assert chosen == "test the cat sat\nb a dog ran\n"
+    assert "n-gram" in lmtools("report exp")
+    assert (lmtools.home / "exp/report/index.html").stat().st_size > 10_000
+
+
+BENCHES = {
+    "score": "--vocab-size 50 --length 3 --repeats 1",
+    "lm": "--lm ngram=lm --batch 1 --length 4 --contiguous 8 --repeats 1 --seconds 0.01",
+    "lattice": "lattices --lm ngram=lm --weights ngram=1,am=1 --repeats 1",
+    "criteria": "--vocab-size 50 --batch 2 --length 3 --criteria bce --repeats 1 --seconds 0.01",
+}
+LATTICE = """\
+VERSION=1.0
+UTTERANCE=u
+N=3 L=3
+I=0 t=0.0
+I=1 t=0.5
+I=2 t=1.0
+J=0 S=0 E=1 W=the a=-1.0
+J=1 S=1 E=2 W=cat a=-2.0
+J=2 S=1 E=2 W=dog a=-2.5
+"""
+
+
+@pytest.mark.parametrize("kind", BENCHES)
+def test_speed_is_measured(lmtools, kind):
+    (lmtools.home / "lattices").mkdir(exist_ok=True)
+    (lmtools.home / "lattices/u.slf").write_text(LATTICE)
+    (lmtools.home / "words").write_text("the cat sat\nthe dog ran\n" * 20)
+    lmtools("ngram --text words --order 2 --out lm")
+    lmtools(f"bench {kind} {BENCHES[kind]} --out {kind}.json")
+    assert json.loads((lmtools.home / f"{kind}.json").read_text())["rows"]

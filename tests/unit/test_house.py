@@ -1,0 +1,21 @@
+"""What holds of the package as a whole; `python tests/house.py` prints the figures."""
+
+import house
+import pytest
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return house.count()
+
+
+@pytest.mark.parametrize("name", ["classes of one name", "cycles", "reached by no verb"])
+def test_there_is_none(figures, name):
+    assert not figures[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("declarations a flag", 1.2), ("columns a line (p90)", 96)]
+)
+def test_is_small_enough(figures, name, most):
+    assert figures[name] <= most
