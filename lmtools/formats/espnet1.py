@@ -10,7 +10,6 @@ file written again differs in nothing but what was changed: order, texts, scores
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
@@ -20,11 +19,7 @@ from lmtools.types import Hypothesis, NBest
 ABOUT = "ESPnet1 data.json with the hypotheses under output"
 RANK = re.compile(r"\[[0-9]+\]$")
 
-
-def recognises(path: Path, first: str) -> bool:
-    """Whether it is an object with `utts` and hypotheses in it."""
-    head = json_io.head(path, first)
-    return head.startswith("{") and '"utts"' in head and '"rec_text"' in head
+recognises = json_io.recognise("{", '"utts"', '"rec_text"')
 
 
 def read(path) -> Iterator[NBest]:

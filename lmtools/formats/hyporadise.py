@@ -8,9 +8,7 @@ of the list from 1 takes its place. Whatever else an object holds is kept as ext
 as `input` item by item.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
@@ -26,11 +24,7 @@ OPTIONS = {
 }
 OWN = ("id", "input", "output")
 
-
-def recognises(path: Path, first: str) -> bool:
-    """Whether it is a list of objects with a list `input`."""
-    head = json_io.head(path, first)
-    return head.startswith("[") and re.search(r'"input"\s*:\s*\[', head) is not None
+recognises = json_io.recognise("[", r'"input"\s*:\s*\[')
 
 
 def read(path, score: str | None = None) -> Iterator[NBest]:

@@ -1,7 +1,8 @@
 """Formats that are one JSON value: strict reading, what is expected where, extras as JSON text."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.atomic import atomic_text
@@ -33,13 +34,20 @@ def load(path):
         raise UserError(f"{path}: not JSON ({error}); write the file again") from None
 
 
-def head(path: Path, first: str) -> str:
-    """The beginning of a JSON file, in which a format's names have to occur: its first line, or
-    more where that is short.
+def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
+    """The function `recognises` of a format that begins with `opening`, and in the beginning of
+    whose files all `names` (regular expressions) occur: in the first line, or more where it is
+    short.
     """
-    if not first.lstrip().startswith(("{", "[")) or len(first) > HEAD // 2:
-        return first
-    return read_beginning(path).decode("utf-8-sig", "replace").lstrip()
+
+    def recognises(path: Path, first: str) -> bool:
+        if not first.lstrip().startswith(opening):
+            return False
+        if len(first) <= HEAD // 2:
+            first = read_beginning(path).decode("utf-8-sig", "replace")
+        return all(re.search(name, first) for name in names)
+
+    return recognises
 
 
 def expect(value, kind: type, where: str, what: str):

@@ -8,7 +8,6 @@ or a hypothesis holds is kept as extra.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
@@ -19,11 +18,7 @@ ABOUT = "mlm-scoring: am.json or lm.json"
 OPTIONS = {"name": "the component that `score` is (am; give lm for an lm.json)"}
 HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)
 
-
-def recognises(path: Path, first: str) -> bool:
-    """Whether it is an object with hyp_1 in it."""
-    head = json_io.head(path, first)
-    return head.startswith("{") and re.search(r'"hyp_[0-9]+"\s*:\s*\{', head) is not None
+recognises = json_io.recognise("{", r'"hyp_[0-9]+"\s*:\s*\{')
 
 
 def read(path, name: str = "am") -> Iterator[NBest]:

@@ -16,7 +16,6 @@ length by another rule. What else there is is kept as extra. Lists are written w
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
@@ -29,11 +28,7 @@ ABOUT = (
 )
 KINDS = ("sum_logprob", "avg_logprob", "score")
 
-
-def recognises(path: Path, first: str) -> bool:
-    """Whether it is a list of objects with `utt` and `hypotheses`."""
-    head = json_io.head(path, first)
-    return head.startswith("[") and '"utt"' in head and '"hypotheses"' in head
+recognises = json_io.recognise("[", '"utt"', '"hypotheses"')
 
 
 def read(path) -> Iterator[NBest]:
