@@ -169,16 +169,6 @@ class Names:
 
         return sorted(names, key=place)
 
-    def arrange(self, found: Mapping) -> dict:
-        """A mapping by name, or by (name, set), in printing order."""
-        order = self.ordered({key if isinstance(key, str) else key[0] for key in found})
-        return dict(
-            sorted(
-                found.items(),
-                key=lambda item: order.index(item[0] if isinstance(item[0], str) else item[0][0]),
-            )
-        )
-
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
         """The look of each name, and of FIRST and ORACLE; those that have none take the spare ones
         in alphabetical order.

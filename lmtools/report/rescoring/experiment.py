@@ -171,6 +171,13 @@ def name_systems(
     return Names(style or load_style(), find_makeups(weights, models, lists), configs)
 
 
+def arrange(found: Mapping, names: Names) -> dict:
+    """A mapping by name, or by (name, set), in printing order."""
+    name_of = {key: key if isinstance(key, str) else key[0] for key in found}
+    order = names.ordered(set(name_of.values()))
+    return {key: found[key] for key in sorted(found, key=lambda key: order.index(name_of[key]))}
+
+
 def collect_rescoring(
     home: Path,
     nbests: Sequence[str] = (),
@@ -187,11 +194,11 @@ def collect_rescoring(
     names = name_systems(parts["systems"], parts["models"], parts["configs"], samples, style)
     systems = {
         name: replace(keep(one, samples), makeup=names.systems.get(name, NOTHING))
-        for name, one in names.arrange(parts.pop("systems")).items()
+        for name, one in arrange(parts.pop("systems"), names).items()
     }
     for name in ("ppl", "learning", "models", "configs"):
-        parts[name] = names.lms.arrange(parts[name])
-    parts["lattices"] = names.arrange(parts["lattices"])
+        parts[name] = arrange(parts[name], names.lms)
+    parts["lattices"] = arrange(parts["lattices"], names)
     return RescoringExperiment(
         home=home,
         command=command,
