@@ -68,7 +68,7 @@ def draw_systems(
 ) -> Figure:
     figure = Figure((6.6, 0.9 + 0.34 * len(names)))
     axes = figure.subplots()
-    styles = experiment.names.looks(measured.results)
+    styles = experiment.names.looks(list(measured.results))
     for y, name in enumerate(names):
         result = measured.results[name]
         low, high = result.bootstrap.score_interval
@@ -124,7 +124,7 @@ def draw_depth(
 ) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    styles = experiment.names.looks(measured.results)
+    styles = experiment.names.looks(list(measured.results))
     dashed = {"color": theme.color(styles[FIRST]), "linestyle": "--", "linewidth": 1}
     axes.axhline(measured.results[FIRST].score, **dashed)
     label, every = experiment.names.label(ORACLE), np.arange(1, len(measured.oracle) + 1)
@@ -162,7 +162,7 @@ def draw_length(
 ) -> Figure:
     figure = Figure((6.6, 4))
     axes = figure.subplots()
-    styles = experiment.names.looks(measured.results)
+    styles = experiment.names.looks(list(measured.results))
     counts = [int(members.sum()) for members in length_classes(measured.lengths)]
     scores = {name: measured.by_length(name) for name in names}
     shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
