@@ -60,15 +60,33 @@ def lmtools(tmp_path_factory):
     return run
 
 
-def test_lists_are_scored_tuned_rescored_and_reported(lmtools):
+TRAINING = """\
+model: causal
+objective: causal
+arch: {layers: 1, dim: 8, heads: 2, ffn: 16, positions: 16}
+epochs: 1
+"""
+
+
+@pytest.fixture(scope="module")
+def models(lmtools):
+    """Directories of an n-gram and of a neural model that the wheel made."""
     (lmtools.home / "text").write_text("the cat sat\na dog ran\nthe dog sat\n" * 20)
+    (lmtools.home / "conf.yaml").write_text(TRAINING)
     lmtools("ngram --text text --order 2 --out exp/lm/ngram")
+    lmtools("subword --text text --type word --vocab-size 50 --out words")
+    lmtools("corpus --text text --subword words --out text.bin")
+    lmtools("train --conf conf.yaml --train text.bin --valid text.bin --out exp/lm/causal")
+    return "exp/lm/ngram", "exp/lm/causal"
+
+
+def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
     weights = "exp/tune/ngram/weights.json"
     for name in ("dev", "test"):
         lists, scores = f"data/{name}/nbest.jsonl", f"exp/score/ngram/{name}.scores"
         (lmtools.home / lists).parent.mkdir(parents=True)
         (lmtools.home / lists).write_text(LISTS.replace('"a"', f'"{name}"'))
-        lmtools(f"score --lm exp/lm/ngram --nbest {lists} --out {scores}")
+        lmtools(f"score --lm {models[0]} --nbest {lists} --out {scores}")
         what = f"--nbest {lists} --scores ngram={scores}"
         if name == "dev":
             lmtools(f"tune {what} --metric wer --out {weights}")
@@ -80,9 +98,9 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools):
 
 
 BENCHES = {
-    "score": "--vocab-size 50 --length 3 --repeats 1",
-    "lm": "--lm ngram=lm --batch 1 --length 4 --contiguous 8 --repeats 1 --seconds 0.01",
-    "lattice": "lattices --lm ngram=lm --weights ngram=1,am=1 --repeats 1",
+    "score": "--lm causal={1} --length 3 --repeats 1",
+    "lm": "--lm causal={1} --batch 1 --length 4 --contiguous 8 --repeats 1 --seconds 0.01",
+    "lattice": "lattices --lm ngram={0} --weights ngram=1,am=1 --repeats 1",
     "criteria": "--vocab-size 50 --batch 2 --length 3 --criteria bce --repeats 1 --seconds 0.01",
 }
 LATTICE = """\
@@ -99,10 +117,8 @@ J=2 S=1 E=2 W=dog a=-2.5
 
 
 @pytest.mark.parametrize("kind", BENCHES)
-def test_speed_is_measured(lmtools, kind):
+def test_speed_is_measured(lmtools, models, kind):
     (lmtools.home / "lattices").mkdir(exist_ok=True)
     (lmtools.home / "lattices/u.slf").write_text(LATTICE)
-    (lmtools.home / "words").write_text("the cat sat\nthe dog ran\n" * 20)
-    lmtools("ngram --text words --order 2 --out lm")
-    lmtools(f"bench {kind} {BENCHES[kind]} --out {kind}.json")
+    lmtools(f"bench {kind} {BENCHES[kind].format(*models)} --out {kind}.json")
     assert json.loads((lmtools.home / f"{kind}.json").read_text())["rows"]
