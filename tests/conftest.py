@@ -1,10 +1,16 @@
 """What the tests of the neural wing share: a tiny vocabulary, tiny corpora, tiny models."""
 
+import signal
+import threading
 from shlex import split
 
 import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
+
+# A shell has what it starts in the background ignore Ctrl-C, and so would what tests start.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, however slow the machine; new ones with
 # --hypothesis-profile=default and in tests/fuzz.py.
