@@ -11,6 +11,7 @@ from shlex import split
 
 import pytest
 import torch
+from spelled import ARCH as ELMO
 from toys import settings
 
 from lmtools.checkpoint import load_metadata, load_tensors
@@ -20,15 +21,6 @@ from lmtools.train import train
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
 LSTM = {"layers": 2, "dim": 8, "units": 12, "tied": False, "dropout": 0.0}
 GCNN = {"dim": 8, "blocks": ["[3, 12]", "[1, 6; 3, 6; 1, 12]"], "dropout": 0.0}
-ELMO = {
-    "piece_dim": 4,
-    "filters": [[1, 4], [2, 6]],
-    "highway": 1,
-    "dim": 8,
-    "units": 12,
-    "layers": 2,
-    "dropout": 0.0,
-}
 ADAPTIVE = {"criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}}
 SAMPLED = {"criterion": "bce-nce", "output": {"samples": 12}}
 
