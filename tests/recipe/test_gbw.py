@@ -256,19 +256,35 @@ def test_runs_are_settings(corpus, grid, monkeypatch):
     monkeypatch.chdir(SOURCE)
     module, conf = local("grids"), Path("conf") / (corpus or "")
     loaded, sizes = module.load(conf, grid)[0], {}
-    for label, _, _, base, _, chosen in module.planned(conf, grid):
+    for label, run, _, base, _, chosen in module.planned(conf, grid):
         settings = from_yaml(Settings, module.find(base, conf, module.SHARED), chosen)
         settings.architecture, settings.output_layer  # noqa: B018
         if settings.model == "gcnn":
             sizes[label] = trunk_weights(settings.architecture)
             assert settings.architecture.shapes[-1][-1][1] == base_width(conf)
         if grid == "context":
-            assert settings.architecture.receptive_field == int(label)
+            assert settings.architecture.receptive_field == int(run.of)
     if loaded.match:
         goal = trunk_weights(
             build(GcnnConfig, read_layers(module.find("gcnn", conf, module.SHARED))["arch"])
         )
         assert all(0.97 * goal <= size <= goal for size in sizes.values()), (goal, sizes)
+
+
+def test_groups_and_places_are_written(monkeypatch, tmp_path):
+    """What the report has to know of runs of which the best is drawn."""
+    monkeypatch.chdir(SOURCE)
+    local("grids").write(Path("conf"), "context", "gates", str(tmp_path))
+    context, gates = (
+        yaml.safe_load((tmp_path / f"{name}.yaml").read_text()) for name in ("context", "gates")
+    )
+    assert set(context["of"].values()) == {"4", "7", "13", "25", "31", "40", "49"}
+    assert all(context["at"][label] == float(group) for label, group in context["of"].items())
+    counts = {group: list(context["of"].values()).count(group) for group in context["of"].values()}
+    assert min(counts.values()) >= 2
+    assert context["runs"]["13, kernel 4"] == "gcnn" == gates["runs"]["GLU, lr 1"]
+    assert gates["of"].keys() == gates["runs"].keys()
+    assert "at" not in gates
 
 
 def trunk_weights(config: GcnnConfig) -> int:

@@ -36,7 +36,9 @@ class Run:
     vocabulary: str | None = None
     kernel: int | None = None
     depth: int | None = None
-    at: float | None = None  # its place on the axis of a line, where its label is no number
+    # its group, whose best run is drawn under this label
+    of: str | int | None = None
+    at: float | None = None  # its place on the axis of a line, where no label is a number
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Grid:
     base: str = "gcnn"
     vocabulary: str = "words"
     match: bool = False
+    settings: tuple[str, ...] = ()  # of all runs, over the base and under their own
     timed: bool = False  # stage 5 measures the runs
 
     def __post_init__(self):
@@ -121,7 +124,7 @@ def planned(conf: Path, name: str):
 
 def settings(grid: Grid, run: Run, conf: Path) -> list[str]:
     """All `key=value` settings of a run over its base."""
-    chosen, tree = list(run.settings), read_layers(base_of(grid, run, conf))
+    chosen, tree = [*grid.settings, *run.settings], read_layers(base_of(grid, run, conf))
     if not (grid.match or run.kernel):
         return chosen
     from widths import matched, read, written  # torch, which takes seconds
@@ -195,6 +198,8 @@ def write(conf: Path, *names: str) -> None:
             "runs": {label: model for label, _, model, *_ in planned(conf, name)},
             "own": [model for _, _, model, _, _, chosen in planned(conf, name) if chosen],
         }
+        if groups := {label: str(run.of) for label, run in runs.items() if run.of is not None}:
+            tree["of"] = groups
         if grid.figure == "line":
             tree |= {
                 "x": grid.x,
@@ -210,7 +215,8 @@ def write(conf: Path, *names: str) -> None:
 
 def place(label: str, run: Run) -> float | None:
     """Where a run stands on a line's axis; None: beside it, as a reference."""
-    return float(label) if run.at is None and re.fullmatch(r"\d+(\.\d+)?", label) else run.at
+    value = label if run.of is None else str(run.of)
+    return float(value) if run.at is None and re.fullmatch(r"\d+(\.\d+)?", value) else run.at
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@ throughput, stages.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 from lmtools.config import load_yaml
@@ -31,6 +32,7 @@ GRID_SHAPE = {
     **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
     "runs?": {ANY: PLAIN},
     "at?": {},
+    "of?": {ANY: PLAIN},
     "own?": [TEXT],
 }
 
@@ -38,7 +40,8 @@ GRID_SHAPE = {
 @dataclass(frozen=True)
 class Grid:
     """Runs that differ in one thing: `runs` are models by their label in print, `at` the value of
-    each on the axis `x` (of lines), `own` the names of those that were trained for it alone.
+    each on the axis `x` (of lines), `own` the names of those that were trained for it alone, `of`
+    the groups of those of which the best is drawn.
     """
 
     name: str
@@ -48,6 +51,25 @@ class Grid:
     runs: Mapping[str, Model]
     at: Mapping[str, float]
     own: tuple[str, ...] = ()
+    of: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> dict[str, str]:
+        """The label of the best run on valid, by what is drawn: a group, or a run of none."""
+        found: dict[str, str] = {}
+        for label, model in self.runs.items():
+            group = self.of.get(label, label)
+            first = self.runs[found.setdefault(group, label)]
+            if (model.ppl(VALID) or inf) < (first.ppl(VALID) or inf):
+                found[group] = label
+        return found
+
+    @property
+    def drawn(self) -> "Grid":
+        """The grid of the best runs alone, under their groups' labels."""
+        runs = {group: self.runs[label] for group, label in self.best.items()}
+        at = {group: self.at[label] for group, label in self.best.items() if label in self.at}
+        return replace(self, runs=runs, at=at, of={})
 
     @property
     def kinds(self) -> list[str]:
@@ -226,6 +248,7 @@ def grids_of(
                     there,
                     values,
                     tuple(tree.get("own") or ()),
+                    {str(label): str(group) for label, group in (tree.get("of") or {}).items()},
                 )
             )
     # curves first: their figures are as wide as the page

@@ -117,10 +117,15 @@ def grid_pictures(experiment: LmExperiment) -> Iterator[Picture]:
     piece vocabularies).
     """
     for grid in experiment.grids:
+        said = (
+            f" Of the runs of a group the best on valid is drawn: {'; '.join(grid.best.values())}."
+            if grid.of
+            else ""
+        )
         yield from (
-            curve_pictures(experiment, grid, f"grid-{grid.name}", "grids")
+            curve_pictures(experiment, grid.drawn, f"grid-{grid.name}", "grids", said)
             if grid.figure == CURVES
-            else line_pictures(experiment, grid)
+            else line_pictures(experiment, grid.drawn, said)
         )
 
 
@@ -142,8 +147,12 @@ def learning_pictures(experiment: LmExperiment) -> Iterator[Picture]:
             )
 
 
-def curve_pictures(experiment: LmExperiment, grid: Grid, name: str, part: str) -> Iterator[Picture]:
-    """Validation perplexity of each run over updates and over training time."""
+def curve_pictures(
+    experiment: LmExperiment, grid: Grid, name: str, part: str, note: str = ""
+) -> Iterator[Picture]:
+    """Validation perplexity of each run over updates and over training time; the caption ends with
+    `note`.
+    """
     curves = {label: points for label, model in grid.runs.items() if len(points := progress(model))}
     lost = [label for label in grid.runs if label not in curves]
     if not curves:
@@ -155,7 +164,8 @@ def curve_pictures(experiment: LmExperiment, grid: Grid, name: str, part: str) -
     yield Picture(
         name,
         f"{grid.title}: perplexity of a prediction on the validation text over updates and over the"
-        f" time spent in training steps; the number is where a training ended. {EDGE}{missing}",
+        " time spent in training steps; the number is where a training ended."
+        f" {EDGE}{missing}{note}",
         f"{grid.title}, validation perplexity at the end of training: {ends}.",
         lambda theme: draw_curves(theme, experiment, grid, curves),
         wide=True,
@@ -208,9 +218,9 @@ def looks(grid: Grid, runs: Sequence[Look]) -> dict[str, Look]:
     return {label: runs[i % len(runs)] for i, label in enumerate(grid.runs)}
 
 
-def line_pictures(experiment: LmExperiment, grid: Grid) -> Iterator[Picture]:
+def line_pictures(experiment: LmExperiment, grid: Grid, note: str) -> Iterator[Picture]:
     """Perplexity over the value that the runs differ in: a line a series, and level lines for runs
-    without such a value.
+    without such a value; the caption ends with `note`.
     """
     text = grid.text
     ppl = {label: model.ppl(text) for label, model in grid.runs.items() if model.ppl(text)}
@@ -222,7 +232,7 @@ def line_pictures(experiment: LmExperiment, grid: Grid) -> Iterator[Picture]:
     yield Picture(
         f"grid-{grid.name}",
         f"{grid.title}: word {grid.kinds[0]} on {text} by {grid.x}; the number is that of the last"
-        f" point.{dashed}",
+        f" point.{dashed}{note}",
         f"{grid.title}, {grid.kinds[0]} on {text}: {said}.",
         lambda theme: draw_line(
             theme, experiment, grid, text, series, {label: ppl[label] for label in level}

@@ -240,6 +240,9 @@ def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
         yield figures(
             grid.x, [grid.at.get(label) for label in grid.runs], decimals(grid.at.values())
         )
+    if grid.of:
+        groups = {label: group for group, label in grid.best.items()}
+        yield Column("best on valid of", [groups.get(label, NONE) for label in grid.runs])
     yield figures("parameters", [model.parameters for model in models], 0)
     yield figures("updates", [model.last("step") for model in models], 0)
     for name in sets(models):

@@ -241,6 +241,25 @@ def test_grids_hold_their_runs(lms):
     assert found["Gates"][2]["training tokens/s"] == f"{last['tokens'] / last['seconds']:,.0f}"
 
 
+def test_the_best_run_of_a_group_on_valid_is_drawn(fresh):
+    """Not the best on test; the table keeps all runs, and the caption says which were chosen."""
+    runs = {"4, deep": "context-4", "4, wide": "context-13", "49": "context-49"}
+    tree = {"title": "Best", "figure": "line", "x": "words", "runs": runs}
+    tree |= {"of": {"4, deep": 4, "4, wide": 4}, "at": {"4, deep": 4, "4, wide": 4}}
+    (fresh / "grids/best.yaml").write_text(yaml.safe_dump(tree))
+    path = fresh / "ppl/context-13/valid.json"
+    write_json(json.loads(path.read_text()) | {"word_ppl": 1000.0}, path)
+    assert CONTEXT[13] < CONTEXT[4]
+    rows = tables(fresh)["Best"]
+    assert [row["run"] for row in rows] == list(runs)
+    assert [row["best on valid of"] for row in rows] == ["4", "-", "49"]
+    report = collect_lms(fresh, style=STYLE)
+    (picture,) = [one for one in make_all(LM_PICTURES.values(), report) if one.name == "grid-best"]
+    assert picture.caption.endswith("the best on valid is drawn: 4, deep; 49.")
+    (line, *_) = picture.draw(LIGHT).axes[0].get_lines()
+    assert list(zip(*line.get_data(), strict=True)) == [(4, CONTEXT[4]), (49, CONTEXT[49])]
+
+
 def test_a_grid_of_different_perplexities_has_no_best(fresh):
     (fresh / "grids/mixed.yaml").write_text(
         yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
