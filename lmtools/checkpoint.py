@@ -258,6 +258,7 @@ class Progress:
     best_step: int | None = None  # where it was measured; None in files of older versions
     worse: int = 0  # validations since then
     shrunk: int = 0  # how often a plateau has lowered the learning rate
+    epoch_loss: float | None = None  # of validation at the last epoch's end, for min_gain
     tokens: int = 0
     seconds: float = 0.0
     done: bool = False

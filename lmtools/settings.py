@@ -89,6 +89,10 @@ class Settings:
     precision: str = "auto"
     valid_every: int | None = None  # steps; None: once an epoch
     patience: int | None = None  # validations without a better loss before training stops
+    # perplexity of validation that an epoch has to gain on the one before, or training stops
+    # (converged as in Table 1 of Subword ELMo: 1.0); None: `epochs` or `steps` alone decide
+    min_gain: float | None = None
+    keep_epochs: tuple[int, ...] = ()  # after which the best weights so far are copied to epoch-N
     log_every: int = 100
     checkpoint_every: int = 1000
 
@@ -103,6 +107,10 @@ class Settings:
             )
         sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
         check_numbers(self, "", *sizes)
+        if any(epoch < 1 for epoch in self.keep_epochs):
+            raise UserError(
+                f"keep_epochs: {list(self.keep_epochs)} has numbers below 1; epochs count from 1"
+            )
         if self.seed >= 2**63:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 

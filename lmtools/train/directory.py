@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import torch
 
+from lmtools.atomic import atomic_directory
 from lmtools.checkpoint import (
     CONFIG,
     WEIGHTS,
@@ -125,6 +126,17 @@ def make_room(plan: TrainingPlan, found: Found, lm: LanguageModel | None) -> Non
     prepare_directory(
         plan.out, settings, subword, machine_facts(plan.device), describe_model(lm, subword)
     )
+
+
+def keep_weights(out: Path, epoch: int) -> None:
+    """Copy the best weights so far to `epoch-N`, which is the model directory that a training of N
+    epochs leaves, where the learning rate does not depend on the last step.
+    """
+    if (out / WEIGHTS).exists():  # weights that were lost come back with the next better ones
+        with atomic_directory(out / f"epoch-{epoch}", CONFIG) as kept:
+            shutil.copytree(out / "subword", kept / "subword")
+            for name in (WEIGHTS, CONFIG):
+                shutil.copy(out / name, kept / name)
 
 
 def set_aside(out: Path, why: str) -> None:

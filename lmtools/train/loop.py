@@ -23,13 +23,14 @@ from lmtools.lock import hold_lock
 from lmtools.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
-from lmtools.train.directory import Found, TrainingPlan, inspect_directory, make_room
+from lmtools.train.directory import Found, TrainingPlan, inspect_directory, keep_weights, make_room
 from lmtools.train.log import Log, Silence
 from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, join_processes
 from lmtools.train.streams import Streams
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
+MOST = 709.0  # whose exponential a float can hold
 
 
 class Stopped(Exception):
@@ -89,7 +90,7 @@ class Training:
         return Sentences(corpus, batch, seed, self.world, self.lm)
 
     def run(self, found: Found) -> Progress:
-        """Train to the end, or until patience ends or SIGTERM comes."""
+        """Train to the end, or until patience or gains end or SIGTERM comes."""
         if resume := found.progress is not None:
             saved = Saved(self.optimiser)
             self.progress = load_training(self.out, self.lm, saved)
@@ -150,7 +151,8 @@ class Training:
             progress.tokens += self.train.tokens(batch)
             self.log.advance()
             stopping = self.world.any(self.terminated)  # all stop after the same step
-            validating = self.due(self.settings.valid_every or self.train.per_epoch)
+            every = self.settings.valid_every or self.train.per_epoch
+            validating = self.due(every) or self.ended_epoch is not None
             saving = validating or stopping or self.due(self.settings.checkpoint_every)
             if saving or self.due(self.settings.log_every):
                 values = torch.stack(losses).tolist()  # waits for the device
@@ -182,6 +184,13 @@ class Training:
     def due(self, every: int) -> bool:
         """Whether something done every so many steps, and at the end, is due."""
         return self.progress.step % every == 0 or self.progress.step == self.total
+
+    @property
+    def ended_epoch(self) -> int | None:
+        """The epoch that the last step ended, where settings ask for what its end is like."""
+        epoch, rest = divmod(self.progress.step, self.train.per_epoch)
+        asked = self.settings.min_gain is not None or epoch in self.settings.keep_epochs
+        return epoch if asked and rest == 0 else None
 
     def step(self, batch) -> tuple[torch.Tensor, int]:
         """One update; returns the summed loss (on the device) and the number of targets, both over
@@ -257,12 +266,26 @@ class Training:
         progress.shrunk += not better and optim.decay == "plateau"
         said = f"validation loss {loss:.4f}{' (best)' if better else ''}"
         self.log.metrics(said, step=progress.step, tokens=progress.tokens, valid_loss=loss)
-        patience = self.settings.patience
+        if self.ended_epoch in self.settings.keep_epochs and self.world.first:
+            keep_weights(self.out, self.ended_epoch)
+        patience, converged = self.settings.patience, self.converged(loss)
         progress.done = (
             progress.step >= self.total
+            or converged
             or (patience is not None and progress.worse >= patience)
             or shrunk_rate(optim, progress.shrunk) < optim.min_lr
         )
+
+    def converged(self, loss: float) -> bool:
+        """Whether an epoch ended whose validation loss gains less than `min_gain` perplexity."""
+        least, before = self.settings.min_gain, self.progress.epoch_loss
+        if least is None or self.ended_epoch is None:
+            return False
+        self.progress.epoch_loss = loss
+        gain = math.inf if before is None else perplexity(before) - perplexity(loss)
+        if gain < least:
+            self.log.say(f"converged: epoch {self.ended_epoch} gained {gain:.2f} perplexity")
+        return gain < least
 
     @torch.inference_mode()
     def validation_loss(self) -> float:
@@ -275,6 +298,11 @@ class Training:
                 loss, n = self.valid.loss(self.lm, self.valid.at(step), generator, self.device)
             total, count = total + float(loss), count + n
         return self.world.sum(total) / self.world.sum(count)
+
+
+def perplexity(loss: float) -> float:
+    """exp of a loss; of one that no float has the exponential of, the largest."""
+    return math.exp(min(loss, MOST))
 
 
 def hash_seed(*numbers: int) -> int:

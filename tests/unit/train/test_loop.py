@@ -3,7 +3,9 @@ overwritten.
 """
 
 import dataclasses
+import itertools
 import json
+import math
 import os
 import shutil
 import signal
@@ -141,6 +143,9 @@ FAMILIES = {
     "masked": {"model": "masked", "objective": "masked"},
     "plateau": {"optim": Optim(name="sgd", lr=9.0, warmup=2, clip=0.0, decay="plateau"),
     "valid_every": 1},
+    # of two epochs, the second converged: it gains less than all that there is
+    "gain": {"optim": Optim(name="adagrad", lr=0.1, decay="none", warmup=0), "steps": None,
+    "epochs": 9, "min_gain": 1e9, "keep_epochs": (1,)},
 }  # fmt: skip
 
 
@@ -173,12 +178,8 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     assert load_metadata(tmp_path / "parts/checkpoint.safetensors")["progress"]["step"] == 15
     parts = train(some, *corpora, tmp_path / "parts", "cpu")
     assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
-    assert (parts.step, parts.best, parts.tokens, parts.shrunk) == (
-        whole.step,
-        whole.best,
-        whole.tokens,
-        whole.shrunk,
-    )
+    timeless = {"seconds": 0.0}
+    assert dataclasses.replace(parts, **timeless) == dataclasses.replace(whole, **timeless)
     carried = [
         name
         for name in load_tensors(tmp_path / "whole/checkpoint.safetensors")
@@ -235,6 +236,36 @@ def test_patience_stops_early_and_keeps_the_best(tiny, tmp_path):
     )
 
 
+def test_training_stops_where_an_epoch_gains_too_little_and_keeps_epochs(tiny, tmp_path, capsys):
+    """Whatever is validated between the ends of epochs."""
+    corpora = tiny / "train.bin", tiny / "valid.bin"
+    steady = Optim(lr=5e-3, decay="none", warmup=2)
+    some = settings("causal", epochs=8, valid_every=None, optim=steady)
+    per_epoch = train(some, *corpora, tmp_path / "whole", "cpu").step // 8
+    log = map(json.loads, (tmp_path / "whole/metrics.jsonl").read_text().splitlines())
+    values = [math.exp(line["valid_loss"]) for line in log if "valid_loss" in line]
+    gains = [before - after for before, after in itertools.pairwise(values)]
+    least = gains[3] + 1e-3
+    last = 2 + next(i for i, gain in enumerate(gains) if gain < least)
+    assert 2 < last < 8, gains
+    stopping = dataclasses.replace(some, min_gain=least, keep_epochs=(2, 7), valid_every=4)
+    progress = train(stopping, *corpora, tmp_path / "m", "cpu")
+    assert (progress.step, progress.done) == (last * per_epoch, True)
+    said = f"converged: epoch {last} gained {gains[last - 2]:.2f} perplexity"
+    assert said in capsys.readouterr().err
+    # what was kept is a training of so many epochs; there was no seventh
+    train(dataclasses.replace(some, epochs=2), *corpora, tmp_path / "two", "cpu")
+    assert model_tensors(tmp_path / "m/epoch-2") == model_tensors(tmp_path / "two")
+    assert load_model(tmp_path / "m/epoch-2")[0].settings == stopping
+    assert not (tmp_path / "m/epoch-7").exists()
+
+
+def model_tensors(directory) -> dict[str, bytes]:
+    """The tensors of the best weights, as bytes."""
+    found = load_tensors(directory / "model.safetensors")
+    return {name: tensor.numpy().tobytes() for name, tensor in found.items()}
+
+
 def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
     step = Training.step
 
@@ -272,6 +303,8 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
         ("model=rnn", "known: causal, masked, tta"),
         ("batch.sentences=null", "either batch.sentences or batch.tokens"),
         ("optim.name=lion", "known: adam"),
+        ("min_gain=-1", "min_gain: -1.0 is too small"),
+        ("keep_epochs=[3, 0]", "keep_epochs: [3, 0] has numbers below 1"),
     ):
         assert main([*base, wrong]) == 1
         err = capsys.readouterr().err
