@@ -3,25 +3,43 @@ the others in one pass.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from lmtools.models.transformer import Transformer, real_positions
+from lmtools.config import check_choices
+from lmtools.models.transformer import Transformer, TransformerConfig, real_positions
 from lmtools.subword import MASK
+
+QUERIES = ("mask", "position")
+
+
+@dataclass(frozen=True)
+class TtaConfig(TransformerConfig):
+    """A Transformer's, and where the queries of the first layer start."""
+
+    # the embedding of the mask at each position, as the authors' code has it; or of the position
+    # alone, as the paper prints it (Q = P)
+    query: str = "mask"
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_choices(self, "arch.", query=QUERIES)
 
 
 class Tta(Transformer):
     """State t has seen every token but t and predicts token t.
 
-    Diagonal masking: position t never attends to t. Input isolation: keys and values stay the
-    embedding in every layer, so that t cannot come back through a neighbour (`norm: pre`: each
-    layer's own LayerNorm of it). The first query is the embedding of the mask at each position, the
-    same for every sentence.
+    Diagonal masking (Eq. 2): position t never attends to t. Input isolation: keys and values stay
+    the embedding X + P in every layer, so that t cannot come back through a neighbour (`norm: pre`:
+    each layer's own LayerNorm of it). The first query is the same for every sentence; the residual
+    sums (Eq. 1) go on from it.
     """
 
     title = "T-TA"
     objective = "autoencoding"
+    Config = TtaConfig
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
@@ -29,7 +47,13 @@ class Tta(Transformer):
         mask = (real_positions(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
         source = self.embedding(tokens)
         yield source
-        state = self.embedding.constant(MASK, width).expand(batch, width, -1)
+        state = self.first_query(width).expand(batch, width, -1)
         for block in self.blocks:
             state = block(state, source, mask)
             yield state
+
+    def first_query(self, length: int) -> Tensor:
+        """What the first layer asks at each position, (T, D)."""
+        if self.config.query == "position":
+            return self.embedding.without_token(length)
+        return self.embedding.constant(MASK, length)

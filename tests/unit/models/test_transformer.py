@@ -16,6 +16,7 @@ from lmtools.models import MODELS
 from lmtools.models.dropout import Dropout
 from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.models.tta import QUERIES
 from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK, PAD
@@ -33,9 +34,10 @@ ORDERLESS = TransformerConfig(
 PAPER = {"layers": 42, "dim": 512, "ffn": 2048, "heads": 8, "position": "none", "norm": "pre"}
 
 
-def model(family: str, size: str, dtype=torch.float32):
+def model(family: str, size: str, dtype=torch.float32, **more):
     torch.manual_seed(3)
-    config = ORDERLESS if size == "orderless" else SIZES[size]
+    size = vars(ORDERLESS if size == "orderless" else SIZES[size])
+    config = MODELS[family].Config(**{**size, **more})
     module = MODELS[family](config, VOCABULARY).eval().to(dtype)
     for parameter in module.parameters():  # far from initialisation, so that a leak would show
         parameter.data.normal_(0, 0.5)
@@ -68,9 +70,10 @@ def batch(seed: int):
     return tokens, lengths
 
 
+@pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("size", SIZES)
-def test_tta_state_never_depends_on_its_own_token_nor_on_padding(size):
-    module = model("tta", size)
+def test_tta_state_never_depends_on_its_own_token_nor_on_padding(size, query):
+    module = model("tta", size, query=query)
     tokens, lengths = batch(0)
     before = hidden_of_every_layer(module, tokens, lengths)
     for position in range(tokens.shape[1]):
@@ -100,6 +103,59 @@ def test_tta_state_depends_on_every_other_token(size):
         after = hidden_of_every_layer(module, changed, lengths[:1])[-1]
         others = [i for i in range(10) if i != position]
         assert not (before[0, others] == after[0, others]).all(-1).any()
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_tta_is_the_papers_formulas(query):
+    """Q = P (or the mask at each position), K = V = X + P in every layer; Eq. 1 and 2 written out
+    head by head, the scale that of a head's width.
+    """
+    module = model("tta", "deep", torch.float64, query=query)
+    tokens = torch.tensor([[BOS, 7, 8, 9, 7, EOS]])
+
+    def norm(layer, y):
+        deviation = y.var(-1, keepdim=True, correction=0).sqrt()
+        return (y - y.mean(-1, keepdim=True)) / deviation * layer.weight + layer.bias
+
+    with torch.inference_mode():
+        words, places = module.embedding.token.weight, module.embedding.position.weight[:6]
+        source = norm(module.embedding.norm, words[tokens[0]] + places)
+        asked = norm(module.embedding.norm, places + (words[MASK] if query == "mask" else 0))
+        for block in module.blocks:
+            context = []
+            for head in torch.arange(16).split(4):
+                q = asked @ block.query.weight[head].T + block.query.bias[head]
+                k, v = (
+                    source @ block.key_value.weight[some].T + block.key_value.bias[some]
+                    for some in (head, head + 16)
+                )
+                weights = (q @ k.T / 2).fill_diagonal_(-math.inf).softmax(-1)
+                context.append(weights @ v)
+            x = norm(block.attention_norm, asked + block.attention(torch.cat(context, -1)))
+            asked = norm(block.norm, x + block.outer(F.gelu(block.inner(x))))
+        found = module.hidden(tokens, torch.tensor([6]))[0]
+    torch.testing.assert_close(found, asked, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["causal", "masked", "tta"])
+def test_attention_dropout_is_of_training_alone(family):
+    """It zeroes weights and keeps their expectation; the same seed gives the same states."""
+    module = model(family, "small", attention_dropout=0.5, dropout=0.0)
+    plain = model(family, "small", dropout=0.0)
+    tokens, lengths = batch(5)
+    with torch.inference_mode():
+        expected = plain.hidden(tokens, lengths)
+        assert torch.equal(module.hidden(tokens, lengths), expected)
+        module.train()
+        states = []
+        for seed in (1, 1, 2):
+            torch.manual_seed(seed)
+            states.append(module.hidden(tokens, lengths))
+        assert torch.equal(states[0], states[1]) and not torch.equal(states[0], states[2])
+        assert not torch.equal(states[0], expected)
+        query, both = torch.randn(1, 10, 8), torch.randn(1, 10, 16)
+        mean = torch.stack([module.blocks[0].attend(query, both) for _ in range(4000)]).mean(0)
+        torch.testing.assert_close(mean, plain.blocks[0].attend(query, both), rtol=0, atol=0.1)
 
 
 def test_a_one_token_sentence_attends_to_the_boundary_tokens_only():
@@ -168,15 +224,16 @@ def test_models_of_both_sides_need_positions(family):
     with pytest.raises(
         UserError, match=f"arch.position: none, but a {family} model .*; set it to learned"
     ):
-        MODELS[family](ORDERLESS, VOCABULARY)
+        model(family, "orderless")
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("norm", "none"), ("norm", "Pre"), ("position", "sinusoidal")]
+    ("name", "value"),
+    [("norm", "none"), ("norm", "Pre"), ("position", "sinusoidal"), ("query", "token")],
 )
 def test_unknown_forms_are_refused(name, value):
     with pytest.raises(UserError, match=f"arch.{name}: '{value}' is unknown; known: "):
-        TransformerConfig(**{name: value})
+        MODELS["tta"].Config(**{name: value})
 
 
 def test_a_pre_norm_layer_is_the_formula():
@@ -225,7 +282,7 @@ def test_the_table_has_a_sparse_gradient_where_it_is_asked_for(name):
     family, config = TABLES[name]
     for tied in (True, False):
         module = MODELS[family](
-            type(config)(**{**vars(config), "tied": tied, "dropout": 0.1}), VOCABULARY
+            MODELS[family].Config(**{**vars(config), "tied": tied, "dropout": 0.1}), VOCABULARY
         ).double()
         assert module.lookup.weight.shape == (VOCABULARY, config.dim)
         assert module.shared is (module.lookup.weight if tied else None)
@@ -319,8 +376,7 @@ def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix
 def test_families_have_equal_parameter_counts(size):
     families = ("causal", "masked", "tta")
     counts = {
-        family: sum(p.numel() for p in MODELS[family](SIZES[size], VOCABULARY).parameters())
-        for family in families
+        family: sum(p.numel() for p in model(family, size).parameters()) for family in families
     }
     assert len(set(counts.values())) == 1, counts
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 import yaml
 from spelled import random_elmo
-from toys import OBJECTIVE, settings
+from toys import OBJECTIVE, TRANSFORMER, settings
 
 from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
 from lmtools.device import machine_facts
@@ -139,8 +139,10 @@ FAMILIES = {
         "output": {"samples": 12},
         "optim": Optim(name="adagrad", lr=0.1, warmup=2),
     },
-    "tta": {"model": "tta", "objective": "autoencoding"},
-    "masked": {"model": "masked", "objective": "masked"},
+    "tta": {"model": "tta", "objective": "autoencoding",
+    "arch": {**TRANSFORMER, "attention_dropout": 0.2, "query": "position"}},
+    "masked": {"model": "masked", "objective": "masked",
+    "arch": {**TRANSFORMER, "attention_dropout": 0.2}},
     "plateau": {"optim": Optim(name="sgd", lr=9.0, warmup=2, clip=0.0, decay="plateau"),
     "valid_every": 1},
     # of two epochs, the second converged: it gains less than all that there is
