@@ -176,12 +176,32 @@ class BceNce(SampledBce):
         return z - expected
 
 
+@dataclass(frozen=True)
+class SampledCeConfig(SampledConfig):
+    """The noise, and what is summed."""
+
+    # false: the noise set alone, as Eqs. 9, 13, 17 and 21 print it; no minimum then where a sure
+    # word is seldom drawn
+    target_in_sum: bool = True
+
+
 class SampledCe(Sampled):
     """Cross entropy over the target and the noise set; accidental hits kept with replacement,
-    removed from distinct sets.
+    removed from distinct sets. Without the target in the sum hits stay in any set.
     """
 
+    Config = SampledCeConfig
+    target_in_sum = True
+
+    @classmethod
+    def create(cls, config, shared, width, targets, sparse):
+        output = super().create(config, shared, width, targets, sparse)
+        output.target_in_sum = config.target_in_sum
+        return output
+
     def criterion(self, own, rival, targets, drawn, expected):
+        if not self.target_in_sum:
+            return (rival.logsumexp(-1) - own).sum()
         if self.sampler.drawing != "replacement":
             rival = rival.masked_fill(targets[:, None] == drawn, HIT)
         return (torch.logaddexp(own, rival.logsumexp(-1)) - own).sum()
@@ -195,10 +215,16 @@ class CeMcs(SampledCe):
 
 
 class CeIs(SampledCe):
-    """Importance sampling, also known as sampled softmax: log p = z, then normalised."""
+    """Importance sampling, also known as sampled softmax: log p = z, then normalised. Eq. 13 does
+    not divide the target's exp(z) by E(t): log E(t) less for each target, a constant.
+    """
 
     def score(self, z, expected):
         return z - expected
+
+    def criterion(self, own, rival, targets, drawn, expected):
+        loss = super().criterion(own, rival, targets, drawn, expected)
+        return loss if self.target_in_sum else loss - self.log_expected(targets).sum()
 
 
 class CeCps(CeMcs):
@@ -210,8 +236,8 @@ class CeCps(CeMcs):
 
 
 class CeNce(SampledCe):
-    """Cross entropy of the NCE classifier's outputs (Eq. 21): exp(u) = s(z - log E(c)) = q / (q +
-    E(c)) with q = exp(z).
+    """CE-NCE, log h: cross entropy of the NCE classifier's outputs h = s(z - log E(c)) = q / (q +
+    E(c)), q = exp(z), with exp(u) = h. The paper prints exp(u) = exp(h) (CeNcePaper).
 
     In this form nothing overflows. Its optima are exp(u) = a(x) p(c|x) / E(c) for every a(x) that
     keeps exp(u) below 1: the posterior comes back by log p = u + log E(c), then normalised, while z
@@ -235,7 +261,35 @@ class CeNce(SampledCe):
         return self.log_expected(ids).float().clamp(min=NEVER)
 
 
+@dataclass(frozen=True)
+class CeNcePaperConfig(SampledCeConfig):
+    """As Eq. 21 prints it."""
+
+    target_in_sum: bool = False
+
+
+class CeNcePaper(CeNce):
+    """CE-NCE as Eqs. 21 and 22 print it: u = h = s(z - log E(c)) itself.
+
+    As h lies between 0 and 1, the posterior E(c) exp(h) / sum changes the noise distribution by
+    less than a factor of e from one id to another: it represents p(c|x) only where p(c|x) / q(c)
+    varies that little within a context. Elsewhere the best that it can do is min(max(log(p / q) -
+    a(x), 0), 1) as h, and z goes to infinity. Training starts from h = 1 / 2, the middle.
+    """
+
+    Config = CeNcePaperConfig
+    target_in_sum = False
+    link = staticmethod(torch.sigmoid)
+
+    def score(self, z, expected):
+        return torch.sigmoid(z - expected)
+
+    def start(self):
+        return self.log_expected()
+
+
 SAMPLED = {
     "bce-mcs": BceMcs, "bce-is": BceIs, "bce-cps": BceCps, "bce-nce": BceNce,
     "ce-mcs": CeMcs, "ce-is": CeIs, "ce-cps": CeCps, "ce-nce": CeNce,
+    "ce-nce-paper": CeNcePaper,
 }  # fmt: skip

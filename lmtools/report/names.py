@@ -13,6 +13,7 @@ from lmtools.report.style import OTHERS, Look, Printed, Style, load_style
 # the decoder's own choice and the best of each list; no directory is called so
 FIRST, ORACLE, FIRST_PASS = "@first", "@oracle", "first-pass"
 CE = "softmax"  # the criterion to which others compare
+PRINTED = "printed"  # a sum without the target (output.target_in_sum)
 SUM = "sum"
 
 
@@ -119,16 +120,17 @@ class Names:
 
     def trained(self, name: str) -> "Trained | None":
         """What a language model is whose name is that: MODEL-CRITERION or MODEL-CRITERION-NOISE as
-        its config.yaml has them.
+        its config.yaml has them; PRINTED stands for the paper's sum in place of a noise.
         """
         config = self.configs.get(name, {})
         criterion, model = config.get("criterion", CE), config.get("model", "")
         if criterion not in self.style.criteria:
             return None
-        noise = (config.get("output") or {}).get("noise", "")
+        output = config.get("output") or {}
+        drawings = ["", output.get("noise", ""), *([PRINTED] if is_printed(output) else [])]
         for called in (criterion, str(self.style.criteria[criterion].label).lower()):
             for trunk in (model, ""):
-                for drawn in ("", noise):
+                for drawn in drawings:
                     if name == "-".join(filter(None, (trunk, called, drawn))):
                         return Trained(trunk, criterion, drawn)
         return None
@@ -207,6 +209,11 @@ class Trained(NamedTuple):
     model: str
     criterion: str
     noise: str
+
+
+def is_printed(output: Mapping) -> bool:
+    """Whether a criterion's settings leave the target out of the sum, as the paper prints it."""
+    return output.get("target_in_sum") is False
 
 
 def shorten(text: str) -> str:

@@ -10,8 +10,9 @@
 cd "$(dirname "$0")" && . ../../../utils/recipe.sh
 
 corpus=mini       # mini, full or swbd
-lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram" (a
-                  # noise may follow); none: no LSTM; empty: all but mse-sigmoid for mini and swbd,
+lstm=             # criteria to train the LSTM with, as in "softmax bce-nce bce-mcs-unigram
+                  # ce-is-printed" (a noise may follow, or `printed`: the target is not in the sum);
+                  # none: no LSTM; empty: all but mse-sigmoid and ce-nce-paper for mini and swbd,
                   # none for full
 causal=           # the same of the Transformer; empty: four for mini, those of the paper for full,
                   # none for swbd
@@ -58,6 +59,7 @@ cd ..
 [[ $corpus = @(mini|full|swbd) ]] || wrong "--corpus is '$corpus'; it takes mini, full or swbd"
 sampled="bce-mcs bce-is bce-cps bce-nce ce-mcs ce-is ce-cps ce-nce"
 every="softmax bce mse $sampled adaptive bce-mcs-unigram bce-cps-unigram"
+with_noise=" $sampled ce-nce-paper "
 case $corpus in
   mini)
     : "${lstm:=$every}" "${causal:=softmax bce-is bce-nce ce-is}" "${tta:=softmax bce-nce}"
@@ -74,10 +76,11 @@ else
   declare -A base=([lstm]=../../conf/lstm-sgd [causal]=../../conf/causal42 [tta]=../../conf/tta)
 fi
 
-# configure MODEL CRITERION[-NOISE]: its settings in $expdir/conf, and its name among the LMs and,
+# configure MODEL CRITERION[-NOISE|-printed]: its settings in $expdir/conf, and its name among the LMs and,
 # if its criterion is, the unnormalised
 configure() {
-  local name=$1-$2 criterion=$2 drawn=$noise kind
+  local name=$1-$2 criterion=${2%-printed} drawn=$noise printed= kind
+  [[ $2 != *-printed ]] || printed=", target_in_sum: false"
   for kind in log-uniform unigram uniform; do
     [[ $criterion != *-"$kind" ]] || { drawn=$kind criterion=${criterion%-"$kind"} && break; }
   done
@@ -92,7 +95,8 @@ configure() {
     [[ $criterion != adaptive ]] || echo "output: {cutoffs: [$cutoffs]}"
     # as sampled criteria start from their noise
     [[ $criterion != softmax ]] || echo "output: {start: unigram}"
-    [[ " $sampled " != *" $criterion "* ]] || echo "output: {noise: $drawn, samples: $samples}"
+    [[ $with_noise != *" $criterion "* ]] ||
+      echo "output: {noise: $drawn, samples: $samples$printed}"
   } >"$expdir/conf/.$name.tmp"
   mv "$expdir/conf/.$name.tmp" "$expdir/conf/$name.yaml"
 }

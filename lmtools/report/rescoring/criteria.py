@@ -5,7 +5,7 @@ one's training took.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.report.names import CE, Names
+from lmtools.report.names import CE, PRINTED, Names, is_printed
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.style import Printed
@@ -133,7 +133,8 @@ def entry(names: Names, name: str, tree: Mapping, lines: Sequence[Mapping]) -> E
     known = {**given, **(tree.get("facts") or {}).get("criterion", {})}
     noise = known.get("noise")
     power = noise == "unigram" and "power" in given and f"power {given['power']}"
-    said = ", ".join(map(str, filter(None, (noise, power, given.get("drawing")))))
+    printed = is_printed(given) and f"{PRINTED} sum"
+    said = ", ".join(map(str, filter(None, (noise, power, given.get("drawing"), printed))))
     shown = names.style.criteria[criterion]
     return Entry(name, criterion, said or None, known.get("samples"), pace(lines), shown)
 

@@ -2,6 +2,7 @@
 touch, and what they depend on.
 """
 
+import itertools
 import math
 
 import pytest
@@ -14,9 +15,10 @@ from torch.utils._pytree import tree_leaves
 from lmtools.outputs import softmax
 from lmtools.outputs.full import FULL
 from lmtools.outputs.noise import LogUniform, Sampler, log_expected
-from lmtools.outputs.sampled import SAMPLED
+from lmtools.outputs.sampled import SAMPLED, SampledCe
 
 V, D, N, K = 30, 5, 17, 12
+CE = [name for name, kind in SAMPLED.items() if issubclass(kind, SampledCe)]
 
 
 def build(
@@ -51,7 +53,7 @@ def plain(name, output, states, targets, drawn, expected):
     drawn (V,).
     """
     z, times = states @ output.weight.T + output.bias, torch.bincount(drawn, minlength=V).double()
-    family, kind = name.split("-")
+    family, kind = name.split("-", 1)
     compensation = output.inflation.item()
     assert compensation == pytest.approx(28 / K)  # of the 30 ids two are excluded
     if family == "bce":
@@ -67,7 +69,13 @@ def plain(name, output, states, targets, drawn, expected):
         "cps": compensation * z.exp(),
         "is": z.exp() / expected,
         "nce": z.exp() / (z.exp() + expected),
+        "nce-paper": (z.exp() / (z.exp() + expected)).exp(),
     }[kind]
+    if not output.target_in_sum:
+        above = (z.exp() if kind == "is" else mass / (compensation if kind == "cps" else 1)).gather(
+            1, targets[:, None]
+        )[:, 0]
+        return -(above / torch.where(times > 0, times * mass, 0.0).sum(1)).log().sum()
     hit = F.one_hot(targets, V)
     times = (
         (times + hit)
@@ -79,9 +87,13 @@ def plain(name, output, states, targets, drawn, expected):
 
 
 @pytest.mark.parametrize("drawing", ["replacement", "distinct", "tries"])
-@pytest.mark.parametrize("name", SAMPLED)
-def test_loss_and_gradients_equal_autograd_of_the_plain_formula(name, drawing):
+@pytest.mark.parametrize(
+    ("name", "in_sum"), [*((name, None) for name in SAMPLED), *itertools.product(CE, (True, False))]
+)
+def test_loss_and_gradients_equal_autograd_of_the_plain_formula(name, in_sum, drawing):
     output, (states, targets) = build(name, drawing), batch()
+    if in_sum is not None:
+        output.target_in_sum = in_sum
     drawn = output.sampler.draw(torch.Generator().manual_seed(2))
     assert torch.isin(drawn, targets).any()  # accidental hits
     loss, count = seeded(output, 2)(states, targets)
@@ -95,12 +107,14 @@ def test_loss_and_gradients_equal_autograd_of_the_plain_formula(name, drawing):
         torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("in_sum", [True, False])
 @pytest.mark.parametrize("drawing", ["replacement", "distinct"])
-def test_ce_cps_has_the_gradients_of_ce_mcs(drawing):
+def test_ce_cps_has_the_gradients_of_ce_mcs(drawing, in_sum):
     states, targets = batch()
     losses, gradients = [], []
     for name in ("ce-mcs", "ce-cps"):
         output = build(name, drawing)
+        output.target_in_sum = in_sum
         losses.append(seeded(output, 2)(states, targets)[0])
         gradients.append(torch.autograd.grad(losses[-1], [states, output.weight, output.bias]))
     for a, b in zip(*gradients, strict=True):
@@ -144,6 +158,7 @@ def test_log_prob_equals_the_correction_over_the_whole_vocabulary(name, columns,
             "bce-mcs": z + expected, "bce-cps": z + expected + math.log(28 / K),
             "ce-mcs": z + expected, "ce-cps": z + expected,
             "ce-nce": F.logsigmoid(z - expected) + expected,
+            "ce-nce-paper": torch.sigmoid(z - expected) + expected,
         }.get(name, z).clone()  # fmt: skip
         scores[:, [0, 4]] = -torch.inf
     if output.link is None:  # what scores with a weight and a bias needs nothing else

@@ -29,7 +29,7 @@ from lmtools.report.write import make_all, results
 
 ORDER = [
     "MSE", "MSE-sigmoid", "BCE", "CE", "BCE-MCS", "BCE-MCS", "BCE-IS", "BCE-CPS", "BCE-NCE",
-    "CE-MCS", "CE-IS", "CE-CPS", "CE-NCE",
+    "CE-MCS", "CE-IS", "CE-CPS", "CE-NCE log h",
     "adaptive softmax",
 ]  # fmt: skip
 
@@ -82,6 +82,8 @@ CONFIGS = {
     for criterion in CRITERIA
 } | {
     "lstm-ce": config("lstm", "softmax"),
+    "lstm-ce-mcs-printed": {**config("lstm", "ce-mcs"), "output": {"target_in_sum": False}},
+    "lstm-ce-is-printed": config("lstm", "ce-is"),
     "tta-bce-nce-unigram": config("tta", "bce-nce", "unigram"),
     "bce-nce": config("lstm", "bce-nce"),
     "adaptive": config("lstm", "adaptive"),
@@ -99,7 +101,10 @@ CONFIGS = {
         ("lstm-ce", "CE LSTM"),
         ("lstm-mse-sigmoid", "MSE-sigmoid LSTM"),
         ("lstm-bce-nce", "BCE-NCE LSTM"),
-        ("lstm-ce-nce", "CE-NCE LSTM"),
+        ("lstm-ce-nce", "CE-NCE log h LSTM"),
+        ("lstm-ce-nce-paper", "CE-NCE Eq. 21 LSTM"),
+        ("lstm-ce-mcs-printed", "CE-MCS LSTM, printed"),
+        ("lstm-ce-is-printed", "lstm-ce-is-printed"),  # it is none
         ("tta-bce-nce-unigram", "BCE-NCE T-TA, unigram"),
         ("lstm-bce-nce-unnormalised", "BCE-NCE LSTM, unnormalised"),
         ("causal-bce-is-unnormalised+ngram", "BCE-IS uniLM, unnormalised + n-gram"),
