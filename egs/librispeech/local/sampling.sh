@@ -79,7 +79,7 @@ fi
 # configure MODEL CRITERION[-NOISE|-printed]: its settings in $expdir/conf, and its name among the LMs and,
 # if its criterion is, the unnormalised
 configure() {
-  local name=$1-$2 criterion=${2%-printed} drawn=$noise printed= kind
+  local name=$1-$2 criterion=${2%-printed} drawn=$noise printed='' kind
   [[ $2 != *-printed ]] || printed=", target_in_sum: false"
   for kind in log-uniform unigram uniform; do
     [[ $criterion != *-"$kind" ]] || { drawn=$kind criterion=${criterion%-"$kind"} && break; }
