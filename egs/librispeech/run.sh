@@ -37,13 +37,19 @@ conf=              # directory with a YAML file for each neural LM; empty: conf 
                    # word: conf/word), else ../../conf
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
-systems=conf/systems.yaml # which LMs are combined
+paper=false        # true: the rows of the T-TA paper's Table 1 too, as conf/paper.yaml says: the sum
+                   # and the mean of each LM, free weights and (1 - lambda) first pass + lambda LM
+systems=           # which LMs are combined; empty: conf/systems.yaml, with --paper conf/paper.yaml
+first_pass=        # for --paper: the first pass's score, NAME=W of scores and lengths of the lists,
+                   # as in "am=0.1 lm=1"; empty: its decoder's for mini, else the lists' total, score
+                   # or only score
 combinations=      # other combinations than its own, as in "tta+ngram all"; none: each LM alone
 unnormalised=      # LMs to score without their normalisation too: systems NAME-unnormalised and,
                    # where NAME+ngram is one, with the n-gram
 lattice_systems="ngram causal tta+ngram" # LMs, or combinations of them, to rescore lattices with
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
-order=4            # of the n-gram
+order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 for the others: on
+                   # mini's 0.85 million words 5 is no better
 train_opts=        # key=value settings over the YAML files, as in steps=100
 oov_penalty=       # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for
                    # all of them; not in perplexities
@@ -80,6 +86,10 @@ defaults() {
   [[ $corpus != full ]] || tests=({dev,test}-{clean,other}) decoded=("${tests[@]}")
   [[ $lm_unit = subword ]] || subword=word
   min_count=$([[ $vocab_size ]] || echo 2)
+  : "${order:=$([[ $corpus = full ]] && echo 5 || echo 4)}"
+  : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
+  # pocketsphinx's am + 9.5 lm - 0.63 words (mini/README.md), its own LM at weight 1
+  [[ $corpus-$mini != mini-mini ]] || : "${first_pass:=am=0.10526 lm=1 words=-0.06627}"
   sets=(dev "${tests[@]}") lattice_sets=()
   [[ ! $lattice_dir || $lattice_dir = none || ! $lattice_systems ]] || lattice_sets=("${sets[@]}")
 }
@@ -173,7 +183,7 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
   "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   : "$expdir"/{tune,rescore}; then
   with=(--systems "$systems" "lms=${names[*]}" "unnormalised=$unnormalised")
-  with+=(${combinations:+"combinations=$combinations"})
+  with+=(${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
   lmtools tune "${with[@]}" --nbest "$datadir/dev/nbest.jsonl" --metric wer \
     --scores "$expdir/score/{lm}/dev.scores" --out "$expdir/tune/{system}/weights.json"
   for set in "${sets[@]}"; do

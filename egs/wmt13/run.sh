@@ -39,7 +39,13 @@ conf=              # directory with a YAML file for each neural LM; empty: conf 
                    # for full
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
-systems=conf/systems.yaml # what is tuned: LMs alone, and which are combined
+paper=false        # true: the rows of the T-TA paper's Table 2 too, as conf/paper.yaml says: the sum
+                   # and the mean of each LM by (1 - lambda) first pass + lambda LM as well
+systems=           # what is tuned: LMs alone, and which are combined; empty: conf/systems.yaml, with
+                   # --paper conf/paper.yaml
+first_pass=        # for --paper: the translator's score, NAME or NAME=W of scores and lengths of the
+                   # lists; empty: am, beside means norm, for mini and --nmt, else their total, score
+                   # or only score
 averages=          # of LMs alone, in place of what it says: sum, the log-probability (system NAME),
                    # mean, that by token (NAME-mean), or both
 combinations=      # other combinations than its own, as in "tta-mean+mbr all"; none: each LM alone
@@ -76,6 +82,10 @@ translator; name their directory with --nbest-dir, or a Marian model with --nmt"
   [[ $metric = @(bleu|chrf|ter|wer|cer) ]] ||
     wrong "--metric is '$metric'; it takes bleu, chrf, ter, wer or cer"
 
+  : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
+  first_pass_mean=
+  [[ $first_pass || ! ($corpus-$mini = mini-mini || $nmt) ]] ||
+    first_pass=am first_pass_mean=norm # a sum with sums, a mean with means
   raw=$shared/local/$corpus foreign=${pair%-en} lists=()
   # shellcheck disable=SC2034  # {text_files} and {pair_files} in stages
   if [[ $corpus = mini ]]; then
@@ -98,7 +108,8 @@ language_models "$shared/lm" $lms $lm_dirs
 columns=("${names[@]}") others=() bench=() # columns of scores, those of no LM; for lmtools bench
 [[ $mbr = none ]] || others=(mbr) columns+=(mbr)
 combined=("$systems" "lms=${names[*]}" "others=${others[*]}" ${averages:+"averages=$averages"}
-  ${combinations:+"combinations=$combinations"})
+  ${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"}
+  ${first_pass_mean:+"first_pass_mean=$first_pass_mean"})
 read -ra news_options <<<"$news $news_files"
 read -ra convert <<<"${detokenise:+--detokenise $detokenise} $nbest_opts"
 read -ra settings <<<"$train_opts"

@@ -28,10 +28,13 @@ class Part(NamedTuple):
 
 
 class Makeup(NamedTuple):
-    """What a system is made of: its language models, and rescored lattices in place of lists."""
+    """What a system is made of: its language models, rescored lattices in place of lists, and
+    whether it is (1 - lambda) first pass + lambda LM.
+    """
 
     parts: tuple[Part, ...] = ()
     lattices: bool = False
+    interpolated: bool = False
 
     @property
     def normalised(self) -> bool:
@@ -92,10 +95,11 @@ class Names:
         """What a system is made of, in words."""
         if own := self.style.systems.get(name, Printed()).label:
             return own
-        parts, lattices = self.makeup(name)
+        parts, lattices, interpolated = self.makeup(name)
         said = [self.describe_part(part) for part in parts]
         text = " + ".join(map(shorten, said)) if len(said) > 1 else "".join(said)
         text = text or self.describe(FIRST_PASS)
+        text = f"{text}, interpolated" if interpolated else text
         return f"{shorten(text)}, lattice" if lattices else text
 
     def describe_part(self, part: Part) -> str:
@@ -140,13 +144,13 @@ class Names:
         OTHERS; lattices after lists.
 
         Models that differ by criterion alone stand after the model that they are called after, in
-        the order of criteria; means after their sums.
+        the order of criteria; means after their sums, interpolations after both.
         """
         style, last = self.style, self.style.order.index(OTHERS)
         criteria = list(style.criteria)
 
         def place(name):
-            parts, lattices = self.makeup(name)
+            parts, lattices, interpolated = self.makeup(name)
             summed = [part.lm for part in parts]
             first = self.trained(summed[0]) if summed and summed[0] not in style.lms else None
             trunks = [first.model, *summed[1:]] if first else summed
@@ -165,6 +169,7 @@ class Names:
                 "+".join(trunks),
                 criteria.index(first.criterion) if first else -1,
                 "+".join(summed),
+                interpolated,
                 [part[1:] for part in parts],
                 name,
             )
@@ -175,8 +180,8 @@ class Names:
         """The look of each name, and of FIRST and ORACLE; those that have none take the spare ones
         in alphabetical order.
 
-        A mean has the colour of the sum, whether that is there or not, a hollow marker and another
-        line.
+        A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
+        has a hollow marker and another line, an interpolation a dotted one.
         """
         names = [*names, FIRST, ORACLE]
         keys = {name: self.key_of(name) for name in names}
@@ -184,8 +189,12 @@ class Names:
         spare = self.style.spare
         unknown = sorted(set(keys.values()) - own.keys())
         own |= {key: spare[i % len(spare)] for i, key in enumerate(unknown)}
-        return {
+        looks = {
             name: own[key].of_mean if self.is_mean(name) else own[key] for name, key in keys.items()
+        }
+        return {
+            name: look.of_interpolation if self.makeup(name).interpolated else look
+            for name, look in looks.items()
         }
 
     def key_of(self, name: str) -> tuple[str, str]:

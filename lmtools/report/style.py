@@ -54,6 +54,11 @@ class Look:
         """That of a mean, where this is that of the sum: a hollow marker and another line."""
         return replace(self, line=DASHED[self.line], hollow=True)
 
+    @property
+    def of_interpolation(self) -> "Look":
+        """That of (1 - lambda) first pass + lambda LM, where this is that of the linear form."""
+        return replace(self, line=":")
+
 
 @dataclass(frozen=True)
 class View:

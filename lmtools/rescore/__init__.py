@@ -7,6 +7,8 @@ from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, re
 from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.systems import (
+    SystemPlan,
+    list_lengths,
     of_system,
     read_scores,
     read_systems,
@@ -36,12 +38,14 @@ __all__ = [
     "ScoreColumns",
     "SystemFacts",
     "SystemLM",
+    "SystemPlan",
     "TuningOptions",
     "Weights",
     "check_signatures",
     "describe_lm",
     "describe_system",
     "gather",
+    "list_lengths",
     "load",
     "mark",
     "minimum_risk",

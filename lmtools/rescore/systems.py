@@ -3,22 +3,45 @@ reading of the lists.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lmtools.assignments import parse_pair
+from lmtools.assignments import parse_pair, parse_pairs
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
-from lmtools.rescore.features import Features, ScoreColumns, read_columns, summed
-from lmtools.rescore.tuning import DevSet, TuningOptions, measure_lists, tune_features
+from lmtools.formats import checks
+from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, read_columns, summed
+from lmtools.rescore.tuning import (
+    FORMS,
+    INTERPOLATION,
+    LINEAR,
+    DevSet,
+    TuningOptions,
+    measure_lists,
+    tune_features,
+)
 from lmtools.rescore.weights import Weights, describe_system
-from lmtools.types import NBest
+from lmtools.types import TOTAL, NBest
 from lmtools.workers import map_ordered
 
 FIRST_PASS, ALL, NGRAM = "first-pass", "all", "ngram"
 AVERAGES = {"sum": "", "mean": "-mean"}  # ends of the names of systems
 UNNORMALISED = "-unnormalised"
+INTERPOLATED = "-interpolated"
 LM, SYSTEM = "{lm}", "{system}"  # what stands in paths for a name
+
+
+@dataclass(frozen=True)
+class SystemPlan:
+    """What a system takes: columns of scores, as `read_columns` names them, and the form.
+
+    In the interpolated form `first_pass` has the weights of the lists' own scores and lengths whose
+    sum is the first pass's score; empty: `find_total`.
+    """
+
+    columns: tuple[str, ...]
+    form: str = LINEAR
+    first_pass: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -30,6 +53,11 @@ class SystemsFile:
     `unnormalised` have scores NAME-unnormalised too, systems alone and where NAME+ngram is a
     combination. A combination is NAME+NAME, `all` (every LM's sum) or {SYSTEM: [NAME, ...]}; it is
     left out where scores that it names are not there.
+
+    `forms` are those of an LM alone: linear (NAME), interpolation, (1 - lambda) first pass + lambda
+    LM (NAME-interpolated), or both. The first pass's score is then the sum of NAME=W, weight times
+    score or length of the list (NAME: weight 1), in `first_pass` with an LM's sum, in
+    `first_pass_mean` (default: the same) with its mean.
     """
 
     lms: list[str] | str | None = None
@@ -37,14 +65,18 @@ class SystemsFile:
     averages: list[str] | str = "sum"
     combinations: list | str | None = None
     unnormalised: list[str] | str | None = None
+    forms: list[str] | str = LINEAR
+    first_pass: list[str] | str | None = None
+    first_pass_mean: list[str] | str | None = None
 
     def __post_init__(self):
         for name in self.__dataclass_fields__:
             value = getattr(self, name) or []
             object.__setattr__(self, name, value.split() if isinstance(value, str) else value)
-        for name in self.averages:
-            if name not in AVERAGES:
-                raise UserError(f"averages: {name!r} is unknown; known: {', '.join(AVERAGES)}")
+        for key, known in (("averages", AVERAGES), ("forms", FORMS)):
+            for name in getattr(self, key):
+                if name not in known:
+                    raise UserError(f"{key}: {name!r} is unknown; known: {', '.join(known)}")
         for item in self.combinations:
             shape = item if isinstance(item, dict) else {str(item): [item]}
             for parts in shape.values():
@@ -63,11 +95,27 @@ class SystemsFile:
         own = (name + UNNORMALISED for name in self.unnormalised)
         return means | {name: name for name in (*own, *self.others, *self.lms)}
 
-    def systems(self) -> Iterator[tuple[str, list[str]]]:
-        """Each system, with its parts, before any is left out."""
+    def plans(self) -> Iterator[tuple[str, SystemPlan]]:
+        """Each system; those that lack scores are left out."""
+        columns = self.columns()
+        for name, parts in self.linear():
+            parts = self.lms if parts == [ALL] and ALL not in columns else parts
+            if name == FIRST_PASS or (parts and all(part in columns for part in parts)):
+                yield name, SystemPlan(tuple(columns[part] for part in parts))
+        if INTERPOLATION in self.forms:
+            first = parse_total(self.first_pass)
+            totals = {"sum": first, "mean": parse_total(self.first_pass_mean) or first}
+            for lm in self.lms:
+                for kind in self.averages:
+                    part = lm + AVERAGES[kind]
+                    plan = SystemPlan((columns[part],), INTERPOLATION, totals[kind])
+                    yield part + INTERPOLATED, plan
+
+    def linear(self) -> Iterator[tuple[str, list[str]]]:
+        """Each system of the linear form, with its parts, before any is left out."""
         yield FIRST_PASS, []
         yield from ((name, [name]) for name in self.others)
-        for lm in self.lms:
+        for lm in self.lms if LINEAR in self.forms else ():
             yield from ((lm + AVERAGES[kind], [lm + AVERAGES[kind]]) for kind in self.averages)
         combinations: dict[str, list[str]] = {}
         for item in self.combinations:
@@ -79,9 +127,31 @@ class SystemsFile:
                 yield f"{name}{UNNORMALISED}+{NGRAM}", [name + UNNORMALISED, NGRAM]
 
 
-def read_systems(path, settings: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """The columns of each system, as `read_columns` names them, from the YAML file `path` under
-    `settings`, KEY=WORDS each.
+def parse_total(words: Sequence[str]) -> dict[str, float]:
+    """The weights that NAME=W and NAME spell."""
+    pairs = [word if "=" in word else f"{word}=1" for word in words]
+    example = "write for instance am=0.1 lm=1"
+    return {
+        name: checks.number(value, "first_pass", f"the weight of {name!r}")
+        for name, value in parse_pairs(pairs, "first_pass", "NAME=W", example).items()
+    }
+
+
+def find_total(names: Sequence[str], path) -> dict[str, float]:
+    """Which of the lists' own scores `names` is the first pass's: `total`, `score`, or the only
+    one. UserError about `path` where none can be told.
+    """
+    for name in (TOTAL, "score", *(names if len(names) == 1 else ())):
+        if name in names:
+            return {name: 1.0}
+    raise UserError(
+        f"{path}: which of {', '.join(names)} is the first pass's score, for (1 - lambda) first"
+        " pass + lambda LM? say it, as in first_pass='am=0.1 lm=1'"
+    )
+
+
+def read_systems(path, settings: Sequence[str] = ()) -> dict[str, SystemPlan]:
+    """What each system takes, from the YAML file `path` under `settings`, KEY=WORDS each.
 
     UserError for what does not fit, and for a name that cannot be a directory's.
     """
@@ -90,20 +160,16 @@ def read_systems(path, settings: Sequence[str] = ()) -> dict[str, tuple[str, ...
         example = "write for instance lms=ngram"
         key, words = parse_pair(setting, "--systems", "KEY=WORDS", example, empty=True)
         tree[key] = words
-    file = build(SystemsFile, tree, path)
-    columns, found = file.columns(), {}
-    for name, parts in file.systems():
+    found = dict(build(SystemsFile, tree, path).plans())
+    for name in found:
         if "/" in name or name in ("", ".", ".."):
             raise UserError(f"{path}: a system called {name!r} has no directory; rename it")
-        parts = file.lms if parts == [ALL] and ALL not in columns else parts
-        if name == FIRST_PASS or (parts and all(part in columns for part in parts)):
-            found[name] = tuple(columns[part] for part in parts)
     return found
 
 
-def score_files(systems: Mapping[str, Collection[str]], path: str | None) -> list[str]:
+def score_files(systems: Mapping[str, SystemPlan], path: str | None) -> list[str]:
     """NAME=FILE of every column of the systems, each once; `path` has {lm} for what it is of."""
-    names = dict.fromkeys(name for columns in systems.values() for name in columns)
+    names = dict.fromkeys(name for plan in systems.values() for name in plan.columns)
     if names and LM not in (path or ""):
         raise UserError(
             f"--scores {path or '(none)'}: with --systems one path with {LM} for the name, as in"
@@ -114,14 +180,14 @@ def score_files(systems: Mapping[str, Collection[str]], path: str | None) -> lis
 
 def read_scores(
     specs: Sequence[str], systems: Sequence[str] | None, nbests: Sequence[NBest], source
-) -> tuple[ScoreColumns, Mapping[str | None, tuple[str, ...]]]:
-    """The columns of score files of the lists read from `source`, and which of them each system
-    takes; `specs` and `systems` as after --scores and --systems. One system without `systems`,
+) -> tuple[ScoreColumns, Mapping[str | None, SystemPlan]]:
+    """The columns of score files of the lists read from `source`, and what each system takes;
+    `specs` and `systems` as after --scores and --systems. One system without `systems`,
     called None.
     """
     if not systems:
         columns = read_columns(specs, nbests, source)
-        return columns, {None: tuple(columns.values)}
+        return columns, {None: SystemPlan(tuple(columns.values))}
     found = read_systems(systems[0], systems[1:])
     return read_columns(score_files(found, " ".join(specs)), nbests, source), found
 
@@ -139,26 +205,36 @@ def of_system(path: str, system: str | None) -> str:
     return path.replace(SYSTEM, system)
 
 
+def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
+    """The lengths that interpolated systems have in their first pass's score."""
+    names = dict.fromkeys(name for plan in systems.values() for name in plan.first_pass)
+    return [name for name in names if name in LENGTHS]
+
+
 def tune_systems(
-    systems: Mapping[str, Sequence[str]],
+    systems: Mapping[str, SystemPlan],
     nbests: Sequence[NBest],
     columns: ScoreColumns,
     features: Features,
     path,
     options: TuningOptions,
+    lengths: Collection[str],
     nj: int = 1,
 ) -> Iterator[tuple[str, Weights]]:
     """The weights of each system, by name, with its facts: `features` are those of the lists read
-    from `path` with all `columns`, of which a system takes its own.
+    from `path` with all `columns`, of which a system takes its own, and with `lengths`, which a
+    linear system has, and `list_lengths`.
 
     `nj` processes tune. UserError as `tune`.
     """
     dev_set = measure_lists(nbests, options.metric, path)
-    work = partial(tune_system, features, tuple(columns.values), dev_set, options)
-    for (system, own), weights in zip(
+    own = features.names[: first_column(features, columns.values)]
+    extra = {*list_lengths(systems)} - {*own, *lengths}
+    work = partial(tune_system, features, tuple(columns.values), own, extra, dev_set, options)
+    for (system, plan), weights in zip(
         systems.items(), map_ordered(work, systems.values(), nj), strict=True
     ):
-        taken = columns.select(own)
+        taken = columns.select(plan.columns)
         facts = describe_system(nbests, taken, path)
         yield system, replace(weights, signatures=taken.signatures, system=facts)
 
@@ -166,21 +242,44 @@ def tune_systems(
 def tune_system(
     features: Features,
     columns: Collection[str],
+    own: Sequence[str],
+    extra: Collection[str],
     dev_set: DevSet,
     options: TuningOptions,
-    own: Sequence[str],
+    plan: SystemPlan,
 ) -> Weights:
-    """The weights of the system that takes its `own` ones of the columns."""
-    some = select_columns(features, columns, own)
-    lms = (*own, *(("lm",) if "lm" in some.names else ()))
+    """The weights of the system that takes the columns of `plan`; `own` are the lists' scores,
+    `extra` features are those of interpolated systems.
+    """
+    some = select_columns(features, columns, plan.columns)
+    if plan.form == INTERPOLATION:
+        total = plan.first_pass or find_total(own, dev_set.path)
+        for name in total:
+            if name not in some.names:
+                raise UserError(
+                    f"{dev_set.path}: first_pass: no score {name!r}; it has {', '.join(own)}"
+                )
+        fixed = dict.fromkeys(own, 0.0) | total
+        reference = next((name for name, weight in total.items() if weight), None)
+        options = replace(options, form=INTERPOLATION, fixed=fixed, reference=reference)
+        wanted = {*own, *plan.columns, *total}
+    else:
+        wanted = {*some.names}.difference(extra)
+    some = some.select([name for name in some.names if name in wanted])
+    lms = (*plan.columns, *(("lm",) if "lm" in some.names else ()))
     return tune_features(some, dev_set, replace(options, lms=lms))
+
+
+def first_column(features: Features, columns: Collection[str]) -> int:
+    """The place of the first column among the features; 0 where there is none."""
+    return next((i for i, name in enumerate(features.names) if name in columns), 0)
 
 
 def select_columns(features: Features, columns: Collection[str], wanted: Sequence[str]) -> Features:
     """The features with those `columns` alone that are `wanted`, in that order, where columns
     stand.
     """
-    first = next((i for i, name in enumerate(features.names) if name in columns), 0)
+    first = first_column(features, columns)
     return features.select(
         [*features.names[:first], *wanted, *features.names[first + len(columns) :]]
     )

@@ -13,7 +13,7 @@ from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.weights import Dev, Weights
 from lmtools.types import NBest
 
-FORMS = ("linear", "interpolation")
+FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
 FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
 POINTS = 400  # at most, of a stored curve
 
@@ -28,15 +28,16 @@ class TuningOptions:
     models first.
 
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
-    other free feature. A language model's weight is at least 0 unless `negative`: below it a set of
-    this size was learnt by heart. `tolerance`, in units of the metric, is that of `search`.
+    other free feature; the first pass is the reference and what is fixed, with these weights. A
+    language model's weight is at least 0 unless `negative`: below it a set of this size was learnt
+    by heart. `tolerance`, in units of the metric, is that of `search`.
     """
 
     metric: str = "wer"
     seed: int = 0
     fixed: Mapping[str, float] | None = None
     lms: Collection[str] = ()
-    form: str = "linear"
+    form: str = LINEAR
     negative: bool = False
     tolerance: float = 0.0
     reference: str | None = None
@@ -115,7 +116,7 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         "tolerance": options.tolerance,
     }
     notes = given | {"curves": curves}
-    if options.form == "interpolation":
+    if options.form == INTERPOLATION:
         (lm,) = options.free(features)
         part = found[lm] / (1 + found[lm])
         notes["lambda"] = part
@@ -137,14 +138,8 @@ def check(features: Features, options: TuningOptions, path) -> None:
                     f"{option} {name}: {path} has no such feature; it has"
                     f" {', '.join(features.names)}"
                 )
-    reference = options.reference_of(features)
-    if options.form == "interpolation" and reference in (options.fixed or {}):
-        raise UserError(
-            f"--fix {reference}: its weight is 1 - lambda in the interpolated form; leave it out,"
-            " or take --form linear"
-        )
     free = options.free(features)
-    if options.form == "interpolation" and (len(free) != 1 or free[0] not in options.lms):
+    if options.form == INTERPOLATION and (len(free) != 1 or free[0] not in options.lms):
         others = [name for name in free if name not in options.lms] or list(options.lms)
         raise UserError(
             "--form interpolation: one language model goes with the first pass, but"
@@ -240,7 +235,7 @@ def scale_curve(
     metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
     points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
     chosen = found[name]
-    if options.form == "interpolation":
+    if options.form == INTERPOLATION:
         points[:, 0] = points[:, 0] / (1 + points[:, 0])
         ends = ends / (1 + ends)
         chosen = chosen / (1 + chosen)

@@ -36,10 +36,11 @@ def run(args):
     features = gather(nbests, columns.values, args.nbest, lengths)
     say([*columns.warnings, *features.warnings])
     for system, weights in tuned.items():
-        some = select_columns(features, columns.values, systems[system])
+        own = systems[system].columns
+        some = select_columns(features, columns.values, own)
         unused = {*lengths} - {*weights.features}
         some = some.select([name for name in some.names if name not in unused])
-        apply_weights(args, nbests, columns.select(systems[system]), some, weights, system)
+        apply_weights(args, nbests, columns.select(own), some, weights, system)
 
 
 def apply_weights(args, nbests, columns, features, weights, system):

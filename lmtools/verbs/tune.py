@@ -9,6 +9,7 @@ from lmtools.rescore import (
     LENGTHS,
     TuningOptions,
     gather,
+    list_lengths,
     of_system,
     read_scores,
     save,
@@ -58,7 +59,11 @@ def arguments(parser):
         " if it is named here"
     )
     parser.add_argument("--reference", metavar="NAME", help=about)
-    about = "interpolation: (1 - lambda) first pass + lambda LM, no lengths"
+    about = (
+        "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
+        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1 (default: linear; those"
+        " of --systems, in the file)"
+    )
     parser.add_argument("--form", choices=FORMS, default="linear", help=about)
     about = "let language models have negative weights"
     parser.add_argument("--allow-negative", action="store_true", help=about)
@@ -72,10 +77,9 @@ def run(args):
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
     places = {system: of_system(args.out, system) for system in systems}
     default = ["words"] if args.form == "linear" else []
-    made = [
-        *(default if args.lengths is None else args.lengths),
-        *["rank"] * (args.reference == "rank"),
-    ]
+    lengths = default if args.lengths is None else args.lengths
+    extra = [name for name in list_lengths(systems) if name not in lengths]
+    made = [*lengths, *extra, *["rank"] * (args.reference == "rank")]
     features = gather(nbests, columns.values, args.nbest, made)
     options = TuningOptions(
         args.metric,
@@ -88,7 +92,7 @@ def run(args):
         args.reference,
     )
     say([*columns.warnings, *features.warnings, *warn_empty(nbests)])
-    tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, args.nj)
+    tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, lengths, args.nj)
     for system, weights in tuned:
         save(weights, places[system])
         before = "" if system is None else f"{system}: "

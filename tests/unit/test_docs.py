@@ -135,7 +135,8 @@ def test_yaml_of_recipes_is_read(tmp_path):
         (tmp_path / f"{name}.yaml").write_text(text)
     assert load_style(tmp_path / "report.yaml").published["stsb"]
     made = read_systems(tmp_path / "systems.yaml", ["lms=ngram tta", "others=mbr"])
-    assert made["best"] == ("tta/token", "ngram", "mbr")
+    assert made["best"].columns == ("tta/token", "ngram", "mbr")
+    assert made["tta-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}
 
 
 @pages

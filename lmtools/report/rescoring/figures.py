@@ -25,7 +25,7 @@ def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = L
     more than `most`.
 
     Then it lacks those of language models trained by other criteria than the softmax, which have
-    figures of their own, and means.
+    figures of their own, means, and interpolations.
     """
     names = list(names)
     if len(names) <= most:
@@ -33,7 +33,7 @@ def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = L
     return [
         name
         for name in names
-        if not other_criterion(experiment, name) and not experiment.names.is_mean(name)
+        if not any(leaves_out(experiment, name) for leaves_out in LEFT_OUT.values())
     ]
 
 
@@ -43,6 +43,16 @@ def other_criterion(experiment: RescoringExperiment, name: str) -> bool:
         experiment.configs.get(part.lm, {}).get("criterion", CE) != CE
         for part in experiment.names.makeup(name).parts
     )
+
+
+LEFT_OUT: dict[str, Callable[[RescoringExperiment, str], bool]] = {
+    "language models trained by other criteria than the softmax have tables and figures of their"
+    " own": other_criterion,
+    "means over tokens are in the tables": lambda experiment, name: experiment.names.is_mean(name),
+    "interpolations with the first pass are in the tables": lambda experiment, name: (
+        experiment.names.makeup(name).interpolated
+    ),
+}
 
 
 def system_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
@@ -110,12 +120,11 @@ def left_out(experiment: RescoringExperiment, names: Iterable[str], most: int = 
     """A caption's last sentence where a figure does not show all of `names`."""
     names = list(names)
     missing = set(names) - set(legible(experiment, names, most))
-    reasons = {
-        "language models trained by other criteria than the softmax have tables and figures of"
-        " their own": lambda name: other_criterion(experiment, name),
-        "means over tokens are in the tables": experiment.names.is_mean,
-    }
-    said = "; ".join(reason for reason, holds in reasons.items() if any(map(holds, missing)))
+    said = "; ".join(
+        reason
+        for reason, leaves_out in LEFT_OUT.items()
+        if any(leaves_out(experiment, name) for name in missing)
+    )
     return f" {len(missing)} are left out: {said}." if missing else ""
 
 
@@ -179,10 +188,14 @@ def draw_length(
 
 def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
     """The score on the tuning set over the scale of the language model: a system's own LM, or the
-    only scale that it has.
+    only scale that it has; of interpolations, whose scale is another, where there is nothing else.
     """
     curves, tuned = {}, {}
-    names = [name for name, one in experiment.systems.items() if one.makeup.normalised]
+    made = {name: system.makeup for name, system in experiment.systems.items()}
+    mixed = len({one.interpolated for one in made.values() if one.parts}) > 1
+    names = [
+        name for name, one in made.items() if one.normalised and not (mixed and one.interpolated)
+    ]
     for name in legible(experiment, names):
         system = experiment.systems[name]
         found = (system.weights.search.get("curves") or {}) if system.weights else {}

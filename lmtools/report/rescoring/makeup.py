@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from lmtools.report.names import Makeup, Part
 from lmtools.rescore import SystemFacts, SystemLM, Weights, describe_lm
+from lmtools.rescore.tuning import INTERPOLATION
 from lmtools.rescore.weights import FIRST_PASS, LATTICES, SCORES
 
 
@@ -19,7 +20,7 @@ def find_makeups(
     return {
         name: find_makeup(
             one.system or guess_facts(one, models, own and one.dev.sha256 not in lists), models
-        )
+        )._replace(interpolated=one.search.get("form") == INTERPOLATION)
         for name, one in weights.items()
     }
 

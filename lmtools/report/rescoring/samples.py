@@ -15,7 +15,7 @@ from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
 CURVE = {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER}
-SEARCH_SHAPE = {"seed?": PLAIN, "form?": TEXT, "curves?": {ANY: CURVE}}
+SEARCH_SHAPE = {"seed?": PLAIN, "form?": TEXT, "lambda?": NUMBER, "curves?": {ANY: CURVE}}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.artifacts import unchecked
 from lmtools.report.costs import speed_tables, stage_tables
-from lmtools.report.names import FIRST, ORACLE
+from lmtools.report.names import FIRST, ORACLE, SUM
 from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.criteria_tables import criteria_tables
@@ -136,6 +136,27 @@ def weight_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         f" logs){said and '; '}{said}."
     )
     yield Table("Weights", ("system", *order), tuple(rows), (note, *deviations(experiment)))
+
+
+def lambda_tables(experiment: RescoringExperiment) -> Iterator[Table]:
+    """Lambda of every interpolation with the first pass."""
+    rows = []
+    for system in experiment.systems.values():
+        if system.makeup.interpolated:
+            (part,), search, dev = system.makeup.parts, system.weights.search, system.weights.dev
+            ranges = ["{:.3g}-{:.3g}".format(*one["flat"]) for one in search["curves"].values()]
+            found = (weight(search["lambda"]), *ranges, decimal(dev.score))
+            score = "sum" if part.score == SUM else f"mean over {part.score}s"
+            rows.append((experiment.names.lms.label(part.lm), score, *found))
+    if rows:
+        header = ("LM", "its score", "lambda", "as good", f"dev {experiment.metric_label}")
+        notes = (
+            "(1 - lambda) first pass + lambda LM, nothing else is tuned; the first pass's score is"
+            " that which Weights shows, divided by 1 - lambda. In the T-TA paper (Shin et al. 2020)"
+            " lambda is 0.3 or 0.4 for speech, 0.4 or 0.5 for translation; it compares where the"
+            " first pass's score is a log-probability of the same kind as the LM's.",
+        )
+        yield Table("Interpolation with the first pass", header, tuple(rows), notes, left=2)
 
 
 def weight(value: float | None) -> str:
@@ -282,6 +303,7 @@ TABLES: tuple[Callable[[RescoringExperiment], Sequence[Table] | Iterator[Table]]
     main_tables,
     criteria_tables,
     weight_tables,
+    lambda_tables,
     oracle_tables,
     depth_tables,
     ppl_tables,

@@ -1,5 +1,6 @@
 """Systems of a YAML file: which there are, and that one call tunes and applies them as many do."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, scores
-from lmtools.rescore import read_systems
+from lmtools.rescore import SystemPlan, load, read_systems
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"
@@ -16,7 +17,9 @@ LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"
 
 def systems(tmp_path, text, *settings):
     (tmp_path / "s.yaml").write_text(text)
-    return read_systems(tmp_path / "s.yaml", settings)
+    found = read_systems(tmp_path / "s.yaml", settings)
+    assert all(plan.form == "linear" for plan in found.values())
+    return {name: plan.columns for name, plan in found.items()}
 
 
 def test_each_alone_then_combinations(tmp_path):
@@ -45,6 +48,22 @@ def test_means_and_what_is_no_lm(tmp_path):
     }
 
 
+def test_forms_and_what_the_first_pass_is(tmp_path):
+    text = "averages: sum mean\nforms: [interpolation]\nfirst_pass: am=0.1 lm\ncombinations: all\n"
+    (tmp_path / "s.yaml").write_text(text)
+    found = read_systems(tmp_path / "s.yaml", ["lms=tta", "others=mbr", "first_pass_mean=norm"])
+    assert found == {
+        "first-pass": SystemPlan(()),
+        "mbr": SystemPlan(("mbr",)),
+        "all": SystemPlan(("tta",)),
+        "tta-interpolated": SystemPlan(("tta",), "interpolation", {"am": 0.1, "lm": 1.0}),
+        "tta-mean-interpolated": SystemPlan(("tta/token",), "interpolation", {"norm": 1.0}),
+    }
+    both = read_systems(tmp_path / "s.yaml", ["lms=tta", "forms=linear interpolation"])
+    assert {"tta", "tta-mean", "tta-interpolated", "tta-mean-interpolated"} < both.keys()
+    assert both["tta-mean-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}
+
+
 def test_settings_take_the_place_of_the_file_s(tmp_path):
     assert list(systems(tmp_path, LIBRISPEECH, "combinations=none")) == ["first-pass"]
     assert list(systems(tmp_path, LIBRISPEECH)) == ["first-pass"]
@@ -55,6 +74,8 @@ def test_settings_take_the_place_of_the_file_s(tmp_path):
     [
         ("lm: a\n", "lms=a", "unknown setting 'lm'; did you mean lms?"),
         ("averages: median\n", "lms=a", "averages: 'median' is unknown; known: sum, mean"),
+        ("forms: log-linear\n", "lms=a", "forms: 'log-linear' is unknown; known: linear, interp"),
+        ("forms: interpolation\n", "first_pass=am=x", "the weight of 'am' is 'x'"),
         ("combinations: [[a, b]]\n", "lms=a", "is neither NAME+NAME nor"),
         ("combinations: [{best: a}]\n", "lms=a", "is neither NAME+NAME nor"),
         ("combinations: [{a/b: [a]}]\n", "lms=a", "a system called 'a/b' has no directory"),
@@ -130,6 +151,54 @@ def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
         for folder in ("one", "each")
     )
     assert found == expected and len(found) == 2 * len(ALONE)
+
+
+INTERPOLATED = "averages: sum mean\nforms: linear interpolation\nfirst_pass: am=0.5 words=-0.1\n"
+
+
+def test_interpolated_systems_are_what_single_calls_give(here):
+    """The first pass's length belongs to interpolated systems alone."""
+    Path("s.yaml").write_text(INTERPOLATED)
+    systems = ("--systems", "s.yaml", "lms=a")
+    scores = ("--scores", "{lm}/dev.scores")
+    tune = ("tune", "--nbest", "dev.jsonl")
+    assert main([*tune, *systems, *scores, "--no-words", "--out", "{system}.json"]) == 0
+    fixed = ("--form", "interpolation", "--lengths", "words", "--fix", "am=0.5", "words=-0.1")
+    for name, column in (("a-interpolated", "a"), ("a-mean-interpolated", "a/token")):
+        single = (*tune, "--scores", f"{column}=a/dev.scores", *fixed, "--out", "w.json")
+        assert main([*single]) == 0
+        assert load(f"{name}.json") == load("w.json")
+        assert 0 < load("w.json").search["lambda"] < 1
+    assert list(load("a.json").features) == ["am", "a"]
+    assert list(load("first-pass.json").features) == ["am"]
+    apply = ("rescore", "--nbest", "test.jsonl", "--scores", "{lm}/test.scores", *systems)
+    assert main([*apply, "--weights", "{system}.json", "--out", "{system}.txt"]) == 0
+    single = ("--scores", "a=a/test.scores", "--weights", "a-interpolated.json", "--out", "t.txt")
+    assert main(["rescore", "--nbest", "test.jsonl", *single]) == 0
+    assert Path("t.txt").read_bytes() == Path("a-interpolated.txt").read_bytes()
+
+
+def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys):
+    Path("s.yaml").write_text("forms: interpolation\nlms: a\n")
+    tune = ("tune", "--systems", "s.yaml", "--scores", "{lm}/dev.scores", "--out", "{system}.json")
+    assert main([*tune, "--nbest", "dev.jsonl"]) == 0
+    weights = load("a-interpolated.json")
+    part = weights.search["lambda"]
+    assert weights.features == {"am": 1 - part, "a": part}
+    lists = [json.loads(line) for line in Path("dev.jsonl").read_text().splitlines()]
+    for name in ("lm", "total"):
+        for row in lists:
+            for hyp in row["hyps"]:
+                hyp["scores"][name] = -1.0 * len(hyp["text"]) + hyp["scores"]["am"]
+        Path(f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lists))
+    assert main([*tune, "--nbest", "lm.jsonl"]) == 1
+    assert "lm.jsonl: which of am, lm is the first pass's score" in capsys.readouterr().err
+    assert main([*tune, "--nbest", "total.jsonl"]) == 0
+    weights = load("a-interpolated.json")
+    assert weights.features["am"] == weights.features["lm"] == 0 < weights.features["total"]
+    Path("s.yaml").write_text("forms: interpolation\nlms: a\nfirst_pass: ac\n")
+    assert main([*tune, "--nbest", "dev.jsonl"]) == 1
+    assert "dev.jsonl: first_pass: no score 'ac'; it has am" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

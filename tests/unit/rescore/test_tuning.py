@@ -165,6 +165,18 @@ def test_interpolation_is_the_scale_in_another_form(data):
     assert max(scale for scale, _ in mixed.search["curves"]["lm0"]["points"]) < 1
 
 
+def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
+    nbests, features, lms = data
+    fixed = {"am": 0.25, "lm1": 0.5, "words": -0.1}
+    mixed = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, "interpolation"))
+    linear = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms))
+    part = mixed.search["lambda"]
+    assert part / (1 - part) == pytest.approx(linear.features["lm0"])
+    rest = {name: (1 - part) * weight for name, weight in fixed.items()}
+    assert mixed.features == pytest.approx({**rest, "lm0": part})
+    assert mixed.dev.score == linear.dev.score
+
+
 @pytest.mark.parametrize("negative", [False, True])
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
@@ -245,11 +257,6 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
             {"am": 0.0, "lm0": 0.0, "lm1": 0.0, "words": 0.0},
             "linear",
             "--fix: 0 for the reference leaves nothing",
-        ),
-        (
-            {"words": 0.0, "lm1": 0.0, "am": 2.0},
-            "interpolation",
-            "--fix am: its weight is 1 - lambda",
         ),
         ({}, "interpolation", "words would be tuned too"),
         ({"words": 0.0}, "interpolation", "lm0, lm1 would be tuned too"),

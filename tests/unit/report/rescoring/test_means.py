@@ -133,3 +133,35 @@ def test_a_report_of_bleu_does_not_speak_of_words_that_are_wrong(report):
     assert float(table.rows[best][place]) == max(
         float(row[place]) for row in table.rows if row[0] != "oracle"
     )
+
+
+def test_interpolations_have_a_table_of_their_lambdas(report, tmp_path):
+    """Beside the linear systems of the same model, in its colour, and in no figure of scales."""
+    exp = shutil.copytree(report.home.parent, tmp_path / "made-up") / "exp"
+    lists = exp.parent / "data/dev/nbest.jsonl.gz"
+    column = ("--scores", f"tta={exp}/score/tta/dev.scores")
+    weights = exp / "tune/tta-interpolated/weights.json"
+    fixed = ("--form", "interpolation", "--fix", "am=0.1", "lm=1", "--out", weights)
+    assert main([*map(str, ("tune", "--nbest", lists, *column, *fixed))]) == 0
+    column = ("--scores", f"tta={exp}/score/tta/test.scores", "--weights", weights)
+    lists = exp.parent / "data/test/nbest.jsonl.gz"
+    out = ("--out", exp / "rescore/tta-interpolated/test.txt")
+    assert main([*map(str, ("rescore", "--nbest", lists, *column, *out))]) == 0
+    new = collect_rescoring(exp, command="lmtools report exp")
+    titled = {table.title: table for table in make_all(TABLES, new)}
+    weights = new.systems["tta-interpolated"].weights
+    (row,) = titled["Interpolation with the first pass"].rows
+    assert row[:3] == ("T-TA", "sum", f"{weights.search['lambda']:.4g}")
+    assert row[-1] == f"{weights.dev.score:.2f}"
+    assert "Interpolation with the first pass" not in {
+        table.title for table in make_all(TABLES, report)
+    }
+    labels = [row[0] for row in next(iter(titled.values())).rows]
+    place = labels.index("T-TA, interpolated")
+    assert labels[place - 2 : place] == ["T-TA", "T-TA, mean over tokens"]
+    looks = new.names.looks(new.systems)
+    assert looks["tta-interpolated"].light == looks["tta"].light
+    assert looks["tta-interpolated"].line != looks["tta"].line
+    drawn = make_all(PICTURES.values(), new)
+    (scale,) = [picture for picture in drawn if picture.name == "scale"]
+    assert "T-TA" in scale.alt and "interpolated" not in scale.alt
