@@ -44,7 +44,7 @@ PUBLISHED = {
     "lstm-2048": {"model": "lstm", "arch": {"layers": 1, "dim": 256, "units": 2048}},
     "gcnn-9": {
         "model": "gcnn",
-        "arch": {"dim": 128, "blocks": ["[4, 807]", "[4, 807; 4, 807] x 4"]},
+        "arch": {"dim": 128, "blocks": ["[4, 807]", "[4, 807; 4, 807] x 4"], "residual_scale": 1.0},
     },
     "gcnn-8b": {
         "model": "gcnn",
@@ -56,6 +56,7 @@ PUBLISHED = {
                 "[1, 256; 5, 256; 1, 512] x 3",
                 "[1, 1024; 1, 1024; 1, 2048]",
             ],
+            "residual_scale": 1.0,
         },
     },
 }

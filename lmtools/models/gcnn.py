@@ -34,7 +34,9 @@ class GcnnConfig:
     blocks: tuple[str, ...] = ("[4, 256] x 6",)
     gate: str = "glu"  # or gtu, relu, tanh, bilinear, linear
     weight_norm: bool = True
-    residual_scale: float = 0.5**0.5  # of the sum of a block's input and output; 1.0: the plain sum
+    # of the sum of a block's input and output: fairseq's, which keeps the variance from block to
+    # block; 1.0: the paper's plain sum
+    residual_scale: float = 0.5**0.5
     dropout: float = 0.0  # on what each convolution of a block reads
 
     def __post_init__(self):

@@ -21,7 +21,7 @@ from lmtools.settings import Settings
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"
-GRIDS = ("context", "gates", "output", "pieces", "training")
+GRIDS = ("context", "gates", "output", "pieces", "residual", "training")
 LINES = {"train.txt": 800, "valid.txt": 40}
 COMMON = {
     "batch": {"sentences": 16, "tokens": None},

@@ -113,11 +113,9 @@ def planned(conf: Path, name: str):
     """
     grid, runs = load(conf, name)
     for label, run in runs.items():
-        base, vocabulary, chosen = (
-            run.base or grid.base,
-            run.vocabulary or grid.vocabulary,
-            settings(grid, run, conf),
-        )
+        base, vocabulary = run.base or grid.base, run.vocabulary or grid.vocabulary
+        tree, chosen = read_layers(base_of(grid, run, conf)), settings(grid, run, conf)
+        chosen = [] if override(tree, chosen) == tree else chosen
         own = base if vocabulary == "words" else f"{base}-{vocabulary}"
         yield label, run, called(name, label) if chosen else own, base, vocabulary, chosen
 

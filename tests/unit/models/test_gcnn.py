@@ -16,7 +16,7 @@ from torch.nn.utils.parametrizations import weight_norm
 from toys import look_for_the_future, settings
 
 from lmtools.checkpoint import load_model, load_tensors, prepare_directory, save_weights
-from lmtools.config import build, from_yaml, load_yaml
+from lmtools.config import from_yaml, load_yaml
 from lmtools.errors import UserError
 from lmtools.espnet.export import export_model
 from lmtools.espnet.model import TokenLM
@@ -354,7 +354,10 @@ def test_espnet_searches_with_it(tiny, folder, tmp_path):
 
 GBW, WIKITEXT = 793_471 + 2, 267_735 + 3  # ids: words, and the specials that the list does not have
 TABLE = {  # (lookup, ids, cut-offs, [(layers of a block), times]) of Table 1
-    "gcnn-13": (128, GBW, (10_000, 40_000, 200_000), [([(4, 1268)], 13)]),
+    "gcnn-13": (128, GBW, (10_000, 40_000, 200_000), [
+        ([(4, 1268)], 1), ([(4, 1268), (4, 1268)], 12),
+    ]),
+    "gcnn-13-single": (128, GBW, (10_000, 40_000, 200_000), [([(4, 1268)], 13)]),
     "gcnn-14b": (128, GBW, (10_000, 40_000, 200_000), [
         ([(5, 512)], 1), ([(1, 128), (5, 128), (1, 512)], 3), ([(1, 512), (5, 512), (1, 1024)], 3),
         ([(1, 1024), (5, 1024), (1, 2048)], 6), ([(1, 1024), (5, 1024), (1, 4096)], 1),
@@ -422,7 +425,11 @@ def test_the_papers_models_learn_as_stated():
             some.optim.clip,
             some.optim.weight_decay,
         ) == ("nag", 0.99, 1, 0.1, 0)
-        assert build(GcnnConfig, some.arch).gate == "glu" and some.architecture.weight_norm
+        arch = some.architecture
+        assert arch.gate == "glu" and arch.weight_norm
+        assert (arch.residual_scale, arch.dropout) == (1, 0)  # no factor and no dropout is printed
+    fairseq = from_yaml(Settings, CONF / "gcnn-14-fairseq.yaml").architecture
+    assert (fairseq.residual_scale, fairseq.dropout) == (0.5**0.5, 0.2)
 
 
 def test_sparse_gradients_of_the_lookup():
