@@ -34,6 +34,7 @@ estimate of log p), those of CE only after normalisation.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -41,7 +42,7 @@ from torch.nn import functional as F
 
 from lmtools.config import check_choices, check_numbers
 from lmtools.outputs.corrected import ALL, NEVER, Corrected
-from lmtools.outputs.noise import DRAWINGS, NOISES, Sampler, log_expected
+from lmtools.outputs.noise import DRAWINGS, NOISES, Noise, Sampler, log_expected
 from lmtools.outputs.targets import make_matrix
 
 # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a
@@ -77,6 +78,7 @@ class Sampled(Corrected):
 
     Config = SampledConfig
     sampled = True
+    corrected: ClassVar[bool] = False  # the noise is what corrects z to log p
 
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
@@ -92,6 +94,10 @@ class Sampled(Corrected):
         self.register_buffer("inflation", torch.tensor(sampler.noise.classes / sampler.count))
         with torch.no_grad():
             self.bias.copy_(self.start().masked_fill(self.noise == 0, 0.0))
+
+    def correct_by(self, noise: Noise) -> None:
+        """Correct z by the expected counts of another noise over the same ids, in as many draws."""
+        self.noise.copy_(torch.from_numpy(noise.probability))
 
     def log_expected(self, ids: Tensor | slice = ALL) -> Tensor:
         """log E(c) of these ids, -inf for excluded ones."""
@@ -148,6 +154,8 @@ class SampledBce(Sampled):
 class BceMcs(SampledBce):
     """Monte Carlo sampling: log p = z + log E(c)."""
 
+    corrected = True
+
     def before(self, ids=ALL):
         return self.log_expected(ids)
 
@@ -161,6 +169,8 @@ class BceIs(SampledBce):
 
 class BceCps(SampledBce):
     """Compensated partial summation: log p = z + log(C E(c) / K)."""
+
+    corrected = True
 
     def rivals(self, losses, expected):
         return self.inflation * losses.sum()
@@ -209,6 +219,8 @@ class SampledCe(Sampled):
 
 class CeMcs(SampledCe):
     """Monte Carlo sampling: log p = z + log E(c), then normalised."""
+
+    corrected = True
 
     def before(self, ids=ALL):
         return self.log_expected(ids)

@@ -28,11 +28,12 @@ WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Which language model scores, and how; the scores depend on the first five, their last bits on
-    `device` and `rows` too.
+    """Which language model scores, and how; the scores depend on the first five and `noise`, their
+    last bits on `device` and `rows` too.
 
     `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs
-    beyond log p(<unk>).
+    beyond log p(<unk>). `noise`, KIND=F.bin, corrects sampled criteria in place of that of
+    training.
     """
 
     lm: str
@@ -45,12 +46,13 @@ class ScoreOptions:
     cache: str = "default"  # a directory, default (the user's cache directory) or none
     # model rows a batch, halved where they do not fit into memory; None: what suits the device
     rows: int | None = None
+    noise: str | None = None
+    noise_power: float = 0.75  # of unigram noise
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise."""
-        scorer = load_scorer(
-            self.lm, self.device, self.precision, self.intact, self.normalise, self.rows
-        )
+        how = self.device, self.precision, self.intact, self.normalise, self.rows
+        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power)
         if isinstance(scorer, NgramScorer) and self.normalise != "full":
             raise UserError(
                 f"{self.lm}: an n-gram model has no score without normalisation; leave"

@@ -24,6 +24,7 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
+from lmtools.score.noise import correct_by
 from lmtools.subword import MASK, UNK
 from lmtools.windows import count_rows, cut_windows
 
@@ -209,15 +210,27 @@ class NgramScorer(Scorer):
 
 
 def load_scorer(
-    lm: str, device="auto", precision="float32", intact=False, normalise="full", rows=None
+    lm: str,
+    device="auto",
+    precision="float32",
+    intact=False,
+    normalise="full",
+    rows=None,
+    noise: str | None = None,
+    noise_power=0.75,
 ) -> Scorer:
     """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or
     `hf:DIR` (a Hugging Face directory).
 
     `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
-    as they are. `rows`: model rows of a batch, None: what suits the device.
+    as they are. `rows`: model rows of a batch, None: what suits the device. `noise`, `noise_power`:
+    what `score.noise.correct_by` takes, of sampled criteria.
     """
-    if lm.startswith("hf:") or (Path(lm) / "config.json").exists():
+    path, foreign = Path(lm), lm.startswith("hf:") or (Path(lm) / "config.json").exists()
+    neural = not foreign and (path / "model.safetensors").exists()
+    if noise and not neural:
+        raise UserError(f"{lm}: no model of `lmtools train`, so without noise; leave --noise out")
+    if foreign:
         # transformers is an optional dependency
         from lmtools.score.huggingface import load_huggingface
 
@@ -227,12 +240,11 @@ def load_scorer(
                 " --normalise out"
             )
         return load_huggingface(lm.removeprefix("hf:"), device, precision, intact, rows)
-    path = Path(lm)
     if not path.exists():
         raise UserError(
             f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"
         )
-    if path.is_file() or not (path / "model.safetensors").exists():
+    if not neural:
         if path.is_dir() and not (path / CONFIG).exists():
             raise UserError(
                 f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
@@ -240,6 +252,9 @@ def load_scorer(
             )
         return NgramScorer(NgramModel.load(path))
     model, subword = load_model(path)
-    return (TwoWayScorer if model.two_way else NeuralScorer)(
+    by = {"noise": correct_by(model, subword, noise, noise_power)} if noise else {}
+    scorer = (TwoWayScorer if model.two_way else NeuralScorer)(
         model, subword, model_hash(path), device, precision, intact, normalise, rows
     )
+    scorer.signature |= by
+    return scorer

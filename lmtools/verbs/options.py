@@ -110,6 +110,14 @@ GROUPS: dict[str, dict[str, dict]] = {
             type=amount,
             default=0.0,
         ),
+        "--noise": value(
+            "KIND=F.bin",
+            "models of criteria that noise corrects (MCS, CPS): correct by this noise (unigram,"
+            " log-uniform, uniform) over the counts of a binarised corpus, not by that of training",
+        ),
+        "--noise-power": value(
+            "P", "of the counts of unigram noise (default: %(default)s)", type=amount, default=0.75
+        ),
         "--intact": switch("a masked model scores in one pass over the unmasked input"),
     },
     "sentence vectors": {
@@ -188,7 +196,8 @@ ENCODER = {
     " GloVe or word2vec text file, averaged), tfidf (tf-idf counted on the texts themselves) or"
     " tfidf:TEXT",
 }
-SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty")
+NOISE = ("--noise", "--noise-power")
+SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty", *NOISE)
 COMPUTING = ("--device", "--precision", "--cache", "--rows")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
@@ -281,4 +290,5 @@ def scoring_options(args: argparse.Namespace):
     from lmtools.score import ScoreOptions  # imports torch, for which the table wing never waits
 
     how = args.precision, args.intact, args.normalise, args.oov_penalty
-    return ScoreOptions(args.lm, *how, args.device, args.nj, args.cache, args.rows)
+    machine = args.device, args.nj, args.cache, args.rows
+    return ScoreOptions(args.lm, *how, *machine, args.noise, args.noise_power)

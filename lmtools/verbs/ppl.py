@@ -8,7 +8,7 @@ from lmtools.score import perplexity
 from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
-from lmtools.verbs.options import COMPUTING, scoring_options
+from lmtools.verbs.options import COMPUTING, NOISE, scoring_options
 
 
 def arguments(parser):
@@ -18,7 +18,7 @@ def arguments(parser):
     parser.add("--kaldi")
     about = "the lines follow each other: an LSTM keeps its state from line to line"
     parser.add_argument("--carry", action="store_true", help=about)
-    parser.add("--lm", "--intact", "--oov-penalty")
+    parser.add("--lm", "--intact", "--oov-penalty", *NOISE)
     parser.set_defaults(normalise="full")
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, "--nj")

@@ -1,0 +1,122 @@
+"""Noise at scoring time other than in training corrects MCS and CPS, and nothing else."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from toys import sentences, settings
+
+from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.cli import main
+from lmtools.corpus import Corpus
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
+from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
+from lmtools.outputs.noise import NOISES
+from lmtools.outputs.sampled import SAMPLED
+from lmtools.score import ScoreOptions, score_texts
+from lmtools.score.scorers import load_scorer
+from lmtools.subword import load_subword
+
+TEXTS = sentences(5, 5)
+CORRECTED = {"bce-mcs", "bce-cps", "ce-mcs", "ce-cps"}
+
+
+@pytest.fixture(scope="module")
+def made(tiny, tmp_path_factory):
+    """A function: the directory of a causal model with random weights, by criterion."""
+    home, subword = tmp_path_factory.mktemp("noise"), load_subword(tiny / "sw")
+
+    def make(criterion: str) -> str:
+        folder = home / criterion
+        if not folder.exists():
+            torch.manual_seed(3)
+            how = settings("causal", criterion=criterion, output={"samples": 6})
+            lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
+            with torch.no_grad():
+                for tensor in lm.parameters():
+                    tensor.add_(0.4 * torch.randn_like(tensor))
+            prepare_directory(folder, how, subword)
+            save_weights(folder, lm)
+        return str(folder)
+
+    return make
+
+
+def scored(lm, **how):
+    options = ScoreOptions(lm, device="cpu", cache="none", **how)
+    return score_texts(TEXTS, options.load(), options)
+
+
+@pytest.mark.parametrize("power", [0.75, 1.0])
+@pytest.mark.parametrize("criterion", sorted(CORRECTED))
+def test_scores_differ_by_the_ratio_of_the_noises(made, tiny, criterion, power):
+    lm, corpus = made(criterion), Corpus.open(tiny / "train.bin")
+    how = {"normalise": "none"}
+    own = scored(lm, **how)
+    other = scored(lm, noise=f"unigram={tiny / 'train.bin'}", noise_power=power, **how)
+    scorer, causal = load_scorer(lm, "cpu"), OBJECTIVES["causal"]()
+    counts = count_targets(causal, corpus, scorer.lm.size)
+    noise = NOISES["unigram"](counts, excluded_ids(causal), power)
+    before = scorer.lm.output.noise.double().numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.log(noise.probability / before)
+    ids = [[*sentence, causal.ends[0]] for sentence in scorer.prepare(TEXTS)]
+    np.testing.assert_allclose(
+        other.log_prob - own.log_prob, [shift[list(one)].sum() for one in ids], atol=1e-3
+    )
+    assert np.abs(other.log_prob - own.log_prob).max() > 1
+    assert other.signature["noise"].startswith("unigram ") and "noise" not in own.signature
+    full = scored(lm, noise=f"unigram={tiny / 'train.bin'}")
+    assert not np.allclose(full.log_prob, other.log_prob)  # normalised again
+
+
+def test_a_noise_has_one_signature(made, tiny):
+    lm = made("bce-mcs")
+    scorer = load_scorer(lm, "cpu", noise=f"log-uniform={tiny / 'train.bin'}")
+    again = load_scorer(lm, "cpu", noise=f"log-uniform={tiny / 'train.bin'}")
+    assert scorer.signature == again.signature
+    assert not torch.equal(scorer.output.noise, load_scorer(lm, "cpu").output.noise)  # other counts
+    kept = load_scorer(lm, "cpu", noise=f"uniform={tiny / 'train.bin'}").output.noise
+    assert kept.unique().numel() == 2  # alike, but for what is never predicted
+
+
+def test_which_criteria_it_corrects():
+    assert {name for name, kind in SAMPLED.items() if kind.corrected} == CORRECTED
+
+
+def test_what_has_no_noise_is_refused(made, tiny, trained, tmp_path):
+    path = tiny / "train.bin"
+    for lm in (made("bce-nce"), made("ce-is"), made("ce-nce"), str(trained["causal"])):
+        with pytest.raises(UserError, match="leave --noise out"):
+            load_scorer(lm, "cpu", noise=f"unigram={path}")
+    with pytest.raises(UserError, match="leave --noise out"):
+        load_scorer(f"hf:{tmp_path}", "cpu", noise=f"unigram={path}")
+    with pytest.raises(UserError, match="known: log-uniform"):
+        load_scorer(made("ce-mcs"), "cpu", noise=f"zipf={path}")
+    with pytest.raises(UserError, match="KIND=F"):
+        load_scorer(made("ce-mcs"), "cpu", noise="unigram")
+
+
+def test_a_corpus_of_another_vocabulary_is_refused(made, tiny, tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text("other words\n" * 3)
+    told = ["subword", "--text", str(text), "--type", "word", "--out", str(tmp_path / "sw")]
+    assert main(told) == 0
+    told = ["corpus", "--text", str(text), "--subword", str(tmp_path / "sw")]
+    assert main([*told, "--out", str(tmp_path / "a.bin")]) == 0
+    with pytest.raises(UserError, match="another vocabulary"):
+        load_scorer(made("bce-cps"), "cpu", noise=f"unigram={tmp_path / 'a.bin'}")
+
+
+def test_the_verb(made, tiny, tmp_path):
+    text, out = tmp_path / "text", tmp_path / "ppl.json"
+    text.write_text("\n".join(TEXTS) + "\n")
+    told = ["ppl", "--lm", made("bce-mcs"), "--text", str(text), "--cache", "none"]
+    found = []
+    for more in ([], ["--noise", f"unigram={tiny / 'train.bin'}", "--noise-power", "1"]):
+        assert main([*told, *more, "--out", str(out)]) == 0
+        found.append(json.loads(out.read_text()))
+    assert found[0]["word_ppl"] != found[1]["word_ppl"]
+    assert found[1]["signature"]["noise"].startswith("unigram ")
