@@ -29,7 +29,7 @@ subword=bpe        # bpe, unigram, word or char: what the LMs trained here see
 vocab_size=        # ids of the subword model; empty: 4000 for the mini corpus's text, 30000 for
                    # --lm-text
 conf=              # directory with a YAML file for each LM; empty: conf for the mini corpus's text,
-                   # ../../conf for --lm-text
+                   # ../wmt13/conf/full for --lm-text: the paper had the same LMs for both
 lms="causal masked tta" # LMs to train: names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in
                    # "tta512=../librispeech/exp/lm/tta bert=hf:DIR"
@@ -38,6 +38,9 @@ systems=auto       # ways to make vectors: NAME, mean over an LM's tokens; NAME-
                    # maximum; NAME-boundaries, mean with [CLS] and [SEP]. auto: those that suit each
                    # LM (NAME-masked costs a pass a token: leave it out for a large model without a
                    # GPU)
+paper=false        # true: what the T-TA paper's tables have and the default has not: BERT
+bert=              # with --paper: directory of a BERT of Hugging Face; empty: a small one is trained,
+                   # as bert.yaml in conf says
 statics="words tfidf" # vectors without an LM: words, mean of word vectors; tfidf; or one of them
 vectors=           # word vectors in GloVe's or word2vec's text form, plain, .gz or .xz; empty:
                    # trained here on the LMs' text
@@ -52,6 +55,11 @@ defaults() {
   [[ $corpus = @(mini|stsb|sick) ]] || wrong "--corpus is '$corpus'; it takes mini, stsb or sick"
   [[ $corpus != mini || ! $pairs_dir ]] ||
     wrong "--corpus mini has pairs of its own; give others as --mini DIR, or another --corpus"
+  [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
+  if [[ $paper = true ]]; then
+    add_bert "$bert"
+    systems+=" bert-cls"
+  fi
   # shellcheck disable=SC2034  # {files} in stages
   case $corpus in
     stsb) source=${pairs_dir:-local/stsb.sha256} url=$stsb_url files=(sts-{dev,test}.csv) ;;
@@ -61,7 +69,7 @@ defaults() {
     *) source=$mini files=({dev,test}.tsv) ;;
   esac
   if [[ $lm_text ]]; then
-    : "${vocab_size:=30000}" "${conf:=../../conf}"
+    : "${vocab_size:=30000}" "${conf:=../wmt13/conf/full}"
   else
     : "${vocab_size:=4000}" "${conf:=conf}"
   fi

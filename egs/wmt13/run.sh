@@ -35,7 +35,7 @@ normaliser=cased   # of text and hypotheses: cased, none or librispeech (lower c
                    # "cased --unicode-form NFKC"
 subword=bpe        # bpe, unigram, word or char: what all LMs predict
 vocab_size=        # ids of the subword model; empty: 4000 for mini, 30000 for full
-conf=              # directory with a YAML file for each neural LM; empty: conf for mini, ../../conf
+conf=              # directory with a YAML file for each neural LM; empty: conf for mini, conf/full
                    # for full
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
@@ -98,7 +98,7 @@ translator; name their directory with --nbest-dir, or a Marian model with --nmt"
     [[ ! $text_dir ]] || text_files=({train,valid}.txt)
     lists=("${nmt:-$nbest_dir}") prefix=''
     [[ ! $nmt ]] || nbest_dir=$datadir/local/nmt nbest_format=jsonl
-    : "${depth:=50}" "${vocab_size:=30000}" "${conf:=../../conf}"
+    : "${depth:=50}" "${vocab_size:=30000}" "${conf:=conf/full}"
   fi
 }
 options "$@"

@@ -180,9 +180,24 @@ def test_which_systems_suit_which_lm(whole):
     ]
 
 
+def test_paper_adds_bert(whole):
+    """One that is trained, one that is given, or the one that is named already."""
+    given = whole.home / "lms/given"
+    given.mkdir(parents=True)
+    (given / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
+    rows = ["bert", "bert-masked", "bert-cls"]
+    both = ["masked", "masked-masked", *rows]
+    assert systems(whole, "--paper", "--lms", "masked") == both
+    own = ("--bert", "lms/given")
+    assert systems(whole, "--paper", "--lms", "masked", *own) == [*both, "bert-boundaries"]
+    own = ("--lm-dirs", "bert=hf:lms/given")
+    assert systems(whole, "--paper", "--lms", "", *own) == [*rows, "bert-boundaries"]
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
+        (("--bert", "x"), "--bert is a row of --paper true; give both"),
         (("--corpus", "mega"), "--corpus is 'mega'; it takes mini, stsb or sick"),
         (("--pairs-dir", "x"), "--corpus mini has pairs of its own"),
         (
