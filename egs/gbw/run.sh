@@ -115,6 +115,7 @@ if stage 2 "vocabularies and binarise" "$datadir"/{train,valid}/text \
         --nj "$cores" --out "$expdir/corpus/$name/$set.bin"
     done
   done
+  python3 local/overlap.py "$expdir/vocabulary"
 fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir"/vocabulary/{words,"{binarised}"} \
@@ -141,6 +142,11 @@ if stage 4 "perplexity" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/m
     for set in valid test; do
       lmtools ppl --lm "$expdir/lm/$name" --text "$datadir/$set/text" --precision "$precision" \
         --nj "$nj" --cache "$expdir/cache" --out "$expdir/ppl/$name/$set.json"
+    done
+    for kept in "$expdir/lm/$name"/epoch-*; do # by the setting keep_epochs
+      [[ ! -d $kept ]] || lmtools ppl --lm "$kept" --text "$datadir/test/text" \
+        --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+        --out "$expdir/ppl/$name/test-${kept##*/}.json"
     done
   done
 fi

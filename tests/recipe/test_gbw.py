@@ -11,17 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import sentencepiece
 import torch
 import yaml
 
+from lmtools.cli import main
 from lmtools.config import build, from_yaml, read_layers
 from lmtools.files import read_lines
 from lmtools.models.gcnn import Gcnn, GcnnConfig
 from lmtools.settings import Settings
+from lmtools.subword import load_subword
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"
-GRIDS = ("context", "gates", "output", "pieces", "residual", "training")
+GRIDS = ("context", "gates", "output", "pieces", "residual", "table1", "training")
 LINES = {"train.txt": 800, "valid.txt": 40}
 COMMON = {
     "batch": {"sentences": 16, "tokens": None},
@@ -48,7 +51,14 @@ GRID = {
     "figure": "line",
     "x": "words",
     "match": True,
-    "runs": {5: {"kernel": 5, "depth": 1}, "its base": {}},
+    "runs": {
+        5: {
+            "kernel": 5,
+            "depth": 1,
+            "settings": ["batch.sentences=100", "keep_epochs=[1]"],  # the first of 12 / 8 epochs
+        },
+        "its base": {},
+    },
 }
 LMS = ("kn3", "gcnn", "elmo-bpe-80")
 OPTIONS = ("--mini", "small", "--conf", "tiny", "--lms", "kn3 gcnn elmo@bpe-80", "--timed", "gcnn")
@@ -120,6 +130,11 @@ def test_all_stages(whole):
             figures = json.loads((exp / f"ppl/{name}/{part}.json").read_text())
             assert figures["sentences"] == count and 1 < figures["word_ppl"] < 5000, name
             assert (figures["kind"] == "two-way perplexity") == name.startswith("elmo")
+    first, last = (
+        json.loads((exp / f"ppl/two-5/{name}.json").read_text())
+        for name in ("test-epoch-1", "test")
+    )
+    assert first["words"] == last["words"] and first["word_ppl"] >= last["word_ppl"]
     assert yaml.safe_load((exp / "grids/two.yaml").read_text()) == {
         "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"},
         "own": ["two-5"], "at": {"5": 5.0},
@@ -285,6 +300,37 @@ def test_groups_and_places_are_written(monkeypatch, tmp_path):
     assert context["runs"]["13, kernel 4"] == "gcnn" == gates["runs"]["GLU, lr 1"]
     assert gates["of"].keys() == gates["runs"].keys()
     assert "at" not in gates
+
+
+def test_overlap_of_vocabularies(tmp_path, capsys):
+    """Of each size that there is of both, as sets of SentencePiece's own lists have it."""
+    text = tmp_path / "text"
+    lines = [line for _, line in read_lines(REPOSITORY / "egs/librispeech/mini/valid.txt.xz")]
+    text.write_text("".join(f"{line}\n" for line in lines[:200]))
+
+    def learn(name: str, *options: str):
+        directory = tmp_path / "vocabulary" / name
+        assert main(["subword", "--text", str(text), *options, "--out", str(directory)]) == 0
+        return directory
+
+    words = learn("words", "--type", "word")
+    for name in ("bpe-80", "bpe-60", "unigram-80", "unigram-70"):
+        scheme, size = name.split("-")
+        learn(name, "--type", scheme, "--vocab-size", size, "--words", str(words))
+    listed = {}
+    for scheme in ("bpe", "unigram"):
+        pieces = load_subword(tmp_path / f"vocabulary/{scheme}-80").pieces_model
+        processor = sentencepiece.SentencePieceProcessor(model_proto=pieces.content)
+        ids = [i for i in range(processor.get_piece_size()) if not processor.is_unknown(i)]
+        listed[scheme] = {processor.id_to_piece(i) for i in ids if not processor.is_control(i)}
+        assert len(listed[scheme]) >= 75
+    shared = listed["bpe"] & listed["unigram"]
+    share = 100 * len(shared) / min(map(len, listed.values()))
+    capsys.readouterr()
+    local("overlap").main(tmp_path / "vocabulary")
+    said = capsys.readouterr().out
+    assert said.startswith(f"80 pieces: BPE and unigram share {share:.1f} % ({len(shared)} pieces)")
+    assert said.count("\n") == 1 and 0 < share < 100
 
 
 def trunk_weights(config: GcnnConfig) -> int:
