@@ -1,5 +1,8 @@
 """Weight-normalised causal convolutions and the gates after them, of which gated convolutional
 models are made.
+
+Of Dauphin et al. 2017 are GLU (Eq. 1), whose gradient (Eq. 3) has a part that no gate scales down,
+bilinear, linear and ReLU units, and GTU for comparison (Eq. 2: both factors scale its gradient).
 """
 
 import math
@@ -35,7 +38,7 @@ def gate_halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tenso
 
 GATES = {
     # sigmoid(0) = 1/2 takes three quarters of the variance
-    # (X*W + b) sigmoid(X*V + c): Eq. 1 of Dauphin et al. 2017
+    # (X*W + b) sigmoid(X*V + c)
     "glu": Gate(2, 4.0, lambda both: F.glu(both, -1)),
     # Oord et al. 2016, as in an LSTM
     "gtu": Gate(2, 4.0, gate_halves(lambda a, b: a.tanh() * b.sigmoid())),

@@ -98,8 +98,8 @@ class Highway(nn.Module):
 
 
 class Speller(nn.Module):
-    """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim); how much padding
-    follows changes no bit of them.
+    """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim): Eqs. 1 and 2 of Li et
+    al. 2019. How much padding follows changes no bit of them.
     """
 
     def __init__(

@@ -67,7 +67,9 @@ class Pointwise(Corrected):
 
 
 class Bce(Pointwise):
-    """Binary cross entropy of q = s(z), s the logistic function: log p = log s(z + log rival)."""
+    """Binary cross entropy (Eqs. 3 and 4) of q = s(z), s the logistic function: log p = log s(z +
+    log rival).
+    """
 
     @staticmethod
     def pointwise(z: Tensor, hit: float) -> tuple[Tensor, Tensor]:
@@ -87,8 +89,8 @@ class MseSigmoid(Pointwise):
 
 
 class Mse(Pointwise):
-    """Mean squared error of q = z: p = rival z / (1 - z + rival z), and no less than SMALLEST where
-    z is not positive.
+    """Mean squared error (Eqs. 1 and 2) of q = z: p = rival z / (1 - z + rival z), and no less than
+    SMALLEST where z is not positive.
     """
 
     start = staticmethod(torch.exp)

@@ -152,7 +152,7 @@ class SampledBce(Sampled):
 
 
 class BceMcs(SampledBce):
-    """Monte Carlo sampling: log p = z + log E(c)."""
+    """Monte Carlo sampling (Eqs. 7 and 8): log p = z + log E(c)."""
 
     corrected = True
 
@@ -161,14 +161,14 @@ class BceMcs(SampledBce):
 
 
 class BceIs(SampledBce):
-    """Importance sampling: log p = z, normalised by itself."""
+    """Importance sampling (Eqs. 11 and 12): log p = z, normalised by itself."""
 
     def rivals(self, losses, expected):
         return losses.sum(0) @ torch.exp(-expected)
 
 
 class BceCps(SampledBce):
-    """Compensated partial summation: log p = z + log(C E(c) / K)."""
+    """Compensated partial summation (Eqs. 15 and 16): log p = z + log(C E(c) / K)."""
 
     corrected = True
 
@@ -180,7 +180,9 @@ class BceCps(SampledBce):
 
 
 class BceNce(SampledBce):
-    """Noise contrastive estimation with q = exp(z): log p = z, normalised by itself."""
+    """Noise contrastive estimation (Eqs. 19 and 20) with q = exp(z): log p = z, normalised by
+    itself.
+    """
 
     def score(self, z, expected):
         return z - expected
@@ -218,7 +220,7 @@ class SampledCe(Sampled):
 
 
 class CeMcs(SampledCe):
-    """Monte Carlo sampling: log p = z + log E(c), then normalised."""
+    """Monte Carlo sampling (Eqs. 9 and 10): log p = z + log E(c), then normalised."""
 
     corrected = True
 
@@ -240,7 +242,9 @@ class CeIs(SampledCe):
 
 
 class CeCps(CeMcs):
-    """Compensated partial summation: CE-MCS and a constant, log(C / K) for each target."""
+    """Compensated partial summation (Eqs. 17 and 18): CE-MCS and a constant, log(C / K) for each
+    target.
+    """
 
     def criterion(self, own, rival, targets, drawn, expected):
         loss = super().criterion(own, rival, targets, drawn, expected)

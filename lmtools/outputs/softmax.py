@@ -37,7 +37,9 @@ class SoftmaxConfig:
 
 
 class Softmax(OutputLayer):
-    """p(w|h) = softmax(h W^T + b); `weight` (V, D) may be shared with the input embedding."""
+    """p(w|h) = softmax(h W^T + b), trained with cross entropy (Eqs. 5 and 6 of Gao et al. 2021);
+    `weight` (V, D) may be shared with the input embedding.
+    """
 
     Config = SoftmaxConfig
 

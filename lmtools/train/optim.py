@@ -185,7 +185,9 @@ def build_optimiser(lm: LanguageModel, optim: Optim) -> torch.optim.Optimizer | 
 
 
 def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:
-    """Scale all gradients, dense and sparse, so that their norm together is at most `longest`."""
+    """Scale all gradients, dense and sparse, so that their norm together is at most `longest`:
+    clipping as in Eq. 4 of Dauphin et al. 2017, where a maximum is printed for the minimum.
+    """
     gradients = []
     for parameter in parameters:
         if parameter.grad is not None and parameter.grad.is_sparse:
