@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Where this repository agrees with its four papers, line by line: utils/check_papers.py
+../shared/papers/papers.json
+
+papers.json holds the papers' settings, equations, tables and figures; papers.yaml beside this
+script says what stands for each here. Notes beside papers.json (NAME.md) add the equations and
+claims that it lacks. Exit status 1 where a place of the papers has no line, a line no place, or a
+line neither agrees nor has a reason that still holds.
+"""
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# as it stands in this checkout
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from checkout import Checkout, Stale
+from paper_places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
+
+from lmtools.config import load_yaml
+from lmtools.errors import UserError, exit_with_message
+
+MARK = "?"  # of an uncertain reading, behind a cell of report.yaml
+DECLARED = Path(__file__).with_name("papers.yaml")
+KINDS = ("ours", "code", "holds", "said", "report")  # what an entry may name; one of them
+KEYS = {*KINDS, "text", "is", "here", "why", "cites"}
+AGREES, DIFFERS, NONE, ERROR = "agrees", "differs", "none", "ERROR"
+WIDTHS = (44, 40, 60)  # of a place, the paper's value and ours, as they are printed
+LOST = "declared, but not in the papers"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One comparison; the verdict `none`: nothing here stands for the paper's value."""
+
+    place: tuple[str, ...]
+    theirs: object = ""
+    ours: str = ""
+    verdict: str = ERROR
+    reason: str = ""
+
+    def __str__(self):
+        cells = " / ".join(self.place), show(self.theirs), self.ours
+        shown = [shorten(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)]
+        return " | ".join([*shown, self.verdict + f": {self.reason}" * bool(self.reason)])
+
+
+def shorten(text: str, width: int) -> str:
+    """`text` in exactly so many columns, its middle left out where it is longer."""
+    if len(text) > width:
+        half = (width - 2) // 2
+        text = f"{text[: width - half - 2]}..{text[-half:]}"
+    return text.ljust(width)
+
+
+class Comparison:
+    """One paper against a checkout, by what is declared of it."""
+
+    def __init__(self, name: str, declared: Mapping, reasons: Mapping, checkout: Checkout):
+        self.name, self.declared, self.reasons = name, declared, reasons
+        self.checkout, self.used, self.quoted = checkout, set(), set()
+
+    def lines(self, places: Places) -> Iterator[Line]:
+        """A line for each entry of each place, in the paper's order."""
+        declared = {**self.declared, "claims": self.claims(places.get("claims", {}))}
+        label = declared.pop("label", self.name)
+        yield from self.walk((label,), places, {k: v for k, v in declared.items() if v})
+        for page, (tables, _) in self.checkout.cited.items():
+            for table in (one for one in tables if one.paper == self.name):
+                for row in table.rows:
+                    if row not in self.quoted:
+                        place = label, "tables", table.table, row.label
+                        yield Line(place, row.cells, page, reason="quoted, but not in the papers")
+
+    def claims(self, numbers: Mapping) -> dict:
+        """That each claim has a row in a recipe's page."""
+        label = self.declared.get("label", self.name)
+        return {number: {"claim": f"{label} {number}"} for number in numbers}
+
+    def walk(self, place: tuple[str, ...], theirs, declared) -> Iterator[Line]:
+        """The lines of a place and of all below it."""
+        entries = declared if isinstance(declared, list) else [declared]
+        if declared and all(
+            isinstance(e, Mapping) and e.keys() <= {*KEYS, "claim"} for e in entries
+        ):
+            yield from self.check_all(place, theirs, entries)
+        elif isinstance(theirs, Mapping) and (declared or not is_row(place)):
+            below = {str(key): one for key, one in (declared or {}).items()}
+            for key, value in theirs.items():
+                yield from self.walk((*place, str(key)), value, below.pop(str(key), None))
+            yield from (Line((*place, key), reason=LOST) for key in below)
+        else:
+            yield Line(place, theirs, reason="no entry says what stands for it")
+
+    def check_all(self, place, theirs, entries) -> Iterator[Line]:
+        """The lines of the entries of one place, and of the numbers that they leave out. An entry
+        of a table or group is one of each of its rows or members.
+        """
+        for entry in entries:
+            if isinstance(theirs, Mapping) and not is_row(place):
+                for key, value in theirs.items():
+                    yield from self.walk((*place, str(key)), value, entry)
+            else:
+                yield self.check(place, theirs, entry)
+        if all("text" in entry for entry in entries):
+            spoken = find_numbers([entry["text"] for entry in entries])
+            for number in find_numbers(theirs):
+                if number not in spoken:
+                    yield Line(place, number, reason="no entry speaks of this number")
+
+    def check(self, place, theirs, entry) -> Line:
+        """The line of one entry."""
+        said = entry.get("text", theirs)
+        why = entry.get("why", "")
+        self.used.add(why)
+        kind = next((kind for kind in ("claim", *KINDS) if kind in entry), None)
+        try:
+            if "text" in entry and str(said) not in show(theirs):
+                raise Stale(f"the paper does not say {said!r}")
+            if not kind and not why:
+                raise Stale("the entry names nothing, and no reason")
+            ours = getattr(self, f"check_{kind}")(place, said, entry) if kind else ""
+        except (Stale, UserError) as error:
+            return Line(place, said, entry.get(kind, ""), ERROR, str(error))
+        verdict = (DIFFERS if kind else NONE) if why else AGREES
+        return Line(place, said, ours, verdict, self.reasons.get(why, why))
+
+    def check_ours(self, place, said, entry) -> str:
+        """That our values are the paper's, or else `here`."""
+        values = self.checkout.values(entry["ours"])
+        for value in values:
+            ours = comparable(value)
+            theirs = comparable(entry["is"]) if "is" in entry else meaning(said, ours)
+            if ours == theirs and "why" in entry:
+                raise Stale("both agree: the reason is stale")
+            if ours != theirs and "why" not in entry:
+                raise Stale(f"ours is {show(value)}, and no reason is declared")
+            if ours != theirs and ours != comparable(entry.get("here")):
+                raise Stale(f"ours is {show(value)}, the reason is of {entry.get('here')}")
+        return f"{entry['ours']} = {show(values[0])}"
+
+    def check_code(self, place, said, entry) -> str:
+        """That a docstring cites the equation."""
+        named = place[-1].partition(",")[0]
+        cites = entry.get("cites", named if named.startswith("Eq. ") else f"Eq. {named}")
+        for found in self.checkout.values(entry["code"]):
+            text = " ".join((inspect.getdoc(found) or "").split())
+            if cites not in text and not cites_number(text, cites):
+                raise Stale(f"the docstring of {entry['code']} does not say {cites!r}")
+        return f"{entry['code']} ({cites})"
+
+    def check_holds(self, place, said, entry) -> str:
+        """That a file has a text."""
+        name, _, text = entry["holds"].partition(":")
+        if text not in self.checkout.text(name):
+            raise Stale(f"{name} does not have {text!r}")
+        return entry["holds"]
+
+    def check_said(self, place, said, entry) -> str:
+        """That a page has the figures."""
+        known = find_numbers(self.checkout.text(entry["said"]))
+        if missing := [number for number in find_numbers(said) if number not in known]:
+            raise Stale(f"{entry['said']} does not have {show(missing)}")
+        return entry["said"]
+
+    def check_report(self, place, said, entry) -> str:
+        """That a report.yaml quotes the row of a table, or a figure's readings."""
+        _, section, number, *_ = place
+        tables, readings = self.checkout.cited.get(entry["report"], ((), ()))
+        if section == "tables":
+            tables = [t for t in tables if (t.paper, t.table) == (self.name, number)]
+            rows = [row for table in tables for row in quoted_rows(table, said)]
+            if not rows:
+                raise Stale(f"{entry['report']} does not quote this row of Table {number}")
+            self.quoted.update(rows)
+        else:
+            found = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
+            known = [n for r in found for n in find_numbers([r.text, *r.x, *r.y, r.times])]
+            if missing := [n for n in find_numbers(said) if n not in known]:
+                raise Stale(f"{entry['report']} does not have {show(missing)} of Figure {number}")
+        return entry["report"]
+
+    def check_claim(self, place, said, entry) -> str:
+        """That a recipe's page has a row of the claim."""
+        if entry["claim"] not in self.checkout.claims:
+            raise Stale(f"no egs/*/README.md has a row `| {entry['claim']} | ..`")
+        return self.checkout.claims[entry["claim"]]
+
+
+def is_row(place: tuple[str, ...]) -> bool:
+    """Whether a place is a row of a table, which is one line."""
+    return len(place) == 4 and place[1] == "tables"
+
+
+def quoted_rows(table, said: Mapping[str, str]) -> list:
+    """The row of a quoted table that has a row's label and cells; where its columns are the paper's
+    rows, all its rows, if they have the row's cells.
+    """
+    first, *columns = said
+    if said[first] in table.columns:
+        cells = dict(zip((row.label for row in table.rows), table.cells(said[first]), strict=True))
+        return list(table.rows) if cells == {column: said[column] for column in columns} else []
+    label = " ".join(x for c, x in said.items() if c not in table.columns and x != NOTHING)
+    cells = tuple(said.get(column) for column in table.columns)
+    return [
+        row
+        for row in table.rows
+        if f"{table.only} {row.label}".strip() == label
+        and tuple(cell.removesuffix(MARK) for cell in row.cells) == cells
+    ]
+
+
+def cites_number(text: str, cites: str) -> bool:
+    """Whether `Eqs. 8-22` or `Eqs. 7 and 8` in a text are of `Eq. N`."""
+    number = re.fullmatch(r"Eq\. (\d+)", cites)
+    for said in re.findall(r"Eqs?\. (\d[\d, and-]*)", text) if number else []:
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", said):
+            if int(first) <= int(number[1]) <= int(last or first):
+                return True
+    return False
+
+
+def compare_papers(papers: Path, declared: Path = DECLARED) -> Iterator[Line]:
+    """All lines; `declared` lies in a folder of the checkout that it speaks of."""
+    known, found = read_papers(papers), load_yaml(declared)
+    reasons, used = found.pop("reasons", {}), set()
+    checkout = Checkout(declared.resolve().parents[1])
+    for name, places in known.items():
+        comparison = Comparison(name, found.pop(name, {}), reasons, checkout)
+        yield from comparison.lines(places)
+        used |= comparison.used
+    yield from (Line((name,), reason=LOST) for name in found)
+    yield from (Line(("reasons", n), reason="no entry has it") for n in reasons.keys() - used)
+
+
+def main() -> None:
+    """Print the table; exit status 1 where a line is an error."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("papers", metavar="PAPERS.json", type=Path)
+    parser.add_argument("--declared", metavar="YAML", type=Path, default=DECLARED)
+    parser.add_argument("--errors", action="store_true", help="print nothing but errors")
+    args = parser.parse_args()
+    counts = dict.fromkeys((AGREES, DIFFERS, NONE, ERROR), 0)
+    for line in compare_papers(args.papers, args.declared):
+        counts[line.verdict] += 1
+        if line.verdict == ERROR or not args.errors:
+            print(line)
+    print(
+        f"{sum(counts.values())} lines: {counts[AGREES]} agree, {counts[DIFFERS]} differ and"
+        f" {counts[NONE]} have nothing here, each with its reason; {counts[ERROR]} errors"
+    )
+    sys.exit(counts[ERROR] > 0)
+
+
+if __name__ == "__main__":
+    with exit_with_message():
+        main()

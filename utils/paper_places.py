@@ -1,0 +1,124 @@
+"""What papers.json and the notes beside it say of the four papers, place by place, and how their
+values are read; of utils/check_papers.py.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.models.gcnn import read_blocks
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?:[kKM]\b)?(?!\d)")
+UNITS = {"k": 1_000, "K": 1_000, "M": 1_000_000}
+NOTHING = "-"  # in a printed table
+Places = dict[str, dict]
+
+
+def read_papers(path: Path) -> dict[str, Places]:
+    """The places of each paper by section: settings, figures, other results, equations, tables and
+    claims; UserError where the file is not papers.json.
+    """
+    try:
+        papers = json.loads(path.read_text())
+        notes = {name: path.with_name(f"{name}.md") for name in papers}
+        return {
+            name: read_paper(paper, notes[name].read_text() if notes[name].exists() else "")
+            for name, paper in papers.items()
+        }
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not papers.json ({error!r}); give its path") from None
+
+
+def read_paper(paper: Mapping, notes: str) -> Places:
+    """One paper's places: those of papers.json, and of its notes equations and claims."""
+    places = {
+        name: dict(paper.get(name, {})) for name in ("settings", "other results", "equations")
+    }
+    for name, figure in paper["figures"].items():
+        places.setdefault("figures", {})[name] = figure["numbers"] or figure["what"]
+    said = section(notes, "Equations")
+    places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\*\s*(.*)", said, re.MULTILINE))
+    places["tables"] = {name: read_table(table) for name, table in paper["tables"].items()}
+    places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", section(notes, "Claims"), re.MULTILINE))
+    return {name: tree for name, tree in places.items() if tree}
+
+
+def section(notes: str, title: str) -> str:
+    """The part of a page under a heading."""
+    return notes.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def read_table(table: Mapping) -> dict[str, dict]:
+    """Cells as printed by row and column; of a table of architectures (first column `name`) by
+    model, the blocks as one list.
+    """
+    heading, *models = table["columns"]
+    if heading == "name":
+        return {model: read_architecture(table, i) for i, model in enumerate(models, 1)}
+    rows = {}
+    for row in table["rows_printed"]:
+        words = [cell for cell in row if cell != NOTHING]
+        first = next((i for i, cell in enumerate(words) if NUMBER.fullmatch(cell)), 1)
+        ends = range(max(1, first), len(words) + 1)
+        label = next(k for i in ends if (k := " ".join(words[:i])) not in rows)
+        rows[label] = dict(zip(table["columns"], row, strict=True))
+    return rows
+
+
+def read_architecture(table: Mapping, column: int) -> dict:
+    """What a table of architectures says of the model in a column."""
+    cells = {row[0]: row[column] for row in table["rows"] if row[column] is not None}
+    blocks = [cells.pop(name) for name in list(cells) if name.startswith("conv")]
+    return {**cells, "blocks": blocks}
+
+
+def leaves(tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Every value that is no mapping, with its place."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from leaves(value, (*above, str(key)))
+    else:
+        yield above, tree
+
+
+def show(value) -> str:
+    """A value in one line."""
+    if isinstance(value, Mapping):
+        return ", ".join(str(one) for _, one in leaves(value) if one != NOTHING)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def find_numbers(text) -> list[float]:
+    """The numbers in a text: 10k and 1,000,000 are numbers, the 2 of 2a and v2 is none."""
+    found = []
+    for match in NUMBER.finditer(show(text)):
+        digits = match[0].replace(",", "")
+        found.append(float(digits.rstrip("kKM")) * UNITS.get(digits[-1], 1))
+    return found
+
+
+def comparable(value):
+    """A value as it is compared: numbers as float, words in small letters, lists by member, blocks
+    of convolutions written out.
+    """
+    if isinstance(value, list | tuple):
+        blocks = any(str(one).startswith("[") for one in value)
+        return [comparable(one) for v in value for one in (read_blocks(v) if blocks else [v])]
+    if isinstance(value, bool) or value is None:
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return str(value).lower()
+
+
+def meaning(said, like):
+    """A paper's value in our terms, where ours is `like`: its number or numbers, else its words."""
+    if not isinstance(said, str):
+        return comparable(said)
+    numbers = find_numbers(said)
+    if isinstance(like, list):
+        return numbers
+    return numbers[0] if len(numbers) == 1 else comparable(said)
