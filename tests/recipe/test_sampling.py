@@ -144,3 +144,11 @@ def test_help_and_wrong_usage(librispeech):
     }
     bases = {(recipe.home / "exp/swbd/conf" / tree["base"]).resolve() for tree in settings.values()}
     assert bases == {REPOSITORY / "conf/lstm-sgd.yaml"}
+    sampling(recipe.home, recipe.env, *swbd, "--lstm", "ce-is-printed ce-nce-paper", status=2)
+    for name, criterion, more in (
+        ("lstm-ce-is-printed", "ce-is", {"target_in_sum": False}),
+        ("lstm-ce-nce-paper", "ce-nce-paper", {}),
+    ):
+        tree = yaml.safe_load((recipe.home / f"exp/swbd/conf/{name}.yaml").read_text())
+        assert tree["criterion"] == criterion
+        assert tree["output"] == {"noise": "log-uniform", "samples": 8192, **more}
