@@ -3,14 +3,17 @@
 # ELMo) language models on text, and compare their perplexities and what they cost.
 #
 # --corpus mini (the default) needs no network: the Bible text of egs/librispeech's mini corpus.
-# --corpus gbw, wikitext103 and wikitext2 fetch the published corpora and prepare them as published.
+# --corpus gbw, wikitext103 and wikitext2 fetch the published corpora and prepare them as published;
+# --corpus text --text-dir DIR takes a text of one's own.
 # --grids "gates context" trains the runs of conf/grids/gates.yaml and context.yaml too.
 
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-corpus=mini        # mini, gbw, wikitext103 or wikitext2
+corpus=mini        # mini, text, gbw, wikitext103 or wikitext2
 mini=../librispeech/mini # directory of the mini corpus: train.txt valid.txt, plain, .gz or .xz;
                    # your own in this form will do as well
+text_dir=          # directory of text: train.txt valid.txt test.txt, plain, .gz or .xz
+line=paragraph     # of wikitext103 and wikitext2: paragraph, or article for all under its title
 url=               # where to fetch the corpus; empty: its public address
 normaliser=none    # of text: none (as published), cased or librispeech (lower case, no
                    # punctuation); flags that lmtools subword knows may follow, as in
@@ -41,8 +44,15 @@ expdir=exp         # for models, perplexities and results
 defaults() {
   case $corpus in
     mini) source=$mini conf=${conf:-conf} bench_opts=${bench_opts:---seconds 0.2} ;;
+    text) source=$text_dir conf=${conf:-conf} ;;
     gbw | wikitext103 | wikitext2) source=local/$corpus.sha256 conf=${conf:-conf/$corpus} ;;
-    *) wrong "--corpus is '$corpus'; it takes mini, gbw, wikitext103 or wikitext2" ;;
+    *) wrong "--corpus is '$corpus'; it takes mini, text, gbw, wikitext103 or wikitext2" ;;
+  esac
+  [[ $source ]] || wrong "--corpus text needs --text-dir DIR with train.txt, valid.txt and test.txt"
+  case $corpus,$line in
+    *,paragraph) ;;
+    wikitext*,article) article=true ;;
+    *) wrong "--line is '$line'; it takes paragraph, and article with wikitext103 and wikitext2" ;;
   esac
   case $corpus in
     gbw) : "${lms:=kn5 lstm-2048 lstm-2048-2 gcnn-13 gcnn-14b elmo@char esulmo@bpe-500}" ;;
@@ -89,15 +99,15 @@ cores=$(nproc)
 threads=$((cores / (nj * processes) > 1 ? cores / (nj * processes) : 1))
 
 if stage 0 "get data" "$source" : "$datadir/local/$corpus"; then
-  if [[ $corpus = mini ]]; then
-    python3 ../../utils/unpack.py "$mini" "$datadir/local/mini" train.txt valid.txt
-  else
-    local/get_"$corpus".sh "$datadir/local/$corpus" ${url:+"$url"}
-  fi
+  case $corpus in
+    mini) python3 ../../utils/unpack.py "$mini" "$datadir/local/mini" train.txt valid.txt ;;
+    text) python3 ../../utils/unpack.py "$text_dir" "$datadir/local/text" {train,valid,test}.txt ;;
+    *) local/get_"$corpus".sh "$datadir/local/$corpus" ${url:+"$url"} ;;
+  esac
 fi
 
 if stage 1 "prepare text" "$datadir/local/$corpus" : "$datadir"/{train,valid,test}/text; then
-  python3 local/prepare.py "$corpus" "$datadir/local/$corpus" "$datadir"
+  python3 local/prepare.py "$corpus" "$datadir/local/$corpus" "$datadir" ${article:+article}
 fi
 
 if stage 2 "vocabularies and binarise" "$datadir"/{train,valid}/text \

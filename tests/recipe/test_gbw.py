@@ -188,7 +188,9 @@ def test_missing_input_says_where_to_start(tree, make_recipe, shell):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--corpus", "mega"), "--corpus is 'mega'; it takes mini, gbw, wikitext103 or wikitext2"),
+        (("--corpus", "mega"), "it takes mini, text, gbw, wikitext103 or wikitext2"),
+        (("--corpus", "text"), "--corpus text needs --text-dir DIR with train.txt, valid.txt and"),
+        (("--line", "article"), "--line is 'article'; it takes paragraph, and article with wiki"),
         (("--lms", "gcnm"), "no gcnm.yaml in conf and ../../conf"),
         (
             ("--lms", "elmo@bpe"),
@@ -200,6 +202,17 @@ def test_missing_input_says_where_to_start(tree, make_recipe, shell):
 def test_wrong_options(tree, make_recipe, shell, options, message):
     done = make_recipe(tree, shell)(*options, "--expdir", "wrong", status=2)
     assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_text_of_one_s_own(tree, make_recipe, shell):
+    """Stages 0 and 1 of --corpus text."""
+    recipe = make_recipe(tree, shell)
+    (tree / "mine").mkdir()
+    for part in ("train", "valid", "test"):
+        (tree / f"mine/{part}.txt").write_text(f"{part} of mine\n")
+    own = ("--corpus", "text", "--text-dir", "mine", "--datadir", "own", "--expdir", "own/exp")
+    recipe(*own, "--lms", "kn3", "--stop-stage", 1)
+    assert (tree / "own/test/text").read_text() == "test of mine\n"
 
 
 def test_wrong_grid(tree, make_recipe, shell):

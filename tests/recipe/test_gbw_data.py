@@ -2,7 +2,9 @@
 texts that are trained on.
 """
 
+import gzip
 import io
+import lzma
 import os
 import shutil
 import subprocess
@@ -75,15 +77,9 @@ def published(tmp_path, name: str, content: bytes) -> Path:
     return tmp_path / "sums"
 
 
-def prepare(corpus, tmp_path, status=0):
-    return run(
-        sys.executable,
-        LOCAL / "prepare.py",
-        corpus,
-        tmp_path / "raw",
-        tmp_path / "data",
-        status=status,
-    )
+def prepare(corpus, tmp_path, *line, status=0):
+    command = [LOCAL / "prepare.py", corpus, tmp_path / "raw", tmp_path / "data", *line]
+    return run(sys.executable, *command, status=status)
 
 
 def texts(tmp_path) -> dict[str, list[str]]:
@@ -129,6 +125,43 @@ def test_wikitext(server, tmp_path, name):
     assert texts(tmp_path) == {
         part: [*common, f"Only in {part} é ."] for part in ("train", "valid", "test")
     }
+
+
+def test_wikitext_by_article(tmp_path):
+    """An article is a line with its headings; a formula between signs of equality begins none."""
+    lines = ["before any title", "", "= One =", "", "= = Part = =", "a b", "= c ; d =", "e", ""]
+    lines += ["= = = Smaller = = =", "", "= Two = or = 2 =", "", "f"]
+    (tmp_path / "raw").mkdir()
+    with zipfile.ZipFile(tmp_path / "raw/w.zip", "w") as archive:
+        for part in ("train", "valid", "test"):
+            archive.writestr(f"w/wiki.{part}.tokens", "".join(f" {line} \n" for line in lines))
+    prepare("wikitext2", tmp_path, "article")
+    expected = [
+        "before any title",
+        "= One = = = Part = = a b = c ; d = e = = = Smaller = = =",
+        "= Two = or = 2 = f",
+    ]
+    assert texts(tmp_path) == dict.fromkeys(("train", "valid", "test"), expected)
+
+
+def test_a_text_of_one_s_own(tmp_path):
+    """Its three parts, packed or not, and nothing made of another."""
+    parts = {"train": "a b\n\nc\n", "valid": "d\n", "test": "e f\n"}
+    home = tmp_path / "mine"
+    home.mkdir()
+    for (part, content), (suffix, opener) in zip(
+        parts.items(), {"": open, ".gz": gzip.open, ".xz": lzma.open}.items(), strict=True
+    ):
+        with opener(home / f"{part}.txt{suffix}", "wt") as stream:
+            stream.write(content)
+    command = [REPOSITORY / "utils/unpack.py", home, tmp_path / "raw"]
+    names = [f"{part}.txt" for part in parts]
+    run(sys.executable, *command, *names)
+    prepare("text", tmp_path)
+    assert {p: (tmp_path / f"data/{p}/text").read_text() for p in parts} == parts
+    (home / "test.txt.xz").unlink()
+    done = run(sys.executable, *command, *names, status=1)
+    assert "give a directory with train.txt, valid.txt, test.txt" in done.stderr
 
 
 def test_another_checksum_is_refused(server, tmp_path):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""prepare.py mini|gbw|wikitext103|wikitext2 RAW DATA: from what stage 0 got to
-DATA/{train,valid,test}/text, a sequence a line.
+"""prepare.py mini|text|gbw|wikitext103|wikitext2 RAW DATA [paragraph|article]: from what stage 0
+got to DATA/{train,valid,test}/text, a sequence a line.
 
-A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, and a paragraph or
-a heading of WikiText. Text stays as published; archives are read as they stream, and nothing of
-them is unpacked but the three texts.
+A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, a line of a text of
+one's own, and a paragraph or a heading of WikiText, or a whole article of it. Text stays as
+published; archives are read as they stream, and nothing of them is unpacked but the three texts.
 """
 
 import contextlib
@@ -35,6 +35,15 @@ MEMBERS = {
 # gbw: of the second held-out shard; the first is the test set, as in the papers
 VALID_LINES = 3_000
 BLOCK = 1 << 20
+# wikitext: the heading of an article; those of its sections have more signs, and a formula that
+# looks like one has no blank line around it
+TITLE = re.compile(rb"= (?!=).+(?<!=) =")
+
+
+def text(raw: Path, data: Path) -> None:
+    """A text of one's own, its three parts as they are."""
+    for part in PARTS:
+        copy_file(raw / f"{part}.txt", data / part / "text")
 
 
 def mini(raw: Path, data: Path) -> None:
@@ -120,9 +129,9 @@ def place(name: str) -> tuple[str | None, int]:
     return None, 0
 
 
-def wikitext(raw: Path, data: Path) -> None:
-    """WikiText: its three texts without blank lines; headings are sequences like paragraphs,
-    `<unk>` stays.
+def wikitext(raw: Path, data: Path, line: str = "paragraph") -> None:
+    """WikiText: its three texts without blank lines, `<unk>` stays; headings are sequences like
+    paragraphs, or an article is one with all that stands under its title.
     """
     archive = only(raw, "*.zip")
     with streams(data) as texts, unpacking(archive), zipfile.ZipFile(archive) as members:
@@ -133,8 +142,33 @@ def wikitext(raw: Path, data: Path) -> None:
                     f"{archive}: lacks wiki.{part}.tokens; fetch the tokenised corpus, not the"
                     " raw one"
                 )
-            with members.open(names[f"wiki.{part}.tokens"]) as lines:
-                text.writelines(words + b"\n" for line in lines if (words := line.strip()))
+            with members.open(names[f"wiki.{part}.tokens"]) as stream:
+                lines = map(bytes.strip, stream)
+                whole = articles(lines) if line == "article" else filter(None, lines)
+                text.writelines(words + b"\n" for words in whole)
+
+
+def articles(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of each article as one; what stands before the first title is one too."""
+    article: list[bytes] = []
+    for before, line, after in windowed(lines):
+        if article and not before and not after and TITLE.fullmatch(line):
+            yield b" ".join(article)
+            article = []
+        if line:
+            article.append(line)
+    if article:
+        yield b" ".join(article)
+
+
+def windowed(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Each line with those before and after it, which are empty beyond the ends."""
+    before, line = b"", None
+    for after in itertools.chain(lines, [b""]):
+        if line is not None:
+            yield before, line, after
+            before = line
+        line = after
 
 
 def only(raw: Path, pattern: str) -> Path:
@@ -166,9 +200,9 @@ def append(pieces: Iterable[bytes], text) -> None:
         text.write(b"\n")
 
 
-CORPORA = {"mini": mini, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikitext}
+CORPORA = {"mini": mini, "text": text, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikitext}
 
 if __name__ == "__main__":
-    corpus, raw, data = sys.argv[1:]
+    corpus, raw, data, *line = sys.argv[1:]
     with exit_with_message():
-        CORPORA[corpus](Path(raw), Path(data))
+        CORPORA[corpus](Path(raw), Path(data), *line)
