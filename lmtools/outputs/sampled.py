@@ -229,8 +229,9 @@ class CeMcs(SampledCe):
 
 
 class CeIs(SampledCe):
-    """Importance sampling, also known as sampled softmax: log p = z, then normalised. Eq. 13 does
-    not divide the target's exp(z) by E(t): log E(t) less for each target, a constant.
+    """Importance sampling (Eqs. 13 and 14), also known as sampled softmax: log p = z, then
+    normalised. Eq. 13 does not divide the target's exp(z) by E(t): log E(t) less for each target, a
+    constant.
     """
 
     def score(self, z, expected):
