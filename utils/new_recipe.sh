@@ -28,7 +28,7 @@ sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $
   "$copy/run.sh"
 # Reports of the copy have its name alone: its corpora are not what the source calls its own.
 # shellcheck disable=SC2016  # sed is to see $corpus
-sed -i -E '/ lmtools report /s/ \(\$corpus\)//; / lmtools report /s/\(\$corpus, /(/' "$copy/run.sh"
+sed -i -E '/--title "/s/ \(\$corpus\)//; /--title "/s/\(\$corpus, /(/' "$copy/run.sh"
 
 # what to edit, in the words of the recipe
 sed "s|@source@|$source|g; s|@new@|$new|g" "$copy/local/new_recipe.md" >"$copy/README.md"

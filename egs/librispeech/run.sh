@@ -214,10 +214,11 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
 fi
 
 if stage 6 "report" "$datadir/{sets}/nbest.jsonl" "$expdir"/{tune,rescore} \
-  "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
+  "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" conf/report.yaml \
   : "$expdir"/report/{RESULTS.md,index.html}; then
   timings bench "$timed"
   ((${#bench[@]} == 0)) || lmtools bench score "${bench[@]}" --out "$expdir/bench/speed.json"
   expand lists "$datadir/{sets}/nbest.jsonl"
-  lmtools report "$expdir" --nbest "${lists[@]}" --title "${PWD##*/} ($corpus)"
+  lmtools report "$expdir" --nbest "${lists[@]}" --conf conf/report.yaml \
+    --title "${PWD##*/} ($corpus)"
 fi

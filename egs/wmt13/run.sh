@@ -207,12 +207,13 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir"/{dev,test}/nbest
 fi
 
 if stage 6 "report" "$datadir"/{dev,test}/{nbest.jsonl,text} "$expdir"/{tune,rescore} \
-  "$shared/lm/{ngrams}/config.yaml" "$shared/lm/{neural}/model.safetensors" \
+  "$shared/lm/{ngrams}/config.yaml" "$shared/lm/{neural}/model.safetensors" conf/report.yaml \
   : "$expdir"/report/{RESULTS.md,index.html,metrics.md}; then
   timings bench "$timed"
   ((${#bench[@]} == 0)) || lmtools bench score "${bench[@]}" --out "$expdir/bench/speed.json"
   nbests=("$datadir"/{dev,test}/nbest.jsonl)
-  lmtools report "$expdir" --nbest "${nbests[@]}" --title "${PWD##*/} ($corpus, $pair)"
+  lmtools report "$expdir" --nbest "${nbests[@]}" --conf conf/report.yaml \
+    --title "${PWD##*/} ($corpus, $pair)"
   python3 local/metrics.py "$datadir/test/text" "$expdir/rescore" "$expdir/report/metrics.md" \
     "${combined[@]}"
 fi

@@ -44,7 +44,7 @@ STAGE_SHAPE = {
     "command?": TEXT,
     "seconds?": AMOUNT,
     "finished?": TEXT,
-    "options?": {"corpus?": TEXT},
+    "options?": {"corpus?": TEXT, "pair?": TEXT},
 }
 OPTIM = {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT}
 CONFIG_SHAPE = {

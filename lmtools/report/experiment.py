@@ -23,6 +23,11 @@ from lmtools.report.artifacts import (
 from lmtools.report.names import Names
 
 HASH = 8  # letters of a hash that are printed
+PERPLEXITIES = {  # of QUANTITIES, by what `lmtools ppl` calls them
+    "ppl": "word_ppl",
+    "sentence-mean": "sentence_ppl_mean",
+    "sentence-median": "sentence_ppl_median",
+}
 
 
 class Artifact(NamedTuple):
@@ -103,8 +108,17 @@ class Experiment:
     @property
     def corpus(self) -> str | None:
         """The recipe's option."""
+        return self.option("corpus")
+
+    def option(self, name: str) -> str | None:
+        """One of the recipe's options; None where it has none, or where no recipe ran."""
         options = [stage.get("options") or {} for stage in self.stages]
-        return next((one["corpus"] for one in options if one.get("corpus")), None)
+        return next((one[name] for one in options if one.get(name)), None)
+
+    @property
+    def options(self) -> set[str]:
+        """What of the recipe's options says on what the experiment is: --corpus, and --pair."""
+        return {one for name in ("corpus", "pair") if (one := self.option(name))}
 
     @property
     def title(self) -> str:
@@ -132,8 +146,27 @@ class Experiment:
         """What else was drawn at random, with its seed."""
         return []
 
-    def provenance(self) -> Iterator[str]:
-        """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
+    def label(self, name: str) -> str:
+        """The printed name of a system or language model."""
+        return self.names.label(name)
+
+    def models_in(self, name: str) -> list[str]:
+        """The language models that a system, or a language model, is made of."""
+        return [part.lm for part in self.names.makeup(name).parts]
+
+    def quantity(self, kind: str, name: str, place: str) -> float | None:
+        """What was measured of a system or language model: one of QUANTITIES, on a set or device;
+        None where it was not.
+        """
+        if kind in PERPLEXITIES:
+            return self.ppl.get((name, place), {}).get(PERPLEXITIES[kind])
+        if kind == "time":
+            return pace(self.learning.get(name, ()))
+        return count_parameters(self.configs.get(name, {})) if kind == "parameters" else None
+
+    @property
+    def extent(self) -> str:
+        """The corpus, and the sizes of sets and of the training text."""
         sizes = list(self.sizes)
         if text := self.training:
             unknown = f", {text.unknown:,} unknown" if text.unknown else ""
@@ -141,7 +174,11 @@ class Experiment:
                 f"LM text: {text.sentences:,} sentences, {text.tokens:,} {text.scheme}"
                 f" tokens{unknown}"
             )
-        yield f"{'; '.join([f'Corpus {self.title}', *sizes])}."
+        return "; ".join([f"Corpus {self.title}", *sizes])
+
+    def provenance(self) -> Iterator[str]:
+        """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
+        yield f"{self.extent}."
         yield from self.remarks
         commands = [stage["command"] for stage in self.stages if stage.get("command")][-1:]
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
@@ -166,3 +203,19 @@ def training_seeds(configs: Mapping[str, Mapping]) -> str:
     if len(set(seeds.values())) < 2:
         return f"training seed {next(iter(seeds.values()))}" if seeds else ""
     return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
+
+
+def pace(lines: Sequence[Mapping]) -> float | None:
+    """Milliseconds a training step between the first and the last line of a training."""
+    seen = [line for line in lines if "train_loss" in line and "seconds" in line]
+    if not seen or seen[-1]["step"] == seen[0]["step"]:
+        return None
+    return 1000 * (seen[-1]["seconds"] - seen[0]["seconds"]) / (seen[-1]["step"] - seen[0]["step"])
+
+
+def count_parameters(config: Mapping) -> int | None:
+    """The numbers that a language model learnt, of n-grams the n-grams; None where its config.yaml
+    does not say.
+    """
+    facts = config.get("facts") or {}
+    return facts.get("parameters") or sum(config.get("counts", ())) or None

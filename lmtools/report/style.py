@@ -1,5 +1,5 @@
 """What a YAML file says of reports: what systems and language models are called in print, in which
-order they stand, how they are drawn, and what is published to compare with.
+order they stand, how they are drawn, and what papers report to stand beside them.
 
 The package's own is defaults.yaml; a recipe's refines it entry by entry:
 
@@ -11,13 +11,13 @@ The package's own is defaults.yaml; a recipe's refines it entry by entry:
     families: {lstm: {label: LSTM, look: {}}}
     views: {eos: {label: "[EOS]", marker: ">", line: ":"}} # of sentence vectors
     spare: [], runs: []                   # looks of what has none of its own; of the runs of a grid
-    published: {note: By whom., figures: {CORPUS: {LM: {SET: 1.5}}}} # CORPUS: the recipe's option
+    citations: {}, papers: [], readings: [] # see lmtools/report/cited.py
 """
 
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -25,9 +25,18 @@ import yaml
 from lmtools.config import build, load_yaml, merge
 from lmtools.errors import UserError
 from lmtools.files import read_bytes
+from lmtools.report.cited import (
+    Citation,
+    CitedTable,
+    Reading,
+    parse_citations,
+    parse_readings,
+    parse_tables,
+)
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 OTHERS = "*"  # in `order`
+DEPTH = 4  # of keys whose lines messages name
 DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by that of the sum
 
 
@@ -102,8 +111,9 @@ class Style:
     views: Mapping[str, View]
     spare: list[Look]
     runs: list[Look]
-    note: str = ""
-    published: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    citations: Mapping[str, Citation]
+    papers: tuple[CitedTable, ...]
+    readings: tuple[Reading, ...]
 
     def place(self, name: str) -> int:
         """Where a name stands in `order`."""
@@ -135,24 +145,38 @@ def check_style(path: Path) -> None:
     lines = find_lines(path)
 
     def where(*place: str) -> str:
-        return f"{path}:{lines.get(place, lines.get(place[:1], 1))}"
+        while place and place not in lines:
+            place = place[:-1]
+        return f"{path}:{lines.get(place, 1)}"
 
-    known = [*ENTRIES, "order", "views", "spare", "runs", "published"]
+    known = [*ENTRIES, "order", "views", "spare", "runs", "citations", "papers", "readings"]
     for name in tree:
         if name not in known:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    parse_style({"order": [OTHERS], **tree}, where)
+    citations = load_yaml(DEFAULTS)["citations"] | read_group(tree, "citations", where)
+    parse_style({"order": [OTHERS], **tree, "citations": citations}, where)
 
 
 def find_lines(path: Path) -> dict[tuple[str, ...], int]:
-    """The line of each key of a YAML file, and of each key of these."""
+    """The line of each key of a YAML file, of each key and entry of these, and so on, and of each
+    line of text in a block.
+    """
     lines: dict[tuple[str, ...], int] = {}
 
     def walk(node, above: tuple[str, ...]) -> None:
-        if isinstance(node, yaml.MappingNode) and len(above) < 2:
-            for key, value in node.value:
-                lines[(*above, str(key.value))] = key.start_mark.line + 1
-                walk(value, (*above, str(key.value)))
+        if len(above) == DEPTH:
+            return
+        inside: list[tuple] = []  # what it is called, where it begins, its node
+        if isinstance(node, yaml.MappingNode):
+            inside = [(key.value, key, value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = [(i, value, value) for i, value in enumerate(node.value)]
+        elif isinstance(node, yaml.ScalarNode) and node.style == "|":
+            first = node.start_mark.line + 2
+            lines.update(((*above, str(i)), first + i) for i in range(len(node.value.splitlines())))
+        for key, start, value in inside:
+            lines[(*above, str(key))] = start.start_mark.line + 1
+            walk(value, (*above, str(key)))
 
     walk(yaml.compose(read_bytes(path), yaml.SafeLoader), ())
     return lines
@@ -178,16 +202,18 @@ def parse_style(tree: Mapping, where) -> Style:
     order = [str(name) for name in read_list(tree, "order", where)]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    published = read_group(tree, "published", where)
-    note, figures = published.get("note", ""), published.get("figures", {})
-    if not (
-        published.keys() <= {"note", "figures"} and isinstance(note, str) and is_nested(figures, 3)
-    ):
-        raise UserError(
-            f"{where('published')}: not `note: TEXT` and `figures: {{CORPUS: {{LM: {{SET:"
-            " NUMBER}}}`"
-        )
-    return Style(order, **sections, views=views, **looks, note=note, published=figures)
+    citations = parse_citations(read_group(tree, "citations", where), where)
+    papers = parse_tables(read_list(tree, "papers", where), citations, where)
+    readings = parse_readings(read_list(tree, "readings", where), citations, where)
+    return Style(
+        order,
+        **sections,
+        views=views,
+        **looks,
+        citations=citations,
+        papers=papers,
+        readings=readings,
+    )
 
 
 def parse_entry(tree, where, prefix: str) -> Printed:
@@ -212,10 +238,3 @@ def read_list(tree: Mapping, name: str, where) -> list:
     if not isinstance(found := tree.get(name) or [], list):
         raise UserError(f"{where(name)}: {name}: expected a list")
     return found
-
-
-def is_nested(tree, levels: int) -> bool:
-    """Whether `tree` is mappings of mappings .. of numbers, so many levels of them."""
-    if not levels:
-        return isinstance(tree, int | float) and not isinstance(tree, bool)
-    return isinstance(tree, Mapping) and all(is_nested(one, levels - 1) for one in tree.values())

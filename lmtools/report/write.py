@@ -12,6 +12,8 @@ from lmtools.report.lm.tables import LM_TABLES
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
+from lmtools.report.papers import paper_tables
+from lmtools.report.readings import add_readings
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES
 from lmtools.report.rescoring.samples import lists_beside
@@ -57,8 +59,9 @@ def write_report(
     home, style = Path(home), load_style(Path(conf) if conf else None)
     kind = REPORTS[what or recognised(home, nbests)]
     experiment = kind.collect(home, nbests, title, command, style)
-    every = make_all(kind.tables, experiment)
-    drawn = make_all(kind.pictures.values(), experiment)
+    main, *others = kind.tables
+    every = make_all((main, paper_tables, *others), experiment)
+    drawn = list(add_readings(experiment, make_all(kind.pictures.values(), experiment)))
     misfits = list(kind.misfits(experiment))
     first = [table for table in every if table.part == "results"]
     light = [picture.png(LIGHT) for picture in drawn]

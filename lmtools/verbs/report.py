@@ -24,7 +24,7 @@ def arguments(parser):
         " similarities (default: by what is there)"
     )
     parser.add_argument("--what", choices=REPORTS, help=about)
-    about = "YAML file of printed names, their order and looks, and published figures"
+    about = "YAML file of printed names, their order and looks, and papers' figures to stand beside"
     parser.add("--conf", help=about)
     about = "name of the corpus (default: the recipe's name and its option corpus)"
     parser.add_argument("--title", help=about)

@@ -133,7 +133,7 @@ def test_yaml_of_recipes_is_read(tmp_path):
     systems, style = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     for name, text in (("systems", systems), ("report", style)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    assert load_style(tmp_path / "report.yaml").published["stsb"]
+    assert load_style(tmp_path / "report.yaml").papers[0].rows[0].cells == ("69.49",)
     made = read_systems(tmp_path / "systems.yaml", ["lms=ngram tta", "others=mbr"])
     assert made["best"].columns == ("tta/token", "ngram", "mbr")
     assert made["tta-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}

@@ -11,7 +11,13 @@ from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_configs, read_json
-from lmtools.report.experiment import Artifact, Experiment, read_artifacts, refuse_lists
+from lmtools.report.experiment import (
+    Artifact,
+    Experiment,
+    count_parameters,
+    read_artifacts,
+    refuse_lists,
+)
 from lmtools.report.lm.models import OTHER, TEST, VALID, Model, family_of, ordered, vocabulary_of
 from lmtools.report.names import Names
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, fitting
@@ -98,11 +104,14 @@ class LmExperiment(Experiment):
         own = {name for grid in self.grids for name in grid.own}
         return [model for name, model in self.models.items() if name not in own]
 
-    @property
-    def papers(self) -> dict[str, float]:
-        """Test perplexities that papers report for this corpus, by the model's name."""
-        figures = self.names.style.published.get(self.corpus, {})
-        return {name: by_set[TEST] for name, by_set in figures.items() if TEST in by_set}
+    def quantity(self, kind: str, name: str, place: str) -> float | None:
+        """Also what `lmtools bench lm` measured on a device, by how that begins."""
+        bench = self.bench or {"rows": ()}
+        if kind in ("throughput", "responsiveness", "contiguous"):
+            row = next((row for row in bench["rows"] if row["name"] == name), {})
+            on_device = str(bench.get("device", "")).startswith(place)
+            return (row.get(kind) or {}).get("median") if on_device else None
+        return super().quantity(kind, name, place)
 
     @property
     def sizes(self) -> list[str]:
@@ -203,9 +212,7 @@ def models_of(
                 parts["learning"].get(name, ()),
                 figures.get(name, {}),
                 vocabulary,
-                facts.get("parameters")
-                or sum(config.get("counts", ()))  # of n-grams, which older versions say too
-                or (rows or {}).get(name, {}).get("parameters"),
+                count_parameters(config) or (rows or {}).get(name, {}).get("parameters"),
                 names.label(name),
                 replace(families[family], label=title or families[family].label),
                 list(families).index(family),

@@ -29,10 +29,7 @@ KINDS = {
 }
 SIZES = "Parameters are those that were learnt, of an n-gram model its n-grams."
 SPEEDS = ("throughput", "responsiveness", "contiguous")  # keys of the bench's rows
-TABLE_4 = (
-    "The GCNN paper's responsiveness is that of one long sequence (contiguous): on its GPU 2,282"
-    " tokens/s of LSTM-2048 and 45,878 of GCNN-8 bottleneck, 20 times as many (Table 4)."
-)
+TABLE_4 = "The GCNN paper's responsiveness is that of one long sequence (contiguous; Table 4)."
 
 
 def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
@@ -47,9 +44,9 @@ def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
         ]
         if any(model.figures for model in models):
             names = [model.label for model in models]
-            notes = (note, *unequal(models), SIZES, *paper_note(experiment, models), *rules(models))
+            notes = (note, *unequal(models), SIZES, *rules(models))
             title = f"{kind[0].upper()}{kind[1:]}: {experiment.title}"
-            columns = [*made_of(models), *reached(experiment, models, kind)]
+            columns = [*made_of(models), *reached(models, kind)]
             yield table_of(title, "LM", names, columns, notes, "results", text=2)
 
 
@@ -64,14 +61,10 @@ def made_of(models: Sequence[Model]) -> list[Column]:
     ]
 
 
-def reached(experiment: LmExperiment, models: Sequence[Model], kind: str) -> Iterator[Column]:
-    """Perplexities on each set, what papers report for test, and unknown words."""
-    known = experiment.papers if kind == LEFT_TO_RIGHT else {}
-    papers = [known.get(model.name) for model in models]
+def reached(models: Sequence[Model], kind: str) -> Iterator[Column]:
+    """Perplexities on each set, and unknown words."""
     for name in sets(models):
         yield perplexities(f"{name} {SHORT[kind]}", [model.ppl(name) for model in models])
-        if name == "test":
-            yield figures("paper's test ppl", papers, 1)
     for name in sets(models):
         if name != VALID:
             oov = [model.figures.get(name, {}).get("oov") for model in models]
@@ -101,12 +94,6 @@ def perplexities(header: str, values: Sequence[float | None], sign: int = 1) -> 
         max((places(value) for value in values if value is not None), default=0),
         sign,
     )
-
-
-def paper_note(experiment: LmExperiment, models: Sequence[Model]) -> Iterator[str]:
-    """Whose the papers' figures are."""
-    if any(model.name in experiment.papers for model in models):
-        yield experiment.names.style.note
 
 
 def bench_tables(experiment: LmExperiment) -> Iterator[Table]:

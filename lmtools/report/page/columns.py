@@ -5,18 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.report.page.table import Table
-
-NONE = "-"  # in cells without a value
+from lmtools.report.page.table import NONE, Table
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: printed cells, and which of them are to be stressed."""
+    """A column of a table: printed cells, which of them are to be stressed, and whether a paper
+    reports them.
+    """
 
     header: str
     cells: Sequence[str]
     best: frozenset[int] = frozenset()
+    quoted: bool = False
 
 
 def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
@@ -47,7 +48,8 @@ def table_of(
     rows = tuple(zip(names, *(column.cells for column in used), strict=True))
     best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
     header = (first, *(column.header for column in used))
-    return Table(title, header, rows, tuple(notes), left=left, best=best, part=part)
+    quoted = frozenset(1 + j for j, column in enumerate(used) if column.quoted)
+    return Table(title, header, rows, tuple(notes), left, best, part, quoted)
 
 
 def places(value: float) -> int:

@@ -17,6 +17,7 @@ from lmtools.report.page.table import Table, code, html
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
 SECTIONS = {  # by the part that tables and figures stand in: name in the navigation, title
+    "papers": ("Papers", "Beside the papers"),
     "criteria": ("Criteria", "Output layers and training criteria"),
     "grids": ("Comparisons", "One thing varied"),
     "figures": ("Figures", "Figures"),

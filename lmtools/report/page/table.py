@@ -1,9 +1,11 @@
 """A table of printed cells, and the same table as Markdown, plain text and HTML."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
+NONE = "-"  # in cells without a value
 DENSE = 12  # columns that the page has room for at its usual spacing
 TAG, ENTITY = re.compile(r"<(?=[a-zA-Z/!?])"), re.compile(r"&(?=[a-zA-Z#])")
 
@@ -13,7 +15,8 @@ class Table:
     """Printed cells under a title; `left` columns are aligned left, `best` holds (row, column) of
     cells to stress.
 
-    `part` is the part of the page that it stands in.
+    `quoted` are columns that a paper reports and nobody here measured: their figures stand in
+    brackets, on the page on ground of their own. `part` is the part of the page that it stands in.
     """
 
     title: str
@@ -23,6 +26,17 @@ class Table:
     left: int = 1
     best: frozenset[tuple[int, int]] = frozenset()
     part: str = "tables"
+    quoted: frozenset[int] = frozenset()
+
+    def printed(self, quote: Callable[[str], str] = "[{}]".format) -> list[list[str]]:
+        """The cells row by row, those of quoted columns by `quote`."""
+        return [
+            [
+                quote(cell) if j in self.quoted and cell != NONE else cell
+                for j, cell in enumerate(row)
+            ]
+            for row in self.rows
+        ]
 
     def __post_init__(self):
         assert all(len(row) == len(self.header) for row in self.rows), self.title
@@ -33,7 +47,7 @@ def markdown(table: Table) -> str:
     """The table in Markdown, columns padded so that the source is readable too."""
     bar = "\\|"
     head = [guarded(cell).replace("|", bar) for cell in table.header]
-    cells = [[guarded(cell).replace("|", bar) for cell in row] for row in table.rows]
+    cells = [[guarded(cell).replace("|", bar) for cell in row] for row in table.printed()]
     cells = [
         [f"**{cell}**" if (i, j) in table.best else cell for j, cell in enumerate(row)]
         for i, row in enumerate(cells)
@@ -71,16 +85,15 @@ def padded(cells, widths, left: int) -> list[str]:
 
 def plain(table: Table) -> str:
     """The table for a terminal, without its notes."""
-    widths = [max(map(len, column)) for column in zip(table.header, *table.rows, strict=True)]
-    lines = [
-        "  ".join(padded(row, widths, table.left)).rstrip() for row in (table.header, *table.rows)
-    ]
+    rows = [list(table.header), *table.printed()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(padded(row, widths, table.left)).rstrip() for row in rows]
     return "\n".join([table.title, lines[0], "-" * max(map(len, lines)), *lines[1:]]) + "\n"
 
 
 def html(table: Table) -> str:
     """The table as an HTML section that scrolls sideways where the window is narrow."""
-    kinds = ["" if j < table.left else ' class="n"' for j in range(len(table.header))]
+    kinds = [kind_of(table, j) for j in range(len(table.header))]
     dense = ' class="dense"' if len(table.header) > DENSE else ""
     head = "".join(
         f'<th scope="col"{kind}>{escape(cell)}</th>'
@@ -105,6 +118,12 @@ def html(table: Table) -> str:
         f"<table{dense}>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n</div>\n"
         f"{notes}</section>\n"
     )
+
+
+def kind_of(table: Table, column: int) -> str:
+    """The class attribute of a column's cells: of numbers, of what a paper reports."""
+    kinds = ["n"] * (column >= table.left) + ["quoted"] * (column in table.quoted)
+    return f' class="{" ".join(kinds)}"' if kinds else ""
 
 
 def code(text: str) -> str:

@@ -5,6 +5,7 @@ one's training took.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from lmtools.report.experiment import pace
 from lmtools.report.names import CE, PRINTED, Names, is_printed
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.experiment import RescoringExperiment
@@ -153,14 +154,6 @@ def arranged(names: Names, entries: Sequence[Entry]) -> tuple[Entry, ...]:
             ),
         )
     )
-
-
-def pace(lines: Sequence[Mapping]) -> float | None:
-    """Milliseconds a training step between the first and the last line of a training."""
-    seen = [line for line in lines if "train_loss" in line and "seconds" in line]
-    if not seen or seen[-1]["step"] == seen[0]["step"]:
-        return None
-    return 1000 * (seen[-1]["seconds"] - seen[0]["seconds"]) / (seen[-1]["step"] - seen[0]["step"])
 
 
 def perplexity(experiment: RescoringExperiment, one: Entry | None, name: str) -> float | None:

@@ -95,6 +95,14 @@ class RescoringExperiment(Experiment):
         tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
         return find_lattice_makeup(tree, self.models)
 
+    def quantity(self, kind: str, name: str, place: str) -> float | None:
+        """Also the score of a system."""
+        if kind != "score":
+            return super().quantity(kind, name, place)
+        found = (one for one in self.sets if one.sample.name == place)
+        results = next(({**one.results, **one.unnormalised} for one in found), {})
+        return results[name].score if name in results else None
+
     @property
     def weights(self) -> list[Weights]:
         """What was tuned."""

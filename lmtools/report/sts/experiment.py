@@ -119,10 +119,21 @@ class StsExperiment(Experiment):
         """How each system is drawn."""
         return find_looks(self.ways, self.names.style)
 
-    @property
-    def published(self) -> Mapping[str, Mapping[str, float]]:
-        """Published figures of this corpus, by system and set."""
-        return self.names.style.published.get(self.corpus, {})
+    def label(self, name: str) -> str:
+        """The printed name of a system."""
+        return self.labels.get(name) or super().label(name)
+
+    def models_in(self, name: str) -> list[str]:
+        """The language model that a system takes its vectors of."""
+        return [self.ways[name].lm] if name in self.ways else super().models_in(name)
+
+    def quantity(self, kind: str, name: str, place: str) -> float | None:
+        """Also Pearson's correlation (x100) of a layer's vectors."""
+        one = self.judged.get((name, place)) if kind in ("context", "embed") else None
+        if layer := one and getattr(one, kind):
+            value = 100 * layer.correlations["pearson"][0]
+            return value if math.isfinite(value) else None
+        return super().quantity(kind, name, place)
 
     @property
     def judges(self) -> str:

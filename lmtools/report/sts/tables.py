@@ -27,17 +27,10 @@ CONSTRUCTED = (
 
 
 def pearson_tables(experiment: StsExperiment) -> Iterator[Table]:
-    """Pearson x100 of each system on each set (Tables 3 and 4 of the T-TA paper), with what the
-    published code gives beside it.
-    """
-    columns = [*correlated(experiment, "pearson"), *compared(experiment), *published(experiment)]
+    """Pearson x100 of each system on each set (Tables 3 and 4 of the T-TA paper)."""
+    columns = [*correlated(experiment, "pearson"), *compared(experiment)]
     tests = (difference_note(experiment),) if REFERENCE in experiment.on(experiment.test) else ()
-    notes = (
-        WHAT,
-        *tests,
-        *[experiment.names.style.note] * bool(experiment.published.keys() & experiment.ways.keys()),
-    )
-    yield from main_table(experiment, "Pearson", columns, notes)
+    yield from main_table(experiment, "Pearson", columns, (WHAT, *tests))
 
 
 def spearman_tables(experiment: StsExperiment) -> Iterator[Table]:
@@ -134,13 +127,6 @@ def difference_note(experiment: StsExperiment) -> str:
         f" embed. p: two-sided, that a system is as good as {experiment.labels[REFERENCE]}'s"
         " context, by Williams' test of dependent correlations (Williams 1959, Steiger 1980)."
     )
-
-
-def published(experiment: StsExperiment) -> Iterator[Column]:
-    """What is published of a system's context, beside ours and never mixed with it."""
-    for name in experiment.sets:
-        values = [experiment.published.get(system, {}).get(name) for system in experiment.systems]
-        yield figures(f"published code, {name}", values)
 
 
 def layer_tables(experiment: StsExperiment) -> Iterator[Table]:

@@ -30,12 +30,10 @@ def test_a_recipe_refines_entry_by_entry(conf):
         "order": ["tta", "*", "ngram"],
         "lms": {"mine": {"label": "Mine", "look": LOOK}, "tta": {"label": "Ours"}},
         "systems": {"best": {"label": "the best"}},
-        "published": {"note": "By us.", "figures": {"mini": {"tta": {"test": 1}}}},
     }
     style, usual = load_style(conf(yaml.safe_dump(tree))), load_style()
     assert style.lms["mine"].look == Look("#112233", "#445566", "s", ":")
     assert style.lms["tta"].look == usual.lms["tta"].look and style.criteria == usual.criteria
-    assert (style.note, style.published["mini"]["tta"]["test"]) == ("By us.", 1)
     names = Names(style, {"best": Makeup((Part("tta"), Part("mine")))})
     assert names.label("best") == "the best" and names.lms.label("tta") == "Ours"
     assert names.lms.ordered(["ngram", "mine", "tta"]) == ["tta", "mine", "ngram"]
@@ -44,7 +42,7 @@ def test_a_recipe_refines_entry_by_entry(conf):
 def test_the_defaults_and_those_of_recipes_are_sound():
     assert load_style(DEFAULTS) == load_style()
     recipes = list((Path(__file__).parents[3] / "egs").glob("*/conf/report.yaml"))
-    assert recipes and all(load_style(path).lms for path in recipes)
+    assert recipes and all(load_style(path).papers for path in recipes)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +67,6 @@ def test_the_defaults_and_those_of_recipes_are_sound():
         ),
         ("views:\n  eos: {label: e, colour: x}\n", ":2: unknown setting 'views.eos.colour'"),
         ("spare: [{light: '#000000'}]\n", ":1: .*missing .* 'dark'"),
-        ("published: {figures: {mini: {tta: {test: x}}}}\n", ":1: not `note: TEXT`"),
-        ("published: {by: us}\n", ":1: not `note: TEXT`"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_place(conf, text, message):

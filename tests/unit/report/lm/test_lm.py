@@ -182,20 +182,6 @@ def test_two_way_perplexities_stand_apart(written):
     assert "it compares only with its like" in second.partition("\n## ")[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "model", "figure"), [("gbw", "kn5", "67.6"), ("wikitext103", "gcnn-8", "44.9")]
-)
-def test_papers_figures_stand_beside_their_corpora_alone(fresh, name, model, figure):
-    for folder in ("lm", "ppl"):
-        if model != "kn5":
-            shutil.copytree(fresh / folder / "gcnn", fresh / folder / model)
-    corpus(fresh, name)
-    rows = {row["LM"]: row for row in tables(fresh)[f"Perplexity: gbw ({name})"]}
-    assert rows[Names(STYLE).label(model)]["paper's test ppl"] == figure
-    assert rows["LSTM"]["paper's test ppl"] == "-"
-    assert STYLE.published.keys() == {"gbw", "wikitext103"}
-
-
 def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
     found = tables(lms)
     trained, random = (
