@@ -5,7 +5,9 @@ how well it predicts each text.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 
+from lmtools.report.page.labels import HUGE
 from lmtools.report.style import Look, Printed, Style
 
 NGRAM, ESULMO, OTHER = "ngram", "esulmo", "other"  # families of a Style
@@ -86,6 +88,12 @@ class Model:
         text.
         """
         return self.config.get("tokens") if self.is_ngram else self.last("tokens")
+
+    @property
+    def validations(self) -> list[tuple[int, float]]:
+        """Updates and perplexity of a prediction at each validation, as far as it is finite."""
+        found = [(line["step"], line.get("valid_loss", HUGE)) for line in self.lines]
+        return [(step, exp(loss)) for step, loss in found if loss < HUGE]
 
     @property
     def pace(self) -> float | None:

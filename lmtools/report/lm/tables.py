@@ -5,7 +5,7 @@ paper, grids, training, stages.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from lmtools.report.costs import stage_tables
-from lmtools.report.lm.experiment import LINE, Grid, LmExperiment, rules, sets
+from lmtools.report.lm.experiment import CURVES, LINE, Grid, LmExperiment, rules, sets
 from lmtools.report.lm.models import VALID, Model
 from lmtools.report.page.columns import NONE, Column, figures, places, table_of
 from lmtools.report.page.table import Table
@@ -28,6 +28,10 @@ KINDS = {
     ),
 }
 SIZES = "Parameters are those that were learnt, of an n-gram model its n-grams."
+MILESTONE = (
+    "Updates to a valid perplexity: the first validation that reached what the weakest of the drawn"
+    " runs came to."
+)
 SPEEDS = ("throughput", "responsiveness", "contiguous")  # keys of the bench's rows
 TABLE_4 = "The GCNN paper's responsiveness is that of one long sequence (contiguous; Table 4)."
 
@@ -198,6 +202,7 @@ def grid_tables(experiment: LmExperiment) -> Iterator[Table]:
         models = list(grid.runs.values())
         notes = (
             *(KINDS[kind] for kind in grid.kinds if kind in KINDS),
+            *([MILESTONE] if milestone(grid) else []),
             *unequal(models),
             *rules(models),
         )
@@ -235,8 +240,23 @@ def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
     for name in sets(models):
         header = f"{name} ppl" if mixed else f"{name} {SHORT.get(grid.kinds[0], 'ppl')}"
         yield perplexities(header, [model.ppl(name) for model in models], 0 if mixed else 1)
+    if goal := milestone(grid):
+        steps = [
+            next((step for step, ppl in model.validations if ppl <= goal), None) for model in models
+        ]
+        yield figures(f"updates to valid {goal:.1f}", steps, 0, 1)
     yield figures("training seconds", [model.last("seconds") for model in models], 0)
     yield figures("training tokens/s", [model.pace for model in models], 0)
+
+
+def milestone(grid: Grid) -> float | None:
+    """The perplexity that all drawn runs of learning curves came to, by the weakest of them."""
+    ends = [
+        min((ppl for _, ppl in model.validations), default=None)
+        for model in grid.drawn.runs.values()
+    ]
+    curves = grid.figure == CURVES and len(grid.kinds) == 1
+    return max(ends) if curves and None not in ends else None
 
 
 def decimals(values: Iterable[float]) -> int:

@@ -246,6 +246,25 @@ def test_the_best_run_of_a_group_on_valid_is_drawn(fresh):
     assert list(zip(*line.get_data(), strict=True)) == [(4, CONTEXT[4]), (49, CONTEXT[49])]
 
 
+def test_updates_to_where_the_weakest_drawn_run_came(fresh):
+    """Each run's first validation that is as good as the best of the weakest drawn run."""
+    losses = {
+        "glu": [5.0, 4.0, 3.0, 2.9],
+        "gtu": [5.0, 4.5, 4.0, 4.1],
+        "relu": [5.0, 4.9, 4.8, 4.7],
+    }
+    for name, values in losses.items():
+        lines = [{"step": 100 * i, "valid_loss": loss} for i, loss in enumerate(values, 1)]
+        lines = [{"step": 1, "tokens": 9, "seconds": 1.0, "train_loss": 6.0}, *lines]
+        path = fresh / f"lm/gates-{name}/metrics.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    runs = {"GLU": "gates-glu", "GTU, a": "gates-gtu", "GTU, b": "gates-relu"}
+    tree = {"title": "Few", "runs": runs, "of": {"GTU, a": "GTU", "GTU, b": "GTU"}}
+    (fresh / "grids/gates.yaml").write_text(yaml.safe_dump(tree))
+    assert [row["updates to valid 54.6"] for row in tables(fresh)["Few"]] == ["200", "300", "-"]
+    assert not any("updates to" in header for header in tables(fresh)["Context size"][0])
+
+
 def test_a_grid_of_different_perplexities_has_no_best(fresh):
     (fresh / "grids/mixed.yaml").write_text(
         yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
