@@ -237,6 +237,9 @@ def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
         yield Column("best on valid of", [groups.get(label, NONE) for label in grid.runs])
     yield figures("parameters", [model.parameters for model in models], 0)
     yield figures("updates", [model.last("step") for model in models], 0)
+    epochs = [model.last("epoch") for model in models]
+    if len(set(epochs)) > 1:  # of runs that stopped when they had converged
+        yield figures("epochs", epochs, 0)
     for name in sets(models):
         header = f"{name} ppl" if mixed else f"{name} {SHORT.get(grid.kinds[0], 'ppl')}"
         yield perplexities(header, [model.ppl(name) for model in models], 0 if mixed else 1)

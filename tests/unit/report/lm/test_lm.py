@@ -227,6 +227,19 @@ def test_grids_hold_their_runs(lms):
     assert found["Gates"][2]["training tokens/s"] == f"{last['tokens'] / last['seconds']:,.0f}"
 
 
+def test_runs_that_converged_at_different_epochs(fresh, lms):
+    """How many each took stands beside; so does the perplexity of the weights of an epoch."""
+    log = fresh / "lm/gates-relu/metrics.jsonl"
+    log.write_text(log.read_text().replace('"epoch": 4', '"epoch": 7'))
+    tree = json.loads((fresh / "ppl/gates-relu/test.json").read_text())
+    write_json(tree | {"word_ppl": 200.0}, fresh / "ppl/gates-relu/test-epoch-3.json")
+    rows = {row["run"]: row for row in tables(fresh)["Gates"]}
+    assert {rows[label]["epochs"] for label in rows} == {"4", "7"}
+    assert (rows["ReLU"]["epochs"], rows["GLU"]["epochs"]) == ("7", "4")
+    assert float(rows["ReLU"]["test-epoch-3 ppl"]) == 200 and rows["GLU"]["test-epoch-3 ppl"] == "-"
+    assert "epochs" not in tables(lms)["Gates"][0]
+
+
 def test_the_best_run_of_a_group_on_valid_is_drawn(fresh):
     """Not the best on test; the table keeps all runs, and the caption says which were chosen."""
     runs = {"4, deep": "context-4", "4, wide": "context-13", "49": "context-49"}
