@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.batching import plan_batches
+from lmtools.score.base import Scorer
 from lmtools.score.carried import carried_texts
 from lmtools.score.compute import one_thread
-from lmtools.score.run import ScoreOptions, score_texts
+from lmtools.score.run import ScoreOptions, TextScores, score_texts
 from lmtools.score.scorers import NeuralScorer
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
@@ -46,13 +47,24 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
     if neural:
         own["criterion"] = neural.lm.settings.criterion
         own["log_normaliser"] = measure_log_normaliser(texts, neural)
+    by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
+    rules = describe_rules("words" if by_word else "subwords", scores.kind, options.oov_penalty)
+    return {
+        "lm": options.lm, "kind": scores.kind,
+        **summarise(texts, scorer, scores),
+        "rules": rules + (f"; {CARRIED}" if carry else ""),
+        "signature": scores.signature, **own,
+    }  # fmt: skip
+
+
+def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
+    """The figures of the scores of `texts`; words and characters are those that `scorer` reads."""
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
-    by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
     characters = sum(len(text) + 1 for text in normalised)  # the end of line is a character
     per_sentence = np.exp(-scores.log_prob / scores.tokens)
     return {
-        "lm": options.lm, "kind": scores.kind, "sentences": len(texts), "words": words,
+        "sentences": len(texts), "words": words,
         "tokens": int(scores.tokens.sum()),
         "oov": int(scores.unknown.sum()), "log_prob": log_prob,
         "subword_ppl": float(np.exp(-log_prob / scores.tokens.sum())),
@@ -60,9 +72,6 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
         "bits_per_char": -log_prob / characters / float(np.log(2)),
         "sentence_ppl_mean": float(per_sentence.mean()),
         "sentence_ppl_median": float(np.median(per_sentence)),
-        "rules": describe_rules("words" if by_word else "subwords", scores.kind,
-        options.oov_penalty) + (f"; {CARRIED}" if carry else ""),
-        "signature": scores.signature, **own,
     }  # fmt: skip
 
 

@@ -1,46 +1,64 @@
 """lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
 
 import sys
+from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text
-from lmtools.score import perplexity
+from lmtools.score import mixture_perplexity, perplexity
 from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
+from lmtools.verbs.numbers import amount
 from lmtools.verbs.options import COMPUTING, NOISE, scoring_options
 
 
 def arguments(parser):
     """Declare the verb's options."""
+    parser.epilog = (
+        "Several --lm are interpolated linearly, token by token: sum of weight times probability."
+        " They predict the same tokens, each from those before it: an n-gram has a neural model's"
+        " if it was made with `lmtools ngram --subword LM/subword --unk`."
+    )
     about = "one sentence a line; the verb skips empty lines"
     parser.add("--text", required=True, help=about)
     parser.add("--kaldi")
     about = "the lines follow each other: an LSTM keeps its state from line to line"
     parser.add_argument("--carry", action="store_true", help=about)
-    parser.add("--lm", "--intact", "--oov-penalty", *NOISE)
+    about = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
+    parser.add("--lm", action="append", help=about)
+    parser.add("--intact", "--oov-penalty", *NOISE)
+    weights = parser.add_mutually_exclusive_group()
+    about = "weights of several --lm, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=about)
+    about = (
+        "text, one sentence a line: the weights of several --lm are those under which it is most"
+        " probable, by expectation maximisation, as of SRILM's compute-best-mix"
+    )
+    weights.add_argument("--tune-on", metavar="F", help=about)
     parser.set_defaults(normalise="full")
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
+    """Read, compute, write, and say the figures."""
     lines = (
         kaldi_text.read(args.text).values()
         if args.kaldi
         else (line for _, line in read_text(args.text))
     )
-    texts = [line for line in lines if line.strip()]
-    if not texts:
-        raise UserError(f"{args.text}:1: no sentences; give text")
-    figures = perplexity(texts, scoring_options(args), args.carry) | {"text": args.text}
-    warn_scored(
-        args.text,
-        texts,
-        figures["oov"],
-        figures["tokens"] - figures["sentences"],
-        scoring_options(args),
-    )
+    texts = keep_sentences(lines, args.text)
+    options = replace(scoring_options(args), lm=args.lm[0])
+    if len(args.lm) > 1:
+        figures = mix(args, texts, options)
+    elif args.mix or args.tune_on:
+        given = "--mix" if args.mix else "--tune-on"
+        raise UserError(f"{given}: weights of several language models; give --lm again")
+    else:
+        figures = perplexity(texts, options, args.carry)
+    figures |= {"text": args.text}
+    warn_scored(args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options)
     if args.out:
         write_json(figures, args.out)
     print(
@@ -53,9 +71,44 @@ def run(args):
         f"{figures['sentences']:,} sentences, {figures['words']:,} words, {figures['tokens']:,}"
         f" tokens, {figures['oov']:,} unknown"
     )
+    for part in figures.get("mixture", ()):
+        print(
+            f"{part['weight']:.4f} {part['lm']}: alone word {part['word_ppl']:.2f}, token"
+            f" {part['subword_ppl']:.2f}"
+        )
+    if "held_out" in figures:
+        told = figures["held_out"]
+        print(
+            f"weights tuned on {args.tune_on}, {told['tokens']:,} tokens: there word"
+            f" {told['word_ppl']:.2f}, token {told['subword_ppl']:.2f}"
+        )
     if figures.get("criterion", "softmax") != "softmax":
         spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(
             **figures["log_normaliser"]
         )
         print(f"log Z of {figures['criterion']}: {spread}")
     print(f"rules: {figures['rules']}", file=sys.stderr)
+
+
+def mix(args, texts, options):
+    """The figures of a mixture, with what its weights were tuned on."""
+    if args.carry:
+        raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
+    if not (args.mix or args.tune_on):
+        raise UserError(
+            f"--lm {' --lm '.join(args.lm)}: a mixture; give its weights, --mix W ..., or --tune-on"
+            " TEXT to find them"
+        )
+    if args.mix:
+        return mixture_perplexity(texts, options, args.lm, args.mix)
+    held_out = keep_sentences((line for _, line in read_text(args.tune_on)), args.tune_on)
+    return mixture_perplexity(texts, options, args.lm, held_out=held_out) | {
+        "tuned_on": args.tune_on
+    }
+
+
+def keep_sentences(lines, path):
+    """The lines that are not empty; UserError if there are none."""
+    if texts := [line for line in lines if line.strip()]:
+        return texts
+    raise UserError(f"{path}:1: no sentences; give text")
