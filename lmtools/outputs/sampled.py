@@ -59,10 +59,11 @@ class SampledConfig:
     # or distinct: K different ids; tries: as many draws as bring K different ids in the mean
     drawing: str = "replacement"
     power: float = 0.75  # of the counts, for unigram noise
+    start: str = "noise"  # the posterior that training starts from; or zero: from biases of 0
 
     def __post_init__(self):
         check_numbers(self, "output.", "samples")
-        check_choices(self, "output.", noise=NOISES, drawing=DRAWINGS)
+        check_choices(self, "output.", noise=NOISES, drawing=DRAWINGS, start=("noise", "zero"))
 
 
 class Sampled(Corrected):
@@ -84,7 +85,10 @@ class Sampled(Corrected):
     def create(cls, config, shared, width, targets, sparse):
         noise = NOISES[config.noise](targets.frequencies, targets.never, config.power)
         weight = make_matrix(targets.size, width) if shared is None else shared
-        return cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
+        output = cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
+        if config.start == "zero":
+            nn.init.zeros_(output.bias)
+        return output
 
     def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):
         super().__init__(weight)
@@ -242,12 +246,39 @@ class CeIs(SampledCe):
         return loss if self.target_in_sum else loss - self.log_expected(targets).sum()
 
 
+@dataclass(frozen=True)
+class CeCpsConfig(SampledCeConfig):
+    """The noise, what is summed, and what of it is compensated."""
+
+    # what C / K multiplies: the sum, as Eq. 17 prints it, or of it the noise, not the target
+    compensate: str = "sum"
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_choices(self, "output.", compensate=("sum", "noise"))
+
+
 class CeCps(CeMcs):
     """Compensated partial summation (Eqs. 17 and 18): CE-MCS and a constant, log(C / K) for each
     target.
+
+    With `compensate` noise the loss is -z_t + log(exp(z_t) + C / K sum over S of exp(z_c)), whose
+    minimum is not the posterior: the odds of a word that the noise seldom draws come out up to C /
+    K times too high.
     """
 
+    Config = CeCpsConfig
+    compensate = "sum"
+
+    @classmethod
+    def create(cls, config, shared, width, targets, sparse):
+        output = super().create(config, shared, width, targets, sparse)
+        output.compensate = config.compensate
+        return output
+
     def criterion(self, own, rival, targets, drawn, expected):
+        if self.compensate == "noise":
+            return super().criterion(own, rival + self.inflation.log(), targets, drawn, expected)
         loss = super().criterion(own, rival, targets, drawn, expected)
         return loss + len(targets) * self.inflation.log()
 

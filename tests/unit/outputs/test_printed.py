@@ -102,6 +102,17 @@ def test_without_the_target_a_sure_word_seldom_drawn_leaves_no_minimum(name):
     assert near(minimise(table(name, FALLING, in_sum=True), SURE), SURE)
 
 
+def test_compensating_the_noise_alone_overrates_what_is_seldom_drawn():
+    output = table("ce-cps", FALLING, in_sum=True)
+    output.inflation.fill_(10.0)
+    assert near(minimise(output, SURE), SURE)
+    output.compensate = "noise"
+    found = minimise(output, SURE)
+    odds = (found / (1 - found))[3].item() / (0.7 / 0.3)
+    assert 1.5 < odds < 10
+    assert (found[:3] < 0.1).all()
+
+
 @pytest.mark.parametrize("in_sum", [True, False])
 def test_eq_21_represents_what_is_within_a_factor_of_e_of_the_noise(in_sum):
     found = minimise(table("ce-nce-paper", Uniform([1] * 4, excluded=()), in_sum), EVEN)
