@@ -38,8 +38,8 @@ def read_paper(paper: Mapping, notes: str) -> Places:
     }
     for name, figure in paper["figures"].items():
         places.setdefault("figures", {})[name] = figure["numbers"] or figure["what"]
-    said = section(notes, "Equations")
-    places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\*\s*(.*)", said, re.MULTILINE))
+    said = re.sub(r"\n +", " ", section(notes, "Equations"))  # an equation a line
+    places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\* *(.*)", said, re.MULTILINE))
     places["tables"] = {name: read_table(table) for name, table in paper["tables"].items()}
     places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", section(notes, "Claims"), re.MULTILINE))
     return {name: tree for name, tree in places.items() if tree}
@@ -86,7 +86,7 @@ def leaves(tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...],
 def show(value) -> str:
     """A value in one line."""
     if isinstance(value, Mapping):
-        return ", ".join(str(one) for _, one in leaves(value) if one != NOTHING)
+        return ", ".join(str(one) for _, one in leaves(value) if one not in ("", NOTHING))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
