@@ -24,8 +24,8 @@ from paper_places import NOTHING, Places, comparable, find_numbers, meaning, rea
 
 from lmtools.config import load_yaml
 from lmtools.errors import UserError, exit_with_message
+from lmtools.report.cited import MARK, CitedRow, CitedTable
 
-MARK = "?"  # of an uncertain reading, behind a cell of report.yaml
 DECLARED = Path(__file__).with_name("papers.yaml")
 KINDS = ("ours", "code", "holds", "said", "report")  # what an entry may name; one of them
 KEYS = {*KINDS, "text", "is", "here", "why", "cites"}
@@ -197,22 +197,27 @@ def is_row(place: tuple[str, ...]) -> bool:
     return len(place) == 4 and place[1] == "tables"
 
 
-def quoted_rows(table, said: Mapping[str, str]) -> list:
+def quoted_rows(table: CitedTable, said: Mapping[str, str]) -> list[CitedRow]:
     """The row of a quoted table that has a row's label and cells; where its columns are the paper's
     rows, all its rows, if they have the row's cells.
     """
     first, *columns = said
     if said[first] in table.columns:
-        cells = dict(zip((row.label for row in table.rows), table.cells(said[first]), strict=True))
-        return list(table.rows) if cells == {column: said[column] for column in columns} else []
+        cells = map(unmarked, table.cells(said[first]))
+        same = [said.get(row.label) for row in table.rows] == list(cells)
+        return list(table.rows) if same and len(columns) == len(table.rows) else []
     label = " ".join(x for c, x in said.items() if c not in table.columns and x != NOTHING)
-    cells = tuple(said.get(column) for column in table.columns)
+    cells = [said.get(column) for column in table.columns]
     return [
         row
         for row in table.rows
-        if f"{table.only} {row.label}".strip() == label
-        and tuple(cell.removesuffix(MARK) for cell in row.cells) == cells
+        if f"{table.only} {row.label}".strip() == label and [*map(unmarked, row.cells)] == cells
     ]
+
+
+def unmarked(cell: str) -> str:
+    """A quoted cell without the mark of an uncertain reading."""
+    return cell.removesuffix(MARK)
 
 
 def cites_number(text: str, cites: str) -> bool:

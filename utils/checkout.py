@@ -4,11 +4,12 @@ that reports quote; of utils/check_papers.py.
 
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from lmtools.config import build, read_layers
+from lmtools.report.cited import CitedTable, Reading
 from lmtools.report.style import load_style
 from lmtools.settings import Settings
 
@@ -66,16 +67,13 @@ class Checkout:
         return module
 
     @cached_property
-    def cited(self) -> dict[str, tuple]:
+    def cited(self) -> dict[str, tuple[Sequence[CitedTable], Sequence[Reading]]]:
         """The tables of papers, and the readings of figures, that recipes' reports quote, by the
         path of report.yaml.
         """
         styles = {path: load_style(path) for path in self.root.glob("egs/*/conf/report.yaml")}
         return {
-            str(path.relative_to(self.root)): (
-                getattr(style, "papers", ()),
-                getattr(style, "readings", ()),
-            )
+            str(path.relative_to(self.root)): (style.papers, style.readings)
             for path, style in sorted(styles.items())
         }
 
