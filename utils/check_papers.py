@@ -174,6 +174,10 @@ class Comparison:
         tables, readings = self.checkout.cited.get(entry["report"], ((), ()))
         if section == "tables":
             tables = [t for t in tables if (t.paper, t.table) == (self.name, number)]
+            if isinstance(said, list):
+                if not any(table.uncertain for table in tables):
+                    raise Stale(f"{entry['report']} does not say what of Table {number} is uncertain")
+                return entry["report"]
             rows = [row for table in tables for row in quoted_rows(table, said)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")

@@ -38,9 +38,11 @@ def read_paper(paper: Mapping, notes: str) -> Places:
     }
     for name, figure in paper["figures"].items():
         places.setdefault("figures", {})[name] = figure["numbers"] or figure["what"]
-    said = re.sub(r"\n +", " ", section(notes, "Equations"))  # an equation a line
-    places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\* *(.*)", said, re.MULTILINE))
-    places["tables"] = {name: read_table(table) for name, table in paper["tables"].items()}
+    lines = re.sub(r"\n +", " ", section(notes, "Equations"))  # an equation a line
+    places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\* *(.*)", lines, re.MULTILINE))
+    for name, table in paper["tables"].items():
+        notes_of = {"uncertain": said} if (said := table.get("uncertain")) else {}
+        places.setdefault("tables", {})[name] = read_table(table) | notes_of
     places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", section(notes, "Claims"), re.MULTILINE))
     return {name: tree for name, tree in places.items() if tree}
 

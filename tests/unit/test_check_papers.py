@@ -25,6 +25,7 @@ PAPER = {
             "rows": [["lookup", 128], ["conv1", "[4, 8] x 1"], ["conv2.x", "[4, 8; 1, 8] x 2"]],
         },
         "2": {
+            "uncertain": ["7.1 is hard to read."],
             "columns": ["lists", "method", "dev", "test"],
             "rows_printed": [["A", "LM", "7.10", "-"], ["A", "T-TA", "6.9", "7"]],
         },
@@ -109,7 +110,8 @@ FILES = {
     "egs/toy/conf/report.yaml": """
 citations: {toy: {label: TOY, text: Toy et al.}}
 papers:
-- {paper: toy, table: 2, title: t, only: A, corpus: c, theirs: t, beside: {}, rows: "
+- {paper: toy, table: 2, title: t, only: A, corpus: c, theirs: t, beside: {},
+  uncertain: ['7.1'], rows: "
 method | ours | dev | test
 
 LM | - | 7.10? | -
@@ -175,7 +177,7 @@ def test_what_agrees_or_has_its_reason_is_no_error(check, tmp_path):
     assert verdicts["TOY / settings / model / layers"] == (check.AGREES, "")
     assert verdicts["TOY / settings / text"] == (check.NONE, "the text is the user's")
     assert verdicts["TOY / settings / model / seeds"] == (check.DIFFERS, "not told")
-    assert len([place for place in verdicts if "tables / 2" in place]) == 2
+    assert len([place for place in verdicts if "tables / 2" in place]) == 3
 
 
 @pytest.mark.parametrize(
@@ -242,6 +244,7 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/local/gate.py", "Eqs. 1 and 5", "Eqs. 3 and 5", "does not say 'Eq. 1'"),
         ("egs/toy/local/gate.py", "2-4", "3-4", "does not say 'Eq. 2'"),
         ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/README.md"),
+        ("egs/toy/conf/report.yaml", "['7.1']", "[]", "does not say what of Table 2 is uncertain"),
         ("egs/toy/conf/report.yaml", "6.9", "6.8", "tables / 2 / A T-TA: egs/toy/conf/report.yaml"),
     ],
 )
