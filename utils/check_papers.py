@@ -176,7 +176,7 @@ class Comparison:
             tables = [t for t in tables if (t.paper, t.table) == (self.name, number)]
             if isinstance(said, list):
                 if not any(table.uncertain for table in tables):
-                    raise Stale(f"{entry['report']} does not say what of Table {number} is uncertain")
+                    raise Stale(f"{entry['report']} says of nothing that it is uncertain")
                 return entry["report"]
             rows = [row for table in tables for row in quoted_rows(table, said)]
             if not rows:

@@ -111,7 +111,7 @@ FILES = {
 citations: {toy: {label: TOY, text: Toy et al.}}
 papers:
 - {paper: toy, table: 2, title: t, only: A, corpus: c, theirs: t, beside: {},
-  uncertain: ['7.1'], rows: "
+  uncertain: 7.1 is hard to read, rows: "
 method | ours | dev | test
 
 LM | - | 7.10? | -
@@ -244,7 +244,12 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/local/gate.py", "Eqs. 1 and 5", "Eqs. 3 and 5", "does not say 'Eq. 1'"),
         ("egs/toy/local/gate.py", "2-4", "3-4", "does not say 'Eq. 2'"),
         ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/README.md"),
-        ("egs/toy/conf/report.yaml", "['7.1']", "[]", "does not say what of Table 2 is uncertain"),
+        (
+            "egs/toy/conf/report.yaml",
+            '["7.1 is hard to read"]',
+            "[]",
+            "says of nothing that it is uncertain",
+        ),
         ("egs/toy/conf/report.yaml", "6.9", "6.8", "tables / 2 / A T-TA: egs/toy/conf/report.yaml"),
     ],
 )
