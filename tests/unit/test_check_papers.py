@@ -246,8 +246,8 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/README.md"),
         (
             "egs/toy/conf/report.yaml",
-            '["7.1 is hard to read"]',
-            "[]",
+            "uncertain: 7.1 is hard to read, ",
+            "",
             "says of nothing that it is uncertain",
         ),
         ("egs/toy/conf/report.yaml", "6.9", "6.8", "tables / 2 / A T-TA: egs/toy/conf/report.yaml"),
