@@ -17,6 +17,8 @@ nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a fi
                    # Kaldi text, in DIR/SET.text
 ldc_dir=           # swbd: LDC97S62's transcriptions and, if you have them, Fisher's: directories
                    # with spaces between them
+test_parts="swb=sw ch=en" # swbd: parts of test that are sets too, NAME=BEGINNING of their utterance ids,
+                   # as in Hub5'00; none: no parts
 nbest_format=jsonl # their format, one that lmtools convert knows
 lattice_dir=       # lattices of your recogniser, DIR/SET for each set, a file or a directory; mini
                    # has its own; none: no lattices
@@ -48,8 +50,12 @@ unnormalised=      # LMs to score without their normalisation too: systems NAME-
                    # where NAME+ngram is one, with the n-gram
 lattice_systems="ngram causal tta+ngram" # LMs, or combinations of them, to rescore lattices with
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
-order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 for the others: on
-                   # mini's 0.85 million words 5 is no better
+order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 for the others, as in
+                   # the paper on Switchboard; on mini's 0.85 million words 5 is 0.15 better on test
+                   # (p 0.08) and 1.6 times as large
+mixtures=          # --lm-unit word: LMs, as lstm, whose linear interpolation with the n-gram has its
+                   # perplexity measured, weights tuned on valid; the n-gram then has their
+                   # vocabulary, else its own; empty: LSTMs and Transformers (causal) for swbd; none
 train_opts=        # key=value settings over the YAML files, as in steps=100
 oov_penalty=       # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for
                    # all of them; not in perplexities
@@ -83,6 +89,13 @@ defaults() {
   else
     : "${depth:=50}" "${conf:=../../conf}" "${vocab_size:=30000}"
   fi
+  if [[ $corpus = swbd && $test_parts != none ]]; then
+    for part in $test_parts; do
+      [[ $part = [!=]*=?* && $part != @(dev|test|train|valid)=* ]] ||
+        wrong "--test-parts has '$part'; it takes NAME=BEGINNING, as in swb=sw"
+      tests+=("${part%%=*}")
+    done
+  fi
   [[ $corpus != full ]] || tests=({dev,test}-{clean,other}) decoded=("${tests[@]}")
   [[ $lm_unit = subword ]] || subword=word
   min_count=$([[ $vocab_size ]] || echo 2)
@@ -103,6 +116,14 @@ for name in $unnormalised; do
   lm[$name-unnormalised]=${lm[$name]-} columns+=("$name-unnormalised")
 done
 read -ra normal <<<"--normaliser $normaliser"
+tokens=("${normal[@]}") mixed=() # of the n-gram; LMs to interpolate with it
+if [[ $lm_unit = word && ${lm[ngram]-} && $mixtures != none ]]; then
+  for name in ${mixtures:-${neural[*]}}; do
+    [[ ${lm[$name]-} ]] || wrong "--mixtures names $name, which is none of the LMs"
+    [[ ! $mixtures && ($corpus != swbd || $name != @(lstm|causal)*) ]] || mixed+=("$name")
+  done
+fi
+((${#mixed[@]} == 0)) || tokens=(--subword "$expdir/subword" --unk)
 read -ra settings <<<"$train_opts"
 read -ra transcriptions <<<"$ldc_dir"
 read -ra decoding <<<"$lattice_opts ${oov_penalty:+--oov-penalty $oov_penalty}"
@@ -135,6 +156,9 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" \
       ${lattice_case:+--case "$lattice_case"}
   done
   [[ $corpus != full ]] || local/join.sh "$datadir"/dev-{clean,other} "$datadir/dev"
+  [[ $corpus != swbd || $test_parts = none ]] || for part in $test_parts; do
+    python3 local/split.py "$datadir/test" "$datadir/${part%%=*}" "${part#*=}"
+  done
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \
@@ -151,7 +175,7 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,
   "$conf" conf ../../conf \
   : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors"; then
   ((${#ngrams[@]} == 0)) || lmtools ngram --text "$datadir/train/text" --order "$order" \
-    "${normal[@]}" --out "$expdir/lm/ngram"
+    "${tokens[@]}" --out "$expdir/lm/ngram"
   printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
     lmtools train --conf "$conf/NAME.yaml" --train "$expdir/train.bin" \
     --valid "$expdir/valid.bin" --out "$expdir/lm/NAME" "${settings[@]}"
@@ -160,7 +184,7 @@ fi
 if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   "${given[@]}" "$datadir/valid/text" "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
   : "$expdir/score/{columns}/{sets}.scores" "$expdir/ppl/{names}/valid.json" \
-  "$expdir/ppl/{names}/{tests}.json"; then
+  "$expdir/ppl/{names}/{tests}.json" "$expdir/ppl/{mixed}+ngram/{tests}.json"; then
   for name in "${names[@]}"; do
     with=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$expdir/cache")
     lmtools ppl "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
@@ -174,6 +198,12 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
         --out "$expdir/score/$name/$set.scores"
       [[ " $unnormalised " != *" $name "* ]] || lmtools score "${with[@]}" --normalise none \
         --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name-unnormalised/$set.scores"
+    done
+  done
+  for name in "${mixed[@]}"; do
+    for set in "${tests[@]}"; do
+      lmtools ppl --lm "${lm[$name]}" --lm "${lm[ngram]}" --tune-on "$datadir/valid/text" --kaldi \
+        --text "$datadir/$set/text" --precision "$precision" --out "$expdir/ppl/$name+ngram/$set.json"
     done
   done
 fi

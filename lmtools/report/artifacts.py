@@ -25,6 +25,7 @@ PPL_SHAPE = {
     **dict.fromkeys(("subword_ppl?", "bits_per_char?", "tokens?", "log_prob?"), NUMBER),
     **dict.fromkeys(("sentence_ppl_mean?", "sentence_ppl_median?"), NUMBER),
     "log_normaliser?": dict.fromkeys(("mean", "sd", "min", "max"), NUMBER),
+    "mixture?": ({"lm": TEXT, "weight": AMOUNT},),
 }
 TIMES = {"words": WHOLE, "seconds_median": POSITIVE, "seconds?": [POSITIVE]}
 SPEED_SHAPE = {

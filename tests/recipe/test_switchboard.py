@@ -4,16 +4,17 @@ it with conversations made up here.
 
 import importlib.util
 import json
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from shlex import split
 
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 SCRIPT = REPOSITORY / "egs/librispeech/local/get_swbd.py"
+UTTERANCES = {"dev": ["sw02001-1"], "test": ["en_4156-A-1", "sw_4390-A-1", "en_4156-B-1"]}
 COUNT = 27  # conversations of Switchboard; the last and the last but 25 are held out
 
 
@@ -89,13 +90,14 @@ def ldc(tmp_path):
     (turns / "fe_03_00001.txt").write_text(said, encoding="latin-1")
     lists = tmp_path / "lists"
     lists.mkdir()
-    for part in ("dev", "test"):
-        (lists / f"{part}.text").write_text(f"{part}-1 hello there\n")
-        hyps = [
-            {"text": "hello their", "scores": {"am": -1.0}},
-            {"text": "hello there", "scores": {"am": -2.0}},
-        ]
-        (lists / f"{part}.jsonl").write_text(json.dumps({"utt": f"{part}-1", "hyps": hyps}) + "\n")
+    hyps = [
+        {"text": "hello their", "scores": {"am": -1.0}},
+        {"text": "hello there", "scores": {"am": -2.0}},
+    ]
+    for part, utts in UTTERANCES.items():
+        (lists / f"{part}.text").write_text("".join(f"{utt} hello there\n" for utt in utts))
+        rows = (json.dumps({"utt": utt, "hyps": hyps}) + "\n" for utt in utts)
+        (lists / f"{part}.jsonl").write_text("".join(rows))
     return tmp_path
 
 
@@ -171,25 +173,76 @@ def recipe(ldc, shell, make_recipe):
     """The recipe beside the corpora."""
     home = ldc / "egs/librispeech"
     (ldc / "utils").symlink_to(REPOSITORY / "utils")
-    shutil.copytree(REPOSITORY / "egs/librispeech/local", home / "local")
+    (ldc / "conf").symlink_to(REPOSITORY / "conf")
+    for folder in ("local", "conf"):
+        shutil.copytree(REPOSITORY / "egs/librispeech" / folder, home / folder)
     shutil.copy(REPOSITORY / "egs/librispeech/run.sh", home)
     return make_recipe(home, shell)
 
 
+SWBD = shlex.split("--corpus swbd --depth 2 --lm-unit word --vocab-size 13 --nj 1 --order 2")
+
+
 def test_corpus_swbd(recipe, ldc):
-    recipe(
-        *split("--corpus swbd --ldc-dir"),
-        f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran",
-        "--nbest-dir",
-        ldc / "lists",
-        "--stop-stage",
-        1,
-    )
-    data = recipe.home / "data"
+    """To the report: the parts of test are sets of their own, and the n-gram has the LSTM's words,
+    so that the perplexity of their mixture is there.
+    """
+    (ldc / "tiny").mkdir()
+    settings = "arch: {layers: 1, dim: 8, units: 8}\nsteps: 3\nbatch: {tokens: 200}\n"
+    (ldc / "tiny/lstm.yaml").write_text(f"model: lstm\nobjective: causal\n{settings}")
+    given = ("--ldc-dir", f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran", "--nbest-dir", ldc / "lists")
+    recipe(*SWBD, *given, "--conf", ldc / "tiny", "--lms", "ngram lstm")
+    data, exp = recipe.home / "data", recipe.home / "exp"
     assert (data / "train/text").read_text().endswith("and café tv\nyes\n")
-    assert (data / "dev/text").read_text() == "dev-1 hello there\n"
-    lists = json.loads((data / "test/nbest.jsonl").read_text())
-    assert lists["ref"] == "hello there" and len(lists["hyps"]) == 2
+    assert (data / "dev/text").read_text() == "sw02001-1 hello there\n"
+    found = {}
+    for name in ("test", "swb", "ch"):
+        lists = [
+            json.loads(line) for line in (data / name / "nbest.jsonl").read_text().splitlines()
+        ]
+        assert all(one["ref"] == "hello there" and len(one["hyps"]) == 2 for one in lists)
+        found[name] = [one["utt"] for one in lists]
+        assert [line.split()[0] for line in (data / name / "text").open()] == found[name]
+        assert (exp / f"rescore/lstm/{name}.txt").exists()
+        figures = json.loads((exp / f"ppl/lstm+ngram/{name}.json").read_text())
+        assert [Path(one["lm"]).name for one in figures["mixture"]] == ["lstm", "ngram"]
+        assert figures["tokens"] == 3 * len(lists)
+    first, second, third = UTTERANCES["test"]
+    assert found == {"test": [first, second, third], "swb": [second], "ch": [first, third]}
+    tables = (exp / "report/RESULTS.md").read_text()
+    for name in found:
+        assert f"## WER after rescoring: {name}" in tables
+    weight = figures["mixture"][0]["weight"]
+    assert f"| {weight:.2f} LSTM + {1 - weight:.2f} n-gram |" in tables
+
+
+def test_parts_that_are_not_there(recipe, ldc):
+    given = ("--ldc-dir", f"{ldc}/ldc/swb1", "--nbest-dir", ldc / "lists")
+    parts = ("--test-parts", "swb=sw fsh=fsh")
+    done = recipe(*SWBD, *given, *parts, "--stop-stage", 1, status=1)
+    assert "no utterance begins with 'fsh'; name the beginnings" in done.stderr + done.stdout
+    recipe(*SWBD, *given, "--test-parts", "none", "--stop-stage", 1)
+    assert not (recipe.home / "data/ch").exists()
+    for wrong in ("swb", "dev=sw"):
+        done = recipe(*SWBD, *given, "--test-parts", wrong, status=2)
+        assert f"--test-parts has '{wrong}'" in done.stderr
+    done = recipe(*SWBD, *given, "--mixtures", "gcnn", status=2)
+    assert "--mixtures names gcnn" in done.stderr
+
+
+def test_lattices_go_with_their_parts(tmp_path):
+    """As stage 1 calls it."""
+    whole, out = tmp_path / "test", tmp_path / "swb"
+    (whole / "lattices").mkdir(parents=True)
+    (whole / "text").write_text("en_1 a\nsw_1 b\n")
+    row = '{"utt": "%s", "hyps": [{"text": "a", "scores": {"am": -1.0}}]}\n'
+    (whole / "nbest.jsonl").write_text("".join(row % utt for utt in ("en_1", "sw_1")))
+    for utt in ("en_1", "sw_1"):
+        (whole / f"lattices/{utt}.slf").write_text(utt)
+    split = [sys.executable, SCRIPT.with_name("split.py"), whole, out, "sw"]
+    subprocess.run(split, check=True, timeout=60)
+    assert [path.name for path in (out / "lattices").iterdir()] == ["sw_1.slf"]
+    assert (out / "text").read_text() == "sw_1 b\n"
 
 
 def test_corpus_swbd_needs_both_directories(recipe):

@@ -2,14 +2,15 @@
 2020).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.artifacts import unchecked
 from lmtools.report.costs import speed_tables, stage_tables
-from lmtools.report.names import FIRST, ORACLE, SUM
+from lmtools.report.names import FIRST, ORACLE, SUM, shorten
 from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.criteria_tables import criteria_tables
@@ -239,13 +240,13 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
         tree, result = ppl[lm, name], sets.get(name, {}).get(lm)
         figures = [decimal(tree.get(column)) for column in PPL_COLUMNS.values()]
         ends = str(tree.get("oov", NONE)), decimal(result.score if result else None)
-        rows.append((name, experiment.names.lms.label(lm), tree.get("kind", NONE), *figures, *ends))
+        rows.append((name, label_lm(experiment, lm, tree), tree.get("kind", NONE), *figures, *ends))
     header = ("set", "LM", "kind", *PPL_COLUMNS, "OOV", experiment.metric_label)
-    rules: dict[str, list[str]] = {}
+    rules: dict[str, list[tuple[str, Mapping]]] = {}
     for (lm, _), tree in ppl.items():
-        rules.setdefault(tree.get("rules", ""), []).append(lm)
+        rules.setdefault(tree.get("rules", ""), []).append((lm, tree))
     notes = [
-        f"{', '.join(experiment.names.lms.label(lm) for lm in dict.fromkeys(lms))}: {rule}."
+        f"{', '.join(dict.fromkeys(label_lm(experiment, lm, tree) for lm, tree in lms))}: {rule}."
         for rule, lms in rules.items()
         if rule
     ]
@@ -256,6 +257,18 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
     yield Table(
         f"Perplexity beside {experiment.metric_label}", header, tuple(rows), tuple(notes), left=3
     )
+
+
+def label_lm(experiment: RescoringExperiment, name: str, tree: Mapping) -> str:
+    """The printed name of what a perplexity is of: a language model, or a mixture of several with
+    their weights.
+    """
+    labels = experiment.names.lms.label
+    parts = [
+        f"{one['weight']:.2f} {shorten(labels(Path(one['lm']).name))}"
+        for one in tree.get("mixture", ())
+    ]
+    return " + ".join(parts) or labels(name)
 
 
 def length_tables(experiment: RescoringExperiment) -> Iterator[Table]:
