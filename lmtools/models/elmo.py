@@ -20,7 +20,7 @@ PUBLISHED = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 @dataclass(frozen=True)
 class ElmoConfig:
-    """The size of an ELMo; the defaults are the published ones of both papers."""
+    """The size of an ELMo; the defaults are its paper's, which Subword ELMo takes over."""
 
     piece_dim: int = 16  # of the embedding of a character or piece
     # pairs: how many pieces a filter sees, how many such filters

@@ -28,8 +28,9 @@ loss has no lower bound).
 | CE-CPS    | z                   |          | z + log E(c)                   |
 | CE-NCE    | log s(z - log E(c)) |          | log s(z - log E(c)) + log E(c) |
 
-These are the optima of the paper's Eqs. 8-22. Those of BCE are normalised (`unnormalised` is an
-estimate of log p), those of CE only after normalisation.
+These are the optima of the paper's Eqs. 8-20; CE-NCE's are those of log h, where Eq. 22 has h
+(CeNcePaper). Those of BCE are normalised (`unnormalised` is an estimate of log p), those of CE only
+after normalisation.
 """
 
 import math
