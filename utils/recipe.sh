@@ -94,8 +94,13 @@ language_models() {
 # add_bert DIR: name one more LM, bert: the Hugging Face model in DIR, or one to train where DIR is
 # empty; not where $lms or $lm_dirs name it already.
 add_bert() {
-  if [[ " $lms $lm_dirs " = *" bert"[=\ ]* ]]; then return; fi
+  if named bert; then return; fi
   if [[ $1 ]]; then lm_dirs+=" bert=hf:$1"; else lms+=" bert"; fi
+}
+
+# named NAME: whether $lms or $lm_dirs name the LM.
+named() {
+  [[ " $lms $lm_dirs " = *" $1"[=\ ]* ]]
 }
 
 # lms_of SYSTEM: the names of the LMs that a system combines, a+b or all; nothing if one is not

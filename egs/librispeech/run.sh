@@ -39,8 +39,13 @@ conf=              # directory with a YAML file for each neural LM; empty: conf 
                    # word: conf/word), else ../../conf
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
-paper=false        # true: the rows of the T-TA paper's Table 1 too, as conf/paper.yaml says: the sum
-                   # and the mean of each LM, free weights and (1 - lambda) first pass + lambda LM
+paper=false        # true: the rows of the T-TA paper's Table 1 too: bert; unisanlm and bisanlm, causal
+                   # and masked over words, in EXPDIR/word; --intact; and, as conf/paper.yaml says,
+                   # sum and mean of each LM, free weights and (1 - lambda) first pass + lambda LM
+bert=              # with --paper: directory of a BERT of Hugging Face; empty: a small one is trained,
+                   # as bert.yaml in conf says
+intact=            # masked LMs to score in one pass over the intact input too: systems NAME-intact;
+                   # empty: with --paper masked and bert
 systems=           # which LMs are combined; empty: conf/systems.yaml, with --paper conf/paper.yaml
 first_pass=        # for --paper: the first pass's score, NAME=W of scores and lengths of the lists,
                    # as in "am=0.1 lm=1"; empty: its decoder's for mini, else the lists' total, score
@@ -58,7 +63,8 @@ mixtures=          # --lm-unit word: LMs, as lstm, whose linear interpolation wi
                    # vocabulary, else its own; empty: LSTMs and Transformers (causal) for swbd; none
 train_opts=        # key=value settings over the YAML files, as in steps=100
 oov_penalty=       # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for
-                   # all of them; not in perplexities
+                   # all of them; not in perplexities; empty: none, but for unisanlm and bisanlm the
+                   # log of how many words their vocabulary leaves out
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
 nj=3               # processes that train and score at a time, as many as there are neural LMs; 1
                    # with a GPU
@@ -103,17 +109,32 @@ defaults() {
   : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
   # pocketsphinx's am + 9.5 lm - 0.63 words (mini/README.md), its own LM at weight 1
   [[ $corpus-$mini != mini-mini ]] || : "${first_pass:=am=0.10526 lm=1 words=-0.06627}"
+  [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
+  sanlm=() # LMs over words beside the others
+  if [[ $paper = true ]]; then
+    add_bert "$bert"
+    [[ $intact ]] || for name in masked bert; do
+      ! named "$name" || intact+=" $name"
+    done
+    [[ $lm_unit = word ]] || sanlm=("$expdir"/word/lm/{causal,masked})
+  fi
   sets=(dev "${tests[@]}") lattice_sets=()
   [[ ! $lattice_dir || $lattice_dir = none || ! $lattice_systems ]] || lattice_sets=("${sets[@]}")
 }
 options "$@"
 
 # shellcheck disable=SC2086
-language_models "$expdir/lm" $lms $lm_dirs
+language_models "$expdir/lm" $lms $lm_dirs \
+  ${sanlm[0]:+"unisanlm=${sanlm[0]}" "bisanlm=${sanlm[1]}"}
 columns=("${names[@]}") bench=() # columns of scores; options of lmtools bench
 for name in $unnormalised; do
   [[ ${lm[$name]-} ]] || wrong "--unnormalised names $name, which is none of the LMs"
   lm[$name-unnormalised]=${lm[$name]-} columns+=("$name-unnormalised")
+done
+tuned=("${names[@]}") # columns that `lms` of the systems are
+for name in $intact; do
+  [[ ${lm[$name]-} ]] || wrong "--intact names $name, which is none of the LMs"
+  tuned+=("$name-intact") columns+=("$name-intact")
 done
 read -ra normal <<<"--normaliser $normaliser"
 tokens=("${normal[@]}") mixed=() # of the n-gram; LMs to interpolate with it
@@ -173,12 +194,16 @@ fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin \
   "$conf" conf ../../conf \
-  : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors"; then
+  : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" "${sanlm[@]}"; then
   ((${#ngrams[@]} == 0)) || lmtools ngram --text "$datadir/train/text" --order "$order" \
     "${tokens[@]}" --out "$expdir/lm/ngram"
   printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
     lmtools train --conf "$conf/NAME.yaml" --train "$expdir/train.bin" \
     --valid "$expdir/valid.bin" --out "$expdir/lm/NAME" "${settings[@]}"
+  # 7: what this run waits for, or ends, holds its lock
+  ((${#sanlm[@]} == 0)) || ./run.sh --lm-unit word --lms "causal masked" --expdir "$expdir/word" \
+    --corpus "$corpus" --datadir "$datadir" --nbest-dir "$nbest_dir" --ldc-dir "$ldc_dir" \
+    --normaliser "$normaliser" --train-opts "$train_opts" --nj "$nj" --stage 2 --stop-stage 3 7>&9
 fi
 
 if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
@@ -192,12 +217,17 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
       lmtools ppl "${with[@]}" --kaldi --text "$datadir/$set/text" \
         --out "$expdir/ppl/$name/$set.json"
     done
-    with+=(${oov_penalty:+--oov-penalty "$oov_penalty"})
+    penalty=$oov_penalty
+    [[ $penalty || $name != @(uni|bi)sanlm ]] ||
+      penalty=$(awk '/ items:/ {print log($2)}' "$expdir/word/subword/subword.yaml")
+    with+=(${penalty:+--oov-penalty "$penalty"})
     for set in "${sets[@]}"; do
       lmtools score "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" \
         --out "$expdir/score/$name/$set.scores"
       [[ " $unnormalised " != *" $name "* ]] || lmtools score "${with[@]}" --normalise none \
         --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name-unnormalised/$set.scores"
+      [[ " $intact " != *" $name "* ]] || lmtools score "${with[@]}" --intact \
+        --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name-intact/$set.scores"
     done
   done
   for name in "${mixed[@]}"; do
@@ -212,7 +242,7 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
   "$expdir/score/{columns}/{sets}.scores" "$datadir/{lattice_sets}/lattices" \
   "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   : "$expdir"/{tune,rescore}; then
-  with=(--systems "$systems" "lms=${names[*]}" "unnormalised=$unnormalised")
+  with=(--systems "$systems" "lms=${tuned[*]}" "unnormalised=$unnormalised")
   with+=(${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
   lmtools tune "${with[@]}" --nbest "$datadir/dev/nbest.jsonl" --metric wer \
     --scores "$expdir/score/{lm}/dev.scores" --out "$expdir/tune/{system}/weights.json"

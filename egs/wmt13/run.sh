@@ -39,8 +39,10 @@ conf=              # directory with a YAML file for each neural LM; empty: conf 
                    # for full
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
-paper=false        # true: the rows of the T-TA paper's Table 2 too, as conf/paper.yaml says: the sum
-                   # and the mean of each LM by (1 - lambda) first pass + lambda LM as well
+paper=false        # true: the rows of the T-TA paper's Table 2 too: bert and, as conf/paper.yaml says,
+                   # sum and mean of each LM by (1 - lambda) first pass + lambda LM as well
+bert=              # with --paper: directory of a BERT of Hugging Face; empty: a small one is trained,
+                   # as bert.yaml in conf says
 systems=           # what is tuned: LMs alone, and which are combined; empty: conf/systems.yaml, with
                    # --paper conf/paper.yaml
 first_pass=        # for --paper: the translator's score, NAME or NAME=W of scores and lengths of the
@@ -83,6 +85,8 @@ translator; name their directory with --nbest-dir, or a Marian model with --nmt"
     wrong "--metric is '$metric'; it takes bleu, chrf, ter, wer or cer"
 
   : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
+  [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
+  [[ $paper = false ]] || add_bert "$bert"
   first_pass_mean=
   [[ $first_pass || ! ($corpus-$mini = mini-mini || $nmt) ]] ||
     first_pass=am first_pass_mean=norm # a sum with sums, a mean with means

@@ -1,9 +1,11 @@
 """egs/librispeech/run.sh from end to end, on a small cut of its mini corpus with tiny models."""
 
 import json
+import math
 import shlex
 
 import pytest
+import yaml
 
 TINY = (
     "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
@@ -117,3 +119,28 @@ def test_killed_in_every_stage(whole, librispeech):
         recipe.kill(process)
     recipe(*OPTIONS, "--skip-done", "true")
     assert outcome(recipe) == outcome(whole)
+
+
+def test_paper_adds_the_rows_of_table_1(librispeech):
+    """LMs over words have their own vocabulary and the penalty that it says."""
+    recipe, own = librispeech("paper"), ("--lms", "ngram masked", "--train-opts", TINY)
+    options = "--mini small --depth 4 --vocab-size 200 --order 3 --lattice-dir none --stop-stage 5"
+    recipe(*own, *shlex.split(options), "--first-pass", "am=0.1 lm=1", "--paper")
+    exp = recipe.home / "exp"
+    lms = ("ngram", "masked", "bert", "unisanlm", "bisanlm", "masked-intact", "bert-intact")
+    forms = ("", "-mean", "-interpolated", "-mean-interpolated")
+    systems = {"first-pass", "masked+ngram", *(lm + form for lm in lms for form in forms)}
+    assert {path.parent.name for path in exp.glob("tune/*/weights.json")} == systems
+    header = {
+        lm: json.loads(
+            (exp / f"score/{lm}/test.scores").read_text().split("\t")[0].split(" ", 2)[2]
+        )
+        for lm in lms
+    }
+    assert [header[lm]["lm"] for lm in lms[1:]] == [
+        "masked", "masked", "causal", "masked", "masked-intact", "masked-intact"
+    ]  # fmt: skip
+    left_out = yaml.safe_load((exp / "word/subword/subword.yaml").read_text())["left_out"]["items"]
+    assert {
+        lm: float(said["oov"]) for lm, said in header.items() if "oov" in said
+    } == pytest.approx(dict.fromkeys(("unisanlm", "bisanlm"), math.log(left_out)), abs=1e-4)

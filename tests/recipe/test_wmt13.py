@@ -234,6 +234,7 @@ def test_help(whole):
         ),
         (("--corpus", "full", "--nmt", "a", "--nbest-dir", "b"), "give one of them"),
         (("--nbest-dir", "b"), "--corpus mini has lists of its own"),
+        (("--bert", "x"), "--bert is a row of --paper true; give both"),
         (("--averages", "median"), "--averages is 'median'; it takes sum, mean or both"),
         (("--metric", "blue"), "--metric is 'blue'"),
         (("--expdir", "exp/english"), "--expdir and --shared are both exp/english"),
