@@ -27,7 +27,8 @@ from lmtools.errors import UserError, exit_with_message
 from lmtools.report.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")
-KINDS = ("ours", "code", "holds", "said", "report")  # what an entry may name; one of them
+# what an entry may name, one of them; `claim` is of this script's own entries
+KINDS = ("ours", "code", "holds", "said", "report", "claim")
 KEYS = {*KINDS, "text", "is", "here", "why", "cites"}
 AGREES, DIFFERS, NONE, ERROR = "agrees", "differs", "none", "ERROR"
 WIDTHS = (44, 40, 60)  # of a place, the paper's value and ours, as they are printed
@@ -45,9 +46,14 @@ class Line:
     reason: str = ""
 
     def __str__(self):
-        cells = " / ".join(self.place), show(self.theirs), self.ours
-        shown = [shorten(cell, width) for cell, width in zip(cells, WIDTHS, strict=True)]
-        return " | ".join([*shown, self.verdict + f": {self.reason}" * bool(self.reason)])
+        verdict = self.verdict + f": {self.reason}" * bool(self.reason)
+        return align(" / ".join(self.place), show(self.theirs), self.ours, verdict)
+
+
+def align(*cells: str) -> str:
+    """A row of the table; the last cell may be as wide as it is."""
+    *first, last = cells
+    return " | ".join([*map(shorten, first, WIDTHS), last])
 
 
 def shorten(text: str, width: int) -> str:
@@ -73,7 +79,7 @@ class Comparison:
         for page, (tables, _) in self.checkout.cited.items():
             for table in (one for one in tables if one.paper == self.name):
                 for row in table.rows:
-                    if row not in self.quoted:
+                    if (table.table, row) not in self.quoted:
                         place = label, "tables", table.table, row.label
                         yield Line(place, row.cells, page, reason="quoted, but not in the papers")
 
@@ -86,7 +92,7 @@ class Comparison:
         """The lines of a place and of all below it."""
         entries = declared if isinstance(declared, list) else [declared]
         if declared and all(
-            isinstance(e, Mapping) and e.keys() <= {*KEYS, "claim"} for e in entries
+            isinstance(entry, Mapping) and entry.keys() <= KEYS for entry in entries
         ):
             yield from self.check_all(place, theirs, entries)
         elif isinstance(theirs, Mapping) and (declared or not is_row(place)):
@@ -118,7 +124,7 @@ class Comparison:
         said = entry.get("text", theirs)
         why = entry.get("why", "")
         self.used.add(why)
-        kind = next((kind for kind in ("claim", *KINDS) if kind in entry), None)
+        kind = next((kind for kind in KINDS if kind in entry), None)
         try:
             if "text" in entry and str(said) not in show(theirs):
                 raise Stale(f"the paper does not say {said!r}")
@@ -181,7 +187,7 @@ class Comparison:
             rows = [row for table in tables for row in quoted_rows(table, said)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")
-            self.quoted.update(rows)
+            self.quoted.update((number, row) for row in rows)
         else:
             found = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
             known = [n for r in found for n in find_numbers([r.text, *r.x, *r.y, r.times])]
@@ -255,6 +261,7 @@ def main() -> None:
     parser.add_argument("--errors", action="store_true", help="print nothing but errors")
     args = parser.parse_args()
     counts = dict.fromkeys((AGREES, DIFFERS, NONE, ERROR), 0)
+    print(align("place", "the paper", "here: FILE:KEY = value", "verdict: reason"))
     for line in compare_papers(args.papers, args.declared):
         counts[line.verdict] += 1
         if line.verdict == ERROR or not args.errors:
