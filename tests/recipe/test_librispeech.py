@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+import shutil
 
 import pytest
 import yaml
@@ -99,6 +100,30 @@ def test_a_stage_starts_from_what_is_there(whole):
     assert [f"== stage {n}" in done.stdout for n in range(7)] == [n == 5 for n in range(7)]
     assert outcome(whole) == before
     assert whole(*OPTIONS, "--skip-done", "true").stdout.count("is done already: skipped") == 7
+
+
+def test_the_paper_s_interpolation(whole, librispeech):
+    """Beside the same systems as ever, of which nothing changes."""
+    before = outcome(whole)
+    paper = ("--systems", "conf/paper.yaml", "--expdir", "paper", "--lattice-systems", "")
+    recipe = librispeech("paper")
+    for folder in ("data", "exp"):
+        shutil.copytree(whole.home / folder, recipe.home / ("paper" if folder == "exp" else "data"))
+    five = ("--stage", 5, "--stop-stage", 5)
+    done = recipe(*OPTIONS, *paper, *five, status=1)
+    assert "which of am, lm is the first pass's score" in done.stderr + done.stdout
+    recipe(*OPTIONS, *paper, *five, "--first-pass", "am=0.1 lm=1 words=-0.07")
+    made = recipe.home / "paper"
+    for name in LMS:
+        text = (made / f"rescore/{name}/test.txt").read_bytes()
+        assert text == before[f"rescore/{name}/test.txt"]
+        for system in (f"{name}-interpolated", f"{name}-mean-interpolated"):
+            weights = json.loads((made / f"tune/{system}/weights.json").read_text())
+            part, column = weights["search"]["lambda"], [*weights["features"]][2]
+            expected = {"am": 0.1 * (1 - part), "lm": 1 - part, "words": -0.07 * (1 - part)}
+            assert weights["features"] == pytest.approx({**expected, column: part})
+            assert column == name + "/token" * ("mean" in system)
+            assert (made / f"rescore/{system}/test.txt").exists()
 
 
 def test_clean_tree_says_where_to_start(librispeech):
