@@ -100,7 +100,7 @@ def html(table: Table) -> str:
         for kind, cell in zip(kinds, table.header, strict=True)
     )
     rows = []
-    for i, row in enumerate(table.rows):
+    for i, row in enumerate(table.printed()):
         inside = [
             f"<strong>{escape(cell)}</strong>" if (i, j) in table.best else escape(cell)
             for j, cell in enumerate(row)

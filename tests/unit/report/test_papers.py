@@ -104,7 +104,7 @@ def test_what_a_paper_reports_looks_otherwise(fresh, style):
     for text in (markdown(table), plain(table)):
         assert "[4.31]" in text and "[3.97?]" in text and "[-]" not in text
         assert not re.search(rf"\[{table.rows[0][3]}", text)
-    assert '<td class="n quoted">4.31</td>' in html(table)
+    assert '<td class="n quoted">[4.31]</td>' in html(table)
     assert f'<td class="n">{table.rows[0][3]}</td>' in html(table)
 
 
