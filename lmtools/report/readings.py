@@ -45,14 +45,18 @@ def note(experiment: Experiment, one: Reading) -> str:
 
 
 def draw_reading(experiment: Experiment, theme: Theme, figure: Figure, one: Reading) -> None:
-    """Lines and marks of one reading on each panel; levels only where they compare."""
+    """Lines and marks of one reading on each panel; levels only where they compare, as far as the
+    panel reaches.
+    """
     paper = f"{experiment.names.style.citations[one.paper].label} Figure {one.figure}"
     style = {"color": theme.ink, "zorder": 1.5}
     for axes in figure.axes:
         for x in one.x:
             axes.axvline(x, **style, **DASHED)
             write_upright(axes, theme, x, f"{paper}: {x:g}")
-        for y in one.y if experiment.options & set(one.same) else ():
+        low, high = axes.get_ylim()
+        levels = one.y if experiment.options & set(one.same) else ()
+        for y in (y for y in levels if low < y < high):
             axes.axhline(y, **style, **DASHED)
             place = {"transform": axes.get_yaxis_transform(), "va": "bottom", "fontsize": 8}
             axes.text(0.01, y, f"{paper}: {y:g}", color=theme.ink, **place)
@@ -62,8 +66,9 @@ def draw_reading(experiment: Experiment, theme: Theme, figure: Figure, one: Read
 
 def write_upright(axes, theme: Theme, x: float, text: str) -> None:
     """Writes `text` beside an upright line at `x`, at the top."""
-    place = {"transform": axes.get_xaxis_transform(), "rotation": 90, "ha": "right", "va": "top"}
-    axes.text(x, 0.98, text, color=theme.ink, fontsize=8, **place)
+    place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+    turned = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 8}
+    axes.annotate(text, (x, 0.98), (-3, 0), color=theme.ink, **place, **turned)
 
 
 def draw_times(experiment: Experiment, theme: Theme, axes, times, paper: str) -> None:
@@ -72,7 +77,7 @@ def draw_times(experiment: Experiment, theme: Theme, axes, times, paper: str) ->
     """
     label = experiment.names.lms.label(times["of"])
     line = next((line for line in axes.get_lines() if line.get_label() == label), None)
-    factor = times["by"].get(axes.get_title())
+    factor = times["by"].get(axes.get_title("left") or axes.get_title())
     if line is None or factor is None or len(line.get_xdata()) < 2:
         return
     words, (x, y) = times["words"], np.asarray(line.get_xydata(), dtype=float).T
@@ -82,6 +87,7 @@ def draw_times(experiment: Experiment, theme: Theme, axes, times, paper: str) ->
     axes.plot([words, words], [own, factor * own], color=theme.ink, **DASHED)
     end = {"marker": "_", "markersize": 12, "markeredgewidth": 2, "linestyle": "none"}
     axes.plot([words], [factor * own], color=theme.ink, **end)
-    place = {"xytext": (-7, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
+    place = {"xytext": (7, -2), "textcoords": "offset points", "ha": "left", "va": "top"}
+    place["bbox"] = {"facecolor": theme.paper, "edgecolor": "none", "pad": 0.8}
     text = f"{paper}:\n{factor:g} x {experiment.names.lms.short(times['of'])}"
     axes.annotate(text, (words, factor * own), color=theme.ink, fontsize=8, **place)

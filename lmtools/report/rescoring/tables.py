@@ -2,7 +2,7 @@
 2020).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lmtools.evaluate import METRICS
@@ -40,9 +40,30 @@ PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
 
 def main_tables(experiment: RescoringExperiment) -> list[Table]:
     """For each set that weights were not tuned on: every system, its score, interval, change and
-    significance.
+    significance; where they are several, first the scores of all (Table 1 of the paper).
     """
-    return [main_table(experiment, measured) for measured in experiment.judged]
+    judged = experiment.judged
+    several = [set_table(experiment)] if len(judged) > 1 else []
+    return [*several, *(main_table(experiment, measured) for measured in judged)]
+
+
+def set_table(experiment: RescoringExperiment) -> Table:
+    """The score of each system on each set, those that weights were tuned on first."""
+    every = sorted(experiment.sets, key=lambda one: not one.sample.tuned)
+    names = list(dict.fromkeys(name for one in every for name in one.results))
+    rows = tuple(
+        (
+            experiment.names.label(name),
+            *(decimal(one.results[name].score) if name in one.results else NONE for one in every),
+        )
+        for name in names
+    )
+    best = frozenset((names.index(best_of(one)), 1 + j) for j, one in enumerate(every))
+    sets = [one.sample.name for one in every]
+    title = f"{experiment.metric_label} after rescoring: {', '.join(sets)}"
+    tuned = [one.sample.name for one in every if one.sample.tuned]
+    notes = (f"Weights were tuned on {', '.join(tuned)}; bold is the best of a set.",)
+    return Table(title, ("system", *sets), rows, notes[: len(tuned)], best=best, part="results")
 
 
 def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
@@ -75,10 +96,16 @@ def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]
     """The cell of the best system that could be used (not the oracle), in a table with the systems
     of `rows`.
     """
+    return list(rows.results).index(best_of(measured, rows.results)), column
+
+
+def best_of(measured: Measured, names: Container[str] | None = None) -> str:
+    """The best system on a set that could be used (not the oracle), among `names` or all."""
     sign = 1 if METRICS[measured.metric].lower_is_better else -1
-    names = list(rows.results)
-    usable = [name for name in names if name != ORACLE and name in measured.results]
-    return names.index(min(usable, key=lambda name: sign * measured.results[name].score)), column
+    usable = [
+        name for name in measured.results if name != ORACLE and (names is None or name in names)
+    ]
+    return min(usable, key=lambda name: sign * measured.results[name].score)
 
 
 def tests_of(metric: str) -> dict[str, str]:

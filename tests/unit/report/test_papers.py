@@ -157,19 +157,20 @@ def test_what_is_read_off_a_figure_stands_on_ours(fresh, style):
     times = {"of": "tta", "words": 20, "by": {"reranking": 6.35}}
     readings = [
         READING | {"uncertain": "its points."},
-        READING | {"y": [61], "same": ["full"], "figure": 5},
+        READING | {"y": [6, 61], "same": ["full"], "figure": 5},  # one above the panel
         READING | {"x": [], "times": times},
     ]
 
     def draw(theme):
         figure = Figure()
         axes = figure.subplots()
-        axes.set_title("reranking")
+        axes.set_title("reranking", loc=loc)
         axes.plot([10, 40], [2, 8], label="T-TA")
         return figure
 
-    for name, dashed in (("mini", [30, 30]), ("full", [30, 30, 61])):
+    for name, dashed in (("mini", [30, 30]), ("full", [30, 30, 6])):
         experiment = collect_rescoring(corpus(fresh, name), style=style([], readings))
+        loc = "left" if name == "full" else "center"
         other, picture = add_readings(
             experiment, [Picture(one, "Ours.", "", draw) for one in ("lines", "line-1")]
         )

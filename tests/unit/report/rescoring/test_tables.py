@@ -218,8 +218,16 @@ def test_several_sets(fresh):
             )
     (data / "test/nbest.jsonl.gz").unlink()
     report = collect_rescoring(fresh)
-    headers = [table.header[:4] for table in main_tables(report)]
-    assert headers == [
+    first, *others = main_tables(report)
+    assert first.header == ("system", "dev", "dev-a", "test-a", "test-b")
+    assert first.notes == ("Weights were tuned on dev, dev-a; bold is the best of a set.",)
+    for j, measured in enumerate(report.sets, 1):
+        scores = {report.names.label(n): f"{one.score:.2f}" for n, one in measured.results.items()}
+        assert column(first, measured.sample.name) == scores
+        ((best, _),) = [cell for cell in first.best if cell[1] == j]
+        usable = [float(score) for label, score in scores.items() if label != "oracle"]
+        assert float(first.rows[best][j]) == min(usable)
+    assert [table.header[:4] for table in others] == [
         ("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")
     ]
     assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
