@@ -169,3 +169,13 @@ def test_paper_adds_the_rows_of_table_1(librispeech):
     assert {
         lm: float(said["oov"]) for lm, said in header.items() if "oov" in said
     } == pytest.approx(dict.fromkeys(("unisanlm", "bisanlm"), math.log(left_out)), abs=1e-4)
+
+
+def test_paper_takes_a_bert_that_is_there(librispeech):
+    recipe = librispeech("given")
+    said = recipe("--help", "--paper", "--bert", "DIR").stdout
+    assert "exp/lm/bert" not in said and " DIR " in said
+    assert {"exp/score/bert/dev.scores", "exp/score/bert-intact/test.scores"} <= {*said.split()}
+    done = recipe("--bert", "DIR", status=2)
+    assert "--bert is a row of --paper true; give both" in done.stderr
+    assert "--intact names lstm" in recipe("--intact", "lstm", status=2).stderr
