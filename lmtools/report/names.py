@@ -227,4 +227,4 @@ def is_printed(output: Mapping) -> bool:
 
 def shorten(text: str) -> str:
     """A printed name without what it says in parentheses, and means in one word."""
-    return re.sub(r" \(.*?\)|(?<=, mean) over \w+s$", "", text)
+    return re.sub(r" \(.*?\)|(?<=, mean) over \w+s(?=$|,)", "", text)
