@@ -66,12 +66,10 @@ def test_reports_of_a_copy_have_its_name(tree, source, title):
             shutil.copytree(REPOSITORY / "egs" / source / part, tree / "egs" / source / part)
         shutil.copy(REPOSITORY / "egs" / source / "run.sh", tree / "egs" / source)
     new_recipe(tree, source, "mine")
-    (line,) = (
-        line
-        for line in (tree / "egs/mine/run.sh").read_text().splitlines()
-        if " lmtools report " in line
-    )
+    text = (tree / "egs/mine/run.sh").read_text().replace("\\\n", "")
+    (line,) = (line for line in text.splitlines() if " lmtools report " in line)
     assert line.partition(" --title ")[2] == title.replace("mine", '"${PWD##*/}') + '"'
+    assert " --conf conf/report.yaml " in line and (tree / "egs/mine/conf/report.yaml").exists()
 
 
 def test_copy_of_a_copy_runs_too(tree, shell, make_recipe):

@@ -13,7 +13,8 @@ from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.html import page
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES
-from lmtools.report.rescoring.tables import TABLES, change, main_tables, span
+from lmtools.report.rescoring.scores import change, main_tables
+from lmtools.report.rescoring.tables import TABLES, span
 from lmtools.report.write import make_all, results
 from lmtools.seal import write_json
 
