@@ -84,7 +84,7 @@ def label(experiment: Experiment, sources: Mapping[str, Source], name: str | Non
 def said(source: Source) -> str:
     """What of ours a column is, in a header."""
     kind = "" if source.quantity == "score" else source.quantity
-    form = source.form.replace("{}", "").strip("-+")
+    form = source.form.replace("{}", "").removeprefix("-")
     return ", ".join(filter(None, (kind, source.place, form)))
 
 
