@@ -21,11 +21,8 @@ LINES, ROWS = 12, 30  # that one figure can hold
 
 
 def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = LINES) -> list[str]:
-    """Those of the systems or language models `names` that a figure shows: all, unless they are
-    more than `most`.
-
-    Then it lacks those of language models trained by other criteria than the softmax, which have
-    figures of their own, means, and interpolations.
+    """Those of the systems or language models `names` that a figure shows: all, or, where they are
+    more than `most`, those that LEFT_OUT does not name.
     """
     names = list(names)
     if len(names) <= most:
@@ -45,7 +42,7 @@ def other_criterion(experiment: RescoringExperiment, name: str) -> bool:
     )
 
 
-LEFT_OUT: dict[str, Callable[[RescoringExperiment, str], bool]] = {
+LEFT_OUT = {  # what a figure of many lines lacks, and why
     "language models trained by other criteria than the softmax have tables and figures of their"
     " own": other_criterion,
     "means over tokens are in the tables": lambda experiment, name: experiment.names.is_mean(name),
