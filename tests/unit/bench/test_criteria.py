@@ -200,7 +200,10 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
     ("words", "message"),
     [
         (["--criteria", "nce"], "'nce' is unknown; known: softmax, bce"),
-        (["output.sample=9"], "output.sample: no option of these criteria; known: cutoffs"),
+        (
+            ["output.sample=9"],
+            "output.sample: no option of these criteria; known: compensate, cutoffs",
+        ),
         (
             ["--criteria", "bce", "output.samples=9"],
             "output.samples: no option of these criteria; known: rival",
