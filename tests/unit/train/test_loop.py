@@ -635,6 +635,8 @@ def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
             "samples": 9,
             "drawing": "replacement",
             "power": 0.75,
+            "start": "noise",
+            "target_in_sum": True,
         },
     }
     identity, before = model_hash(out), weights(out)
