@@ -231,11 +231,22 @@ def without_interrupts() -> Iterator[None]:
     """
     # starting it, which the first process would do, lets interrupts through
     resource_tracker.ensure_running()
+    waiting: list[int] = []
+    # a mask is one thread's: what another thread takes is raised in the main one all the same
+    handler = (
+        signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+        if threading.current_thread() is threading.main_thread()
+        else None
+    )
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 def serve(connection, parent: int | None, threads: int | None) -> None:

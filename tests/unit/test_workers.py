@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -259,6 +260,25 @@ def test_an_interrupt_ends_all_without_a_word_of_the_workers(tmp_path, where, pa
         # the program's own, which catches nothing
         assert said.count("Traceback") <= 1 and "spawn" not in said
         assert gone(everybody, 5)
+
+
+def test_an_interrupt_that_another_thread_takes_waits_too():
+    """The kernel gives a signal to any thread that does not block it; Python raises it in the main
+    one.
+    """
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    done = False
+    try:
+        with pytest.raises(KeyboardInterrupt), workers.without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+            done = True
+    finally:
+        end.set()
+        thread.join()
+    assert done
 
 
 def test_a_parent_that_died_before_is_noticed(monkeypatch):
