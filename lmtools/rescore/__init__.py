@@ -3,7 +3,16 @@ chosen with them.
 """
 
 from lmtools.rescore.apply import check_signatures, rescore
-from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, gather, read_columns, set_hash
+from lmtools.rescore.features import (
+    DERIVED,
+    LENGTHS,
+    LOOP,
+    Features,
+    ScoreColumns,
+    gather,
+    read_columns,
+    set_hash,
+)
 from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.systems import (
@@ -30,8 +39,10 @@ from lmtools.rescore.weights import (
 )
 
 __all__ = [
+    "DERIVED",
     "FORMS",
     "LENGTHS",
+    "LOOP",
     "Dev",
     "Features",
     "Risk",

@@ -1,8 +1,8 @@
 """The features that hypotheses are chosen by: one matrix a set, from the lists' own scores and the
 columns of score files.
 
-LENGTHS (the weight of `words` is the word insertion bonus) and, for lists without any scores,
-`rank` are computed here.
+LENGTHS (the weight of `words` is the word insertion bonus), `loop` and, for lists without any
+scores, `rank` are computed here.
 """
 
 import functools
@@ -17,6 +17,7 @@ import numpy as np
 from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.formats import scores
+from lmtools.text.loops import count_looped
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
@@ -26,6 +27,11 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
     "characters": lambda hyp: len(words(hyp)),
     "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
 }
+# Minus the words that a hypothesis says in a loop, so that more is better as of all scores; tuning
+# gives it no weight below 0, which would reward loops.
+LOOP = "loop"
+# What is computed from a hypothesis's text alone.
+DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text.split())}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
 # list are divided then.
 MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
@@ -153,12 +159,12 @@ def gather(
     nbests: Sequence[NBest],
     columns: Mapping[str, Sequence[np.ndarray]],
     source,
-    lengths: Collection[str] = ("words",),
+    derived: Collection[str] = ("words",),
 ) -> Features:
-    """The features of `nbests`: their components (or `rank`), `columns`, and `lengths` out of
-    LENGTHS and `rank`, in this order.
+    """The features of `nbests`: their components (or `rank`), `columns`, and `derived` out of
+    DERIVED and `rank`, in this order.
 
-    A component that is called like a length or `rank` takes the place of the built-in. Values
+    A component that is called like one of these takes the place of the built-in. Values
     beyond FAR count as the least (or greatest) other one of their list: one of -1e30 would else
     make all differences between ordinary values nothing. UserError about `source` where a name
     clashes, a component is missing from some hypotheses, or a value is not finite.
@@ -167,7 +173,7 @@ def gather(
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
     own = components(nbests, source)
     for name in columns:
-        if name in own or name in LENGTHS or name == "rank":
+        if name in own or name in DERIVED or name == "rank":
             raise UserError(
                 f"--scores {name}=...: {source} has a feature of this name already; choose another"
             )
@@ -175,11 +181,11 @@ def gather(
     if not own:
         table["rank"] = ranks(nbests)
     table |= columns
-    if "rank" in lengths and "rank" not in table:
+    if "rank" in derived and "rank" not in table:
         table["rank"] = ranks(nbests)
     table |= {
-        name: [[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
-        for name in lengths
+        name: [[DERIVED[name](hyp) for hyp in nbest.hyps] for nbest in nbests]
+        for name in derived
         if name not in table
     }
     return assemble(nbests, table, source)

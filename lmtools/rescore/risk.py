@@ -60,7 +60,7 @@ def posterior_scores(
     nbests: Sequence[NBest], name: str | None, source
 ) -> tuple[str, list[np.ndarray]]:
     """The name of the score that the posterior is made of, and its values (hypotheses,) a list."""
-    features = gather(nbests, {}, source, lengths=())
+    features = gather(nbests, {}, source, derived=())
     name = name or next(
         (
             one

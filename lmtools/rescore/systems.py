@@ -10,7 +10,7 @@ from lmtools.assignments import parse_pair, parse_pairs
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.formats import checks
-from lmtools.rescore.features import LENGTHS, Features, ScoreColumns, read_columns, summed
+from lmtools.rescore.features import DERIVED, Features, ScoreColumns, read_columns, summed
 from lmtools.rescore.tuning import (
     FORMS,
     INTERPOLATION,
@@ -206,9 +206,9 @@ def of_system(path: str, system: str | None) -> str:
 
 
 def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
-    """The lengths that interpolated systems have in their first pass's score."""
+    """The features of the text that interpolated systems have in their first pass's score."""
     names = dict.fromkeys(name for plan in systems.values() for name in plan.first_pass)
-    return [name for name in names if name in LENGTHS]
+    return [name for name in names if name in DERIVED]
 
 
 def tune_systems(

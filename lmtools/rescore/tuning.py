@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
-from lmtools.rescore.features import REFERENCES, Features, best, combine, set_hash
+from lmtools.rescore.features import LOOP, REFERENCES, Features, best, combine, set_hash
 from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.weights import Dev, Weights
 from lmtools.types import NBest
@@ -30,7 +30,7 @@ class TuningOptions:
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
     other free feature; the first pass is the reference and what is fixed, with these weights. A
     language model's weight is at least 0 unless `negative`: below it a set of this size was learnt
-    by heart. `tolerance`, in units of the metric, is that of `search`.
+    by heart. That of LOOP is always. `tolerance`, in units of the metric, is that of `search`.
     """
 
     metric: str = "wer"
@@ -186,7 +186,8 @@ def weights_of(
     columns = np.stack([first, *(features.column(name) for name in names)])
     scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
     nonnegative = np.array(
-        [name in options.lms and not options.negative for name in names], dtype=bool
+        [name == LOOP or (name in options.lms and not options.negative) for name in names],
+        dtype=bool,
     )
     space = SearchSpace(
         columns / scales[:, None, None], features.valid, statistics, loss, nonnegative

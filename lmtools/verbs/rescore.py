@@ -3,7 +3,7 @@
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
 from lmtools.rescore import (
-    LENGTHS,
+    DERIVED,
     check_signatures,
     gather,
     load,
@@ -32,13 +32,13 @@ def run(args):
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
     tuned = {system: load(of_system(args.weights, system)) for system in systems}
     known = [{*weights.features} for weights in tuned.values()]
-    lengths = [name for name in (*LENGTHS, "rank") if name in set().union(*known)]
-    features = gather(nbests, columns.values, args.nbest, lengths)
+    derived = [name for name in (*DERIVED, "rank") if name in set().union(*known)]
+    features = gather(nbests, columns.values, args.nbest, derived)
     say([*columns.warnings, *features.warnings])
     for system, weights in tuned.items():
         own = systems[system].columns
         some = select_columns(features, columns.values, own)
-        unused = {*lengths} - {*weights.features}
+        unused = {*derived} - {*weights.features}
         some = some.select([name for name in some.names if name not in unused])
         apply_weights(args, nbests, columns.select(own), some, weights, system)
 

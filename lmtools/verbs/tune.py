@@ -7,6 +7,7 @@ from lmtools.formats import read
 from lmtools.rescore import (
     FORMS,
     LENGTHS,
+    LOOP,
     TuningOptions,
     gather,
     list_lengths,
@@ -23,9 +24,10 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
         "Features are the lists' own scores (`rank` if they have none), each --scores column, and"
-        " --lengths, counted in the text. `am` (else `score`, `rank`, or the first) has weight 1,"
-        " unless --fix says otherwise; fixed at 0 it leaves its place to the next feature, language"
-        " models first. Tune on a development set, never on the set that you report."
+        " --lengths and --loop, counted in the text. `am` (else `score`, `rank`, or the first) has"
+        " weight 1, unless --fix says otherwise; fixed at 0 it leaves its place to the next"
+        " feature, language models first. Tune on a development set, never on the set that you"
+        " report."
     )
     parser.add("--nbest", "--format", "--scores", "--systems")
     parser.add(
@@ -45,6 +47,11 @@ def arguments(parser):
     lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about)
     about = "no length is a feature"
     lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help=about)
+    about = (
+        "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2),"
+        " with a weight of at least 0"
+    )
+    parser.add_argument("--loop", action="store_true", help=about)
     parser.add_argument(
         "--fix",
         type=named,
@@ -77,7 +84,7 @@ def run(args):
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
     places = {system: of_system(args.out, system) for system in systems}
     default = ["words"] if args.form == "linear" else []
-    lengths = default if args.lengths is None else args.lengths
+    lengths = [*(default if args.lengths is None else args.lengths), *[LOOP] * args.loop]
     extra = [name for name in list_lengths(systems) if name not in lengths]
     made = [*lengths, *extra, *["rank"] * (args.reference == "rank")]
     features = gather(nbests, columns.values, args.nbest, made)

@@ -24,8 +24,7 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
-from lmtools.rescore import LENGTHS as LENGTH_FEATURES
-from lmtools.rescore import check_signatures, gather
+from lmtools.rescore import DERIVED, check_signatures, gather
 from lmtools.rescore.features import best, combine
 
 SEED = 1  # of the bootstrap
@@ -169,7 +168,7 @@ def depth_curves(
     """
     named = features_of(systems.values())
     columns = read_score_columns(home, sample, named)
-    made = [name for name in (*LENGTH_FEATURES, "rank") if name in named]
+    made = [name for name in (*DERIVED, "rank") if name in named]
     features = gather(sample.nbests, columns.values, sample.path, made)
     longest = features.valid.shape[1]
     # (U, K, width)

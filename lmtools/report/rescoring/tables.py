@@ -18,10 +18,11 @@ from lmtools.report.rescoring.scores import main_tables
 from lmtools.rescore import set_hash
 from lmtools.rescore.features import summed
 
-MEANINGS = {  # of lengths, and of what the names of means end in
+MEANINGS = {  # of what is computed from the text, and of what the names of means end in
     "words": "`words` is its number of words",
     "characters": "`characters` its number of characters",
     "log-words": "`log-words` log(1 + its number of words)",
+    "loop": "`loop` minus the words that it repeats in a loop",
     "/token": "`LM/token` the LM's mean over tokens",
     "/word": "`LM/word` the LM's score divided by the number of words",
 }

@@ -16,7 +16,7 @@ def weights(**features):
 
 
 def test_lists_are_sorted_by_total_and_equals_keep_their_order():
-    lists = rescore(NBESTS, gather(NBESTS, {}, "n", lengths=()), weights(lm=0.5, am=1.0), "n")
+    lists = rescore(NBESTS, gather(NBESTS, {}, "n", derived=()), weights(lm=0.5, am=1.0), "n")
     assert [hyp.text for hyp in lists[0].hyps] == ["x", "z", "x y"]
     assert dict(lists[0].hyps[2].scores) == {"am": -1.0, "lm": -9.0, "total": -5.5}
     assert lists[1] == NBESTS[1]
@@ -40,4 +40,4 @@ def test_lists_are_sorted_by_total_and_equals_keep_their_order():
 )
 def test_features_and_weights_must_be_the_same(features, message):
     with pytest.raises(UserError, match=message):
-        rescore(NBESTS, gather(NBESTS, {}, "n", lengths=()), weights(**features), "n")
+        rescore(NBESTS, gather(NBESTS, {}, "n", derived=()), weights(**features), "n")

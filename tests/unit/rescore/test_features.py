@@ -4,7 +4,7 @@ import pytest
 from lmtools.errors import UserError
 from lmtools.formats import scores
 from lmtools.rescore import TuningOptions
-from lmtools.rescore.features import LENGTHS, best, combine, gather, read_columns, set_hash
+from lmtools.rescore.features import DERIVED, LENGTHS, best, combine, gather, read_columns, set_hash
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [
@@ -36,7 +36,7 @@ def test_components_then_columns_then_words():
 
 
 def test_lists_without_scores_have_their_rank():
-    features = gather(BARE, {}, "n", lengths=())
+    features = gather(BARE, {}, "n", derived=())
     assert features.names == ("rank",)
     np.testing.assert_allclose(features.column("rank"), [[0, -np.log(2)], [0, 0], [0, 0]])
 
@@ -64,7 +64,7 @@ def test_a_component_takes_the_place_of_the_built_in():
     assert features.names == ("am", "words") and features.column("words").tolist() == [[-1.0]]
 
 
-@pytest.mark.parametrize("name", ["am", "rank", *LENGTHS])
+@pytest.mark.parametrize("name", ["am", "rank", *DERIVED])
 def test_a_column_may_not_take_a_name(name):
     with pytest.raises(
         UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"
@@ -94,7 +94,7 @@ def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their
 ):
     column = [np.array([-7.0, value, -8.0]), np.zeros(0), np.array([value])]
     lists = [NBest("a", tuple(map(Hypothesis, "xyz"))), *BARE[1:]]
-    features = gather(lists, {"tta": column}, "n", lengths=())
+    features = gather(lists, {"tta": column}, "n", derived=())
     assert (
         features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]]
         and column[0][1] == value
@@ -109,7 +109,7 @@ def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their
 
 
 def test_the_rank_may_be_asked_for():
-    features = gather(SCORED, {}, "n", lengths=("rank",))
+    features = gather(SCORED, {}, "n", derived=("rank",))
     assert features.names == ("am", "lm", "rank") and features.column("rank")[0].tolist() == [
         0,
         -np.log(2),

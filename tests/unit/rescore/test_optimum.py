@@ -63,7 +63,7 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
     nbests, columns = toy(seed, lms=1)
     found = tune(
         nbests,
-        gather(nbests, columns, "n", lengths=()),
+        gather(nbests, columns, "n", derived=()),
         "n",
         TuningOptions(metric, lms=("lm0",), negative=negative),
     )

@@ -180,7 +180,7 @@ def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
 @pytest.mark.parametrize("negative", [False, True])
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
-    features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", lengths=())
+    features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", derived=())
     weights = tune(nbests, features, "n", TuningOptions(lms=("bad",), negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
     assert (
@@ -188,6 +188,28 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
         == (weights.search["curves"]["bad"]["points"][0][0] < 0)
         == negative
     )
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_loops_cost_or_count_nothing(negative):
+    """Where loops are right, their feature gets no weight: not one below 0 either."""
+    for wrong in (True, False):
+        nbests = [
+            NBest(
+                f"u{number}",
+                (
+                    Hypothesis("a b c" if not wrong else "a b b b b b", {"am": -1.0}),
+                    Hypothesis("a b c" if wrong else "a b b b b b", {"am": -1.5}),
+                ),
+                "a b c" if wrong else "a b b b b b",
+            )
+            for number in range(4)
+        ]
+        features = gather(nbests, {}, "n", derived=("loop",))
+        assert features.column("loop").tolist() == [[-3, 0] if wrong else [0, -3]] * 4
+        weights = tune(nbests, features, "n", TuningOptions(negative=negative))
+        assert (weights.features["loop"] > 0.5 / 3) == wrong and weights.features["loop"] >= 0
+        assert weights.dev.score == (0 if wrong else 100 * 4 / 6)
 
 
 def test_spread_is_the_deviation_inside_lists():

@@ -149,6 +149,22 @@ def test_lengths_are_made_where_the_weights_name_them(here, capsys):
     )
 
 
+def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys):
+    loop = Hypothesis("ok " * 9, {"am": 9.0})
+    for name in ("dev", "test"):
+        lists = [replace(one, hyps=(loop, *one.hyps)) for one in read(f"{name}.jsonl")]
+        jsonl.write(lists, f"{name}.jsonl")
+    assert run(capsys, *split("tune --nbest dev.jsonl --no-words --loop --out w.json"))[0] == 0
+    weights = json.loads((here / "w.json").read_text())["features"]
+    assert [*weights] == ["am", "loop"] and weights["loop"] > 1
+    # `rescore` needs no option for it
+    options = "rescore --nbest test.jsonl --weights w.json --out out --nbest-out new.jsonl"
+    assert run(capsys, *split(options))[0] == 0
+    for one in read("new.jsonl"):
+        assert one.hyps[0].text != loop.text
+        assert [hyp.scores["loop"] for hyp in one.hyps if hyp.text == loop.text] == [-7]
+
+
 @pytest.mark.parametrize(
     "options", [("--lengths", "syllables"), ("--lengths", "words", "--no-words")]
 )

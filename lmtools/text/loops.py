@@ -1,0 +1,56 @@
+"""Loops: what a recogniser says again and again when its decoder runs wild, as in `it was a poor
+poor poor poor`.
+"""
+
+from collections.abc import Sequence
+
+COPIES = 3  # in a row make a loop; people say a word or a phrase twice
+PHRASE = 100  # words at most, so that time grows as the text does
+LOOPING = 4  # words in excess that no one means
+
+
+def count_looped(words: Sequence[str]) -> int:
+    """How many words stand beyond the second copy in runs of COPIES copies of a phrase or more, a
+    copy that is cut short included. Phrases have PHRASE words at most.
+
+    Of 18,000 hypotheses of Whisper base on read speech of non-native speakers, 49 have any, and 6.8
+    errors more than the best of their list (all: 1.9); 25 have LOOPING, and 11.7 errors more, none
+    of them a best one. A compression ratio (zlib) above 2.4, by which Whisper decodes again
+    (Radford et al. 2023, section 4.5), finds 13 of the 25 and no other: a text of ten words never
+    compresses so well. A second copy is what people say: 656 of 2000 references of telephone speech
+    have one, 56 a third, one LOOPING words in excess.
+    """
+    # with fewer than COPIES - 1 repeats no run can be
+    if len(words) - len(set(words)) < COPIES - 1:
+        return 0
+    start = looped = 0
+    while start < len(words):
+        excess, run = longest_run(words, start)
+        looped += excess
+        start += run
+    return looped
+
+
+def longest_run(words: Sequence[str], start: int) -> tuple[int, int]:
+    """The run of copies from `start` with the most words in excess, the shorter phrase of equals:
+    that excess and the run's length; (0, 1) without one.
+    """
+    found = 0, 1
+    rest = len(words) - start
+    for period in range(1, min(PHRASE, rest // COPIES) + 1):
+        if rest - 2 * period <= found[0]:
+            break
+        if words[start] != words[start + period]:
+            continue
+        end = start + period
+        while end < len(words) and words[end] == words[end - period]:
+            end += 1
+        run = end - start
+        if run >= COPIES * period and run - 2 * period > found[0]:
+            found = run - 2 * period, run
+    return found
+
+
+def is_looping(text: str) -> bool:
+    """Whether LOOPING words of a text or more are in excess."""
+    return count_looped(text.split()) >= LOOPING
