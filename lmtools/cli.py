@@ -19,6 +19,7 @@ from lmtools.verbs.options import Parser, add_common
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
 # is imported only when called, so that the table wing never waits for torch.
 VERBS = {
+    "decode": "N-best lists of recordings by a recogniser, Whisper or Vosk",
     "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
     "convert": "N-best lists and lattices from one format to another",
     "subword": "learn a subword model (or a word or character list)",

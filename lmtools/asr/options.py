@@ -1,0 +1,41 @@
+"""Options of a recogniser, `--opts key=value`: a dataclass with an explanation of each field."""
+
+import dataclasses
+import typing
+from collections.abc import Sequence
+
+from lmtools.assignments import parse_pairs
+from lmtools.config import check_numbers
+from lmtools.errors import UserError
+
+
+def option(default, about: str):
+    """A field of such a dataclass."""
+    return dataclasses.field(default=default, metadata={"about": about})
+
+
+def parse_options(cls, assignments: Sequence[str], name: str):
+    """The options `cls` of the recogniser `name` that `key=value` assignments say; UserError, with
+    those that there are, for a wrong one.
+    """
+    kinds = typing.get_type_hints(cls)
+    has = f"{name} has {', '.join(kinds)}"
+    values = {}
+    for key, value in parse_pairs(assignments, "--opts", "key=value", has).items():
+        if key not in kinds:
+            raise UserError(f"--opts {key}={value}: no option is called {key!r}; {has}")
+        try:
+            values[key] = kinds[key](value)
+        except ValueError:
+            kind = "a whole number" if kinds[key] is int else "a number"
+            raise UserError(f"--opts {key}={value}: not {kind}; correct it") from None
+    made = cls(**values)
+    check_numbers(made, "--opts ", *(key for key in kinds if kinds[key] is int))
+    return made
+
+
+def describe_options(cls) -> str:
+    """Name, meaning and default of each, for a verb's help."""
+    return "; ".join(
+        f"{one.name}: {one.metadata['about']} ({one.default})" for one in dataclasses.fields(cls)
+    )

@@ -1,0 +1,99 @@
+"""The recognisers by name, and what is asked of one."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from lmtools.asr.options import parse_options
+from lmtools.asr.vosk import Vosk, VoskOptions
+from lmtools.asr.whisper import Whisper, WhisperOptions
+from lmtools.errors import UserError
+from lmtools.files import sha256
+from lmtools.types import Hypothesis
+
+
+class Recogniser(Protocol):
+    """A model in `directory`, which goes to worker processes before it is loaded there.
+
+    `rate`: samples a second that it takes; `longest`: seconds beyond which it cuts an utterance, 0
+    for none.
+    """
+
+    directory: str
+    options: object
+    rate: int
+    longest: ClassVar[int]
+
+    def load(self) -> "Recogniser":
+        """Itself, able to decode."""
+
+    def decode(self, samples: np.ndarray) -> list[Hypothesis]:
+        """The hypotheses of samples (N,) float32 in [-1, 1], best first; a function of them
+        alone.
+        """
+
+
+class RecogniserKind(NamedTuple):
+    """A recogniser's class, the dataclass of its options, and the packages that it needs."""
+
+    make: type
+    options: type
+    packages: tuple[str, ...]
+
+
+RECOGNISERS: dict[str, RecogniserKind] = {
+    "whisper": RecogniserKind(
+        Whisper, WhisperOptions, ("soundfile", "faster-whisper", "ctranslate2")
+    ),
+    "vosk": RecogniserKind(Vosk, VoskOptions, ("soundfile", "vosk")),
+}
+
+
+def make_recogniser(spec: str, assignments: Sequence[str], device: str = "auto") -> Recogniser:
+    """The recogniser that NAME:DIR means, with `key=value` options; UserError where it is none, its
+    packages are not installed, or the directory holds no model of its kind.
+    """
+    name, _, directory = spec.partition(":")
+    if name not in RECOGNISERS or not directory:
+        raise UserError(
+            f"--asr {spec}: no recogniser is called so; give"
+            f" {' or '.join(f'{known}:DIR' for known in RECOGNISERS)}"
+        )
+    made = RECOGNISERS[name].make(
+        directory, parse_options(RECOGNISERS[name].options, assignments, name), device
+    )
+    find_versions(name)
+    return made
+
+
+def find_versions(name: str) -> dict[str, str]:
+    """The versions of the packages of a recogniser; UserError for one that is not installed."""
+    found = {}
+    for package in RECOGNISERS[name].packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            raise UserError(
+                f"--asr {name}: package {package} is not installed; install it with"
+                " utils/install_asr.sh or pip install 'lmtools[asr]'"
+            ) from None
+    return found
+
+
+def sign_recogniser(spec: str, recogniser: Recogniser) -> dict:
+    """What the lists of a recogniser depend on: packages, options and the files of its model."""
+    model = Path(recogniser.directory)
+    files = sorted(path for path in model.rglob("*") if path.is_file())
+    parts = [[str(path.relative_to(model)), sha256(path)] for path in files]
+    name = spec.partition(":")[0]
+    return {
+        "asr": name,
+        "packages": find_versions(name),
+        "options": vars(recogniser.options),
+        "model": hashlib.sha256(json.dumps(parts).encode()).hexdigest(),
+    }

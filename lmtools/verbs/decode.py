@@ -1,0 +1,48 @@
+"""lmtools decode: N-best lists of recordings by a recogniser, Whisper or Vosk."""
+
+import sys
+
+from lmtools.asr import RECOGNISERS, DecodeOptions, decode_speech
+from lmtools.asr.options import describe_options
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = "\n".join(
+        f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
+    ).replace("%", "%%")
+    group = parser.groups["input"]
+    about = "the recogniser, and the directory of its model"
+    names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
+    group.add_argument("--asr", metavar=names, required=True, help=about)
+    about = (
+        "directory with FLAC, WAV, Ogg or MP3 files, one an utterance, at any depth, as LibriSpeech"
+        " has them; Kaldi's wav.scp, or a directory with one; with `segments` beside it, if any"
+    )
+    group.add_argument("--audio", metavar="DIR", required=True, help=about)
+    about = (
+        "Kaldi text with the transcripts, which may have more (default: `text` beside wav.scp,"
+        " LibriSpeech's *.trans.txt)"
+    )
+    parser.add("--ref", help=about)
+    about = "options of the recogniser, see below"
+    parser.add_argument(
+        "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=about
+    )
+    about = "lists as jsonl; a killed run is continued"
+    parser.add("--out", metavar="F.jsonl", help=about)
+    parser.add("--nj")
+    parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
+
+
+def run(args):
+    """Decode, and say on standard error what was decoded."""
+    options = DecodeOptions(args.asr, args.opts, args.device, args.nj)
+    done = decode_speech(args.audio, args.out, options, args.ref)
+    cut = f", {done.cut} of them cut in silence for their length" if done.cut else ""
+    print(
+        f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{cut},"
+        f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
+        " a process",
+        file=sys.stderr,
+    )

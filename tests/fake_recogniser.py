@@ -1,0 +1,60 @@
+"""A recogniser without a model for tests: what it hears is the number of samples and their sum."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.asr import recognisers
+from lmtools.asr.options import option
+from lmtools.errors import UserError
+from lmtools.types import Hypothesis
+
+
+@dataclass(frozen=True)
+class FakeOptions:
+    """`seconds` an utterance; `kill`: number of samples at which the process ends."""
+
+    depth: int = option(2, "hypotheses of a list")
+    seconds: float = option(0.0, "that decoding takes")
+    kill: int = option(1, "samples of the utterance that ends the process")
+
+
+@dataclass
+class FakeRecogniser:
+    """A directory with any file `model`; it notes in `heard` beside it what it decodes."""
+
+    directory: str
+    options: FakeOptions = field(default_factory=FakeOptions)
+    device: str = "auto"
+    rate = 16_000
+    longest = 2
+
+    def __post_init__(self):
+        if not Path(self.directory, "model").is_file():
+            raise UserError(f"{self.directory}: no model")
+
+    def load(self):
+        self.name = Path(self.directory, "model").read_text().strip()
+        return self
+
+    def decode(self, samples):
+        with open(f"{self.directory}.heard", "a") as heard:
+            heard.write(f"{len(samples)}\n")
+        if len(samples) == self.options.kill:
+            os.kill(os.getpid(), 9)
+        time.sleep(self.options.seconds)
+        loud = float(np.abs(samples).sum())
+        return [
+            Hypothesis(f"{self.name} {len(samples)} {rank}", {"am": round(loud - rank, 4)})
+            for rank in range(self.options.depth)
+        ]
+
+
+def install() -> None:
+    """Make `fake:DIR` a recogniser of this process."""
+    recognisers.RECOGNISERS["fake"] = recognisers.RecogniserKind(
+        FakeRecogniser, FakeOptions, ("soundfile",)
+    )

