@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tqdm import tqdm
 
 from lmtools.asr.audio import read_samples
-from lmtools.asr.journal import JournalEntry, Journal
+from lmtools.asr.journal import Journal, JournalEntry
 from lmtools.asr.recognisers import Recogniser, make_recogniser, sign_recogniser
 from lmtools.asr.utterances import Utterance, find_utterances, identify_audio
 from lmtools.errors import UserError
