@@ -33,7 +33,7 @@ recipe_script=./${0##*/}
 recipe_command=$recipe_script # with the options of this call that decide the results
 recipe_help=false
 recipe_open= # number of the stage that runs now
-recipe_line=
+recipe_line= # of run.sh, where a command failed
 recipe_names=()
 declare -A recipe_default=() recipe_about=() recipe_reads=() recipe_writes=()
 # an environment that is active comes first
@@ -51,6 +51,13 @@ recipe_fail() {
 # wrong MESSAGE: end the run because its options do not fit together; --help still works.
 wrong() {
   [[ $recipe_help = true ]] || recipe_fail "$1" 2
+}
+
+# one_of OPTION CHOICE...: end the run unless the option's value is one of these.
+one_of() {
+  local others=("${@:2:$#-2}")
+  [[ " ${*:2} " = *" ${!1} "* && ${!1} ]] || wrong "--${1//_/-} is '${!1}'; it takes$(
+    printf ' %s,' "${others[@]}" | sed 's/,$//') or ${*: -1}"
 }
 
 # expand ARRAY PATH...: set ARRAY to the paths, {name} in them replaced by each element of the
@@ -77,10 +84,10 @@ quoted() {
 
 # language_models HOME NAME...: fill the arrays lm (directory by name), names, neural, ngrams (names
 # of those to train, into HOME/NAME) and given (directories) for LMs NAME to train and those that
-# are there, NAME=DIR or NAME=hf:DIR.
+# are there, NAME=DIR or NAME=hf:DIR; columns of scores (names) and how they are made, `add_columns`.
 language_models() {
   local one name
-  declare -gA lm=() && names=() neural=() ngrams=() given=()
+  declare -gA lm=() how=() && names=() neural=() ngrams=() given=()
   for one in "${@:2}"; do
     name=${one%%=*} && names+=("$name")
     case $one in
@@ -88,6 +95,26 @@ language_models() {
       ngram) lm[$name]=$1/$name && ngrams+=("$name") ;;
       *) lm[$name]=$1/$name && neural+=("$name") ;;
     esac
+  done
+  columns=("${names[@]}")
+}
+
+# add_columns SUFFIX OPTIONS NAME...: columns NAME-SUFFIX beside those in `columns`, made by these
+# options of `lmtools score` (in how) with the LMs (in lm).
+add_columns() {
+  local name
+  need_lms "$1" "${@:3}"
+  for name in "${@:3}"; do
+    # shellcheck disable=SC2034  # run.sh reads them
+    columns+=("$name-$1") how[$name-$1]=$2 lm["$name-$1"]=${lm[$name]-}
+  done
+}
+
+# need_lms OPTION NAME...: end the run unless each is the name of an LM.
+need_lms() {
+  local name
+  for name in "${@:2}"; do
+    [[ ${lm[$name]-} ]] || wrong "--$1 names $name, which is none of the LMs"
   done
 }
 
@@ -112,6 +139,32 @@ lms_of() {
     [[ ${lm[$name]-} ]] || return 0
   done
   echo "$parts"
+}
+
+# share_cores COUNT: the threads of each of so many processes that work at a time.
+share_cores() {
+  echo $(($(nproc) / $1 > 1 ? $(nproc) / $1 : 1))
+}
+
+# binarise TEXT VALID DIR TYPE SIZE OPTION...: the subword model of a text in DIR/subword, with
+# options of lmtools subword, and by it DIR/train.bin and DIR/valid.bin; an empty SIZE: what occurs
+# twice.
+binarise() {
+  lmtools subword --text "$1" --type "$4" "--${5:+vocab-size=}${5:-min-count=2}" "${@:6}" \
+    --out "$3/subword"
+  lmtools corpus --text "$1" --subword "$3/subword" --out "$3/train.bin"
+  lmtools corpus --text "$2" --subword "$3/subword" --out "$3/valid.bin"
+}
+
+# train_lms CONF DIR NAME...: train DIR/lm/NAME as CONF/NAME.yaml says, with the array settings, on
+# what `binarise` left in DIR, $nj at a time.
+# shellcheck disable=SC2154  # the recipe's
+train_lms() {
+  local threads
+  threads=$(share_cores "$nj")
+  printf '%s\n' "${@:3}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
+    lmtools train --conf "$1/NAME.yaml" --train "$2/train.bin" --valid "$2/valid.bin" \
+    --out "$2/lm/NAME" "${settings[@]}"
 }
 
 # timings ARRAY NAMES: set ARRAY to options of `lmtools bench score` for those neural LMs that NAMES
@@ -139,7 +192,6 @@ find_lists() {
 # alone DIR COMMAND...: run the command while no other run has the directory, for what several
 # experiments write.
 alone() {
-  recipe_line=${BASH_LINENO[-2]} # of run.sh, should the command fail
   recipe_lock "$1" 8
   "${@:2}"
   exec 8>&-
@@ -264,7 +316,8 @@ recipe_start() {
   recipe_lock "$expdir" 9
   recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log" || exit 1
   trap recipe_exit EXIT
-  trap 'recipe_line=$LINENO' ERR
+  set -o errtrace
+  trap '((${#BASH_LINENO[@]} > 1)) && recipe_line=${BASH_LINENO[-2]} || recipe_line=$LINENO' ERR
 }
 
 # recipe_lock DIR 8|9: make the directory and lock it with that descriptor; end the run if another

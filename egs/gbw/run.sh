@@ -96,7 +96,6 @@ read -ra normal <<<"--normaliser $normaliser"
 train=(lmtools train)
 ((processes == 1)) || train=(torchrun --standalone --nproc-per-node "$processes" -m lmtools train)
 cores=$(nproc)
-threads=$((cores / (nj * processes) > 1 ? cores / (nj * processes) : 1))
 
 if stage 0 "get data" "$source" : "$datadir/local/$corpus"; then
   case $corpus in
@@ -143,7 +142,7 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir"/vocabulary/{words,"{binar
     echo "$(quoted --conf "${yaml[$name]}" --train "$corpora/train.bin" \
       --valid "$corpora/valid.bin" --out "$expdir/lm/$name")" \
       ${changes[$name]:+"${changes[$name]}"} ${train_opts:+"$(quoted "${settings[@]}")"}
-  done | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -L 1 "${train[@]}"
+  done | OMP_NUM_THREADS=$(share_cores "$((nj * processes))") xargs -r -P "$nj" -L 1 "${train[@]}"
 fi
 
 if stage 4 "perplexity" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \

@@ -7,6 +7,7 @@
 # Fisher's) from --ldc-dir, lists and references from --nbest-dir. local/sampling.sh compares the
 # training criteria of word LMs by this recipe.
 
+# shellcheck disable=SC2034  # local/corpora reads options
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 corpus=mini        # mini, full or swbd
@@ -72,43 +73,20 @@ timed=none         # neural LMs whose run time by length is measured: names, all
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 defaults() {
-  [[ $corpus = @(mini|full|swbd) ]] || wrong "--corpus is '$corpus'; it takes mini, full or swbd"
-  [[ $lm_unit = @(subword|word) ]] || wrong "--lm-unit is '$lm_unit'; it takes subword or word"
-  [[ $corpus = mini || $nbest_dir ]] ||
-    wrong "--corpus $corpus rescores N-best lists of your recogniser; name their directory with\
- --nbest-dir"
-  [[ $corpus != swbd || $ldc_dir ]] ||
-    wrong "--corpus swbd reads the LDC's transcriptions; name their directory with --ldc-dir"
-  raw=$datadir/local/$corpus tests=(test) decoded=(dev test)
-  case $corpus-$lm_unit in
-    mini-subword) source=$mini vocab_size=${vocab_size:-2000} conf=${conf:-conf} ;;
-    mini-word) source=$mini conf=${conf:-conf/word} ;;
-    full-word) source=local/full.sha256 vocab_size=${vocab_size:-200000} ;;
-    full-*) source=local/full.sha256 ;;
-    *) source=$nbest_dir ;;
-  esac
-  if [[ $corpus = mini ]]; then
-    : "${depth:=20}" "${nbest_dir:=$raw}"
-    if [[ ! $lattice_dir && -e $mini/dev.lattices.tar.xz && -e $mini/test.lattices.tar.xz ]]; then
-      lattice_dir=$raw/lattices lattice_case=upper
-    fi
+  one_of corpus mini full swbd
+  one_of lm_unit subword word
+  raw=$datadir/local/$corpus references=text
+  [[ -e local/corpora/$corpus.sh ]] || corpus=mini # under --help
+  # shellcheck source=local/corpora/mini.sh
+  . "local/corpora/$corpus.sh"
+  [[ $nbest_dir ]] || wrong "--corpus $corpus rescores N-best lists of your recogniser; name their\
+ directory with --nbest-dir"
+  if [[ $lm_unit = word ]]; then
+    subword=word conf=${conf:-$word_conf} vocab_size=${vocab_size:-$word_size}
   else
-    : "${depth:=50}" "${conf:=../../conf}" "${vocab_size:=30000}"
+    : "${conf:=$lm_conf}" "${vocab_size:=$lm_size}"
   fi
-  if [[ $corpus = swbd && $test_parts != none ]]; then
-    for part in $test_parts; do
-      [[ $part = [!=]*=?* && $part != @(dev|test|train|valid)=* ]] ||
-        wrong "--test-parts has '$part'; it takes NAME=BEGINNING, as in swb=sw"
-      tests+=("${part%%=*}")
-    done
-  fi
-  [[ $corpus != full ]] || tests=({dev,test}-{clean,other}) decoded=("${tests[@]}")
-  [[ $lm_unit = subword ]] || subword=word
-  min_count=$([[ $vocab_size ]] || echo 2)
-  : "${order:=$([[ $corpus = full ]] && echo 5 || echo 4)}"
   : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
-  # pocketsphinx's am + 9.5 lm - 0.63 words (mini/README.md), its own LM at weight 1
-  [[ $corpus-$mini != mini-mini ]] || : "${first_pass:=am=0.10526 lm=1 words=-0.06627}"
   [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
   sanlm=() # LMs over words beside the others
   if [[ $paper = true ]]; then
@@ -116,49 +94,32 @@ defaults() {
     [[ $intact ]] || for name in masked bert; do
       ! named "$name" || intact+=" $name"
     done
-    [[ $lm_unit = word ]] || sanlm=("$expdir"/word/lm/{causal,masked})
+    [[ $lm_unit = word ]] || sanlm=(causal masked)
   fi
-  sets=(dev "${tests[@]}") lattice_sets=()
+  tests=("${sets[@]:1}") lattice_sets=()
   [[ ! $lattice_dir || $lattice_dir = none || ! $lattice_systems ]] || lattice_sets=("${sets[@]}")
 }
 options "$@"
 
 # shellcheck disable=SC2086
 language_models "$expdir/lm" $lms $lm_dirs \
-  ${sanlm[0]:+"unisanlm=${sanlm[0]}" "bisanlm=${sanlm[1]}"}
-columns=("${names[@]}") bench=() # columns of scores; options of lmtools bench
-for name in $unnormalised; do
-  [[ ${lm[$name]-} ]] || wrong "--unnormalised names $name, which is none of the LMs"
-  lm[$name-unnormalised]=${lm[$name]-} columns+=("$name-unnormalised")
-done
-tuned=("${names[@]}") # columns that `lms` of the systems are
-for name in $intact; do
-  [[ ${lm[$name]-} ]] || wrong "--intact names $name, which is none of the LMs"
-  tuned+=("$name-intact") columns+=("$name-intact")
-done
+  ${sanlm[0]:+"unisanlm=$expdir/word/lm/causal" "bisanlm=$expdir/word/lm/masked"}
+read -ra passes <<<"$intact"
+tuned=("${names[@]}" "${passes[@]/%/-intact}") # columns that `lms` of the systems are
+bench=() # options of lmtools bench
+# shellcheck disable=SC2086
+add_columns unnormalised "--normalise none" $unnormalised
+add_columns intact --intact "${passes[@]}"
 read -ra normal <<<"--normaliser $normaliser"
-tokens=("${normal[@]}") mixed=() # of the n-gram; LMs to interpolate with it
-if [[ $lm_unit = word && ${lm[ngram]-} && $mixtures != none ]]; then
-  for name in ${mixtures:-${neural[*]}}; do
-    [[ ${lm[$name]-} ]] || wrong "--mixtures names $name, which is none of the LMs"
-    [[ ! $mixtures && ($corpus != swbd || $name != @(lstm|causal)*) ]] || mixed+=("$name")
-  done
-fi
-((${#mixed[@]} == 0)) || tokens=(--subword "$expdir/subword" --unk)
 read -ra settings <<<"$train_opts"
-read -ra transcriptions <<<"$ldc_dir"
 read -ra decoding <<<"$lattice_opts ${oov_penalty:+--oov-penalty $oov_penalty}"
-threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
+tokens=("${normal[@]}") mixed=() # of the n-gram; LMs to interpolate with it
+[[ $lm_unit = subword || ! ${lm[ngram]-} || $mixtures = none ]] || read -ra mixed <<<"$mixtures"
+need_lms mixtures "${mixed[@]}"
+((${#mixed[@]} == 0)) || tokens=(--subword "$expdir/subword" --unk)
 
 if stage 0 "get data" "$source" : "$raw"; then
-  case $corpus in
-    mini)
-      python3 ../../utils/unpack.py "$mini" "$raw" {train,valid}.txt {dev,test}.nbest.jsonl \
-        {dev,test}.lattices.tar.xz
-      ;;
-    full) local/get_full.sh "$raw" "$openslr" ;;
-    swbd) python3 local/get_swbd.py "$raw" "$nbest_dir" "${transcriptions[@]}" ;;
-  esac
+  get_corpus
 fi
 
 if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" \
@@ -167,7 +128,7 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" \
   python3 local/prepare.py "$corpus" "$raw" "$datadir"
   for set in "${decoded[@]}"; do
     lists=$(find_lists "$nbest_dir" "$set")
-    [[ $corpus != mini ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
+    [[ $references = text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
     lmtools convert "$lists" "$datadir/$set/nbest.jsonl" --format "$nbest_format" --to jsonl \
       --ref "$datadir/$set/text" --depth "$depth"
     ((${#lattice_sets[@]})) || continue
@@ -176,34 +137,24 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" \
     lmtools convert "$lists" "$datadir/$set/lattices" --format "$lattice_format" --to slf \
       ${lattice_case:+--case "$lattice_case"}
   done
-  [[ $corpus != full ]] || local/join.sh "$datadir"/dev-{clean,other} "$datadir/dev"
-  [[ $corpus != swbd || $test_parts = none ]] || for part in $test_parts; do
-    python3 local/split.py "$datadir/test" "$datadir/${part%%=*}" "${part#*=}"
-  done
+  finish_sets
 fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \
-  : "$expdir/subword" "$expdir"/{train,valid}.bin; then
-  lmtools subword --text "$datadir/train/text" --type "$subword" "${normal[@]}" \
-    ${vocab_size:+--vocab-size "$vocab_size"} ${min_count:+--min-count "$min_count"} \
-    --out "$expdir/subword"
-  for set in train valid; do
-    lmtools corpus --text "$datadir/$set/text" --subword "$expdir/subword" --out "$expdir/$set.bin"
-  done
+  : "$expdir/subword" "$expdir"/{train,valid}.bin ${sanlm[0]:+"$expdir/word/subword"}; then
+  binarise "$datadir"/{train,valid}/text "$expdir" "$subword" "$vocab_size" "${normal[@]}"
+  ((${#sanlm[@]} == 0)) ||
+    binarise "$datadir"/{train,valid}/text "$expdir/word" word "$word_size" "${normal[@]}"
 fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin \
   "$conf" conf ../../conf \
-  : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" "${sanlm[@]}"; then
+  : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
+  "$expdir/word/lm/{sanlm}"; then
   ((${#ngrams[@]} == 0)) || lmtools ngram --text "$datadir/train/text" --order "$order" \
     "${tokens[@]}" --out "$expdir/lm/ngram"
-  printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
-    lmtools train --conf "$conf/NAME.yaml" --train "$expdir/train.bin" \
-    --valid "$expdir/valid.bin" --out "$expdir/lm/NAME" "${settings[@]}"
-  # 7: what this run waits for, or ends, holds its lock
-  ((${#sanlm[@]} == 0)) || ./run.sh --lm-unit word --lms "causal masked" --expdir "$expdir/word" \
-    --corpus "$corpus" --datadir "$datadir" --nbest-dir "$nbest_dir" --ldc-dir "$ldc_dir" \
-    --normaliser "$normaliser" --train-opts "$train_opts" --nj "$nj" --stage 2 --stop-stage 3 7>&9
+  train_lms "$conf" "$expdir" "${neural[@]}"
+  ((${#sanlm[@]} == 0)) || train_lms "$word_conf" "$expdir/word" "${sanlm[@]}"
 fi
 
 if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
@@ -217,17 +168,16 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
       lmtools ppl "${with[@]}" --kaldi --text "$datadir/$set/text" \
         --out "$expdir/ppl/$name/$set.json"
     done
+  done
+  for name in "${columns[@]}"; do
     penalty=$oov_penalty
-    [[ $penalty || $name != @(uni|bi)sanlm ]] ||
+    [[ $penalty || $name != @(uni|bi)sanlm* ]] ||
       penalty=$(awk '/ items:/ {print log($2)}' "$expdir/word/subword/subword.yaml")
-    with+=(${penalty:+--oov-penalty "$penalty"})
     for set in "${sets[@]}"; do
-      lmtools score "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" \
-        --out "$expdir/score/$name/$set.scores"
-      [[ " $unnormalised " != *" $name "* ]] || lmtools score "${with[@]}" --normalise none \
-        --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name-unnormalised/$set.scores"
-      [[ " $intact " != *" $name "* ]] || lmtools score "${with[@]}" --intact \
-        --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name-intact/$set.scores"
+      # shellcheck disable=SC2086
+      lmtools score --lm "${lm[$name]}" ${how[$name]-} ${penalty:+--oov-penalty "$penalty"} \
+        --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+        --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
     done
   done
   for name in "${mixed[@]}"; do
@@ -251,25 +201,14 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
       --scores "$expdir/score/{lm}/$set.scores" --weights "$expdir/tune/{system}/weights.json" \
       --out "$expdir/rescore/{system}/$set.txt"
   done
-  for system in $lattice_systems; do # weights by hand on dev's lattices, then those tuned on them
-    parts=$(lms_of "$system")
-    if [[ ! $parts || ${#lattice_sets[@]} = 0 ]]; then continue; fi
-    with=("${decoding[@]}") weights=am=1
-    [[ $system != *-unnormalised* ]] || with+=(--normalise none)
-    for name in $parts; do
-      with+=(--lm "$name=${lm[$name]}") weights+=,$name=$((10 / $(wc -w <<<"$parts")))
+  ((${#lattice_sets[@]} == 0)) || for system in $lattice_systems; do
+    with=()
+    for name in $(lms_of "$system"); do
+      # shellcheck disable=SC2206
+      with+=(--lm "$name=${lm[$name]}" ${how[$name]-})
     done
-    for set in "${sets[@]}"; do
-      lmtools lattice rescore "$datadir/$set/lattices" --format slf --precision "$precision" \
-        "${with[@]}" --weights "$weights" --depth 100 --ref "$datadir/$set/text" \
-        --nbest-out "$expdir/lattice/$system/$set.jsonl" \
-        --report "$expdir/lattice/$system/$set.json"
-      weights=$expdir/tune/lattice-$system/weights.json
-      [[ $set != dev ]] ||
-        lmtools tune --nbest "$expdir/lattice/$system/dev.jsonl" --metric wer --out "$weights"
-      lmtools rescore --nbest "$expdir/lattice/$system/$set.jsonl" --weights "$weights" \
-        --out "$expdir/rescore/lattice-$system/$set.txt"
-    done
+    ((${#with[@]} == 0)) || local/rescore_lattices.sh "$system" "$datadir" "$expdir" "${sets[*]}" \
+      --precision "$precision" "${decoding[@]}" "${with[@]}"
   done
 fi
 

@@ -52,7 +52,7 @@ timed=none         # neural LMs whose run time by length is measured: names, all
 datadir=data       # for prepared data
 expdir=exp         # for models, vectors and results
 defaults() {
-  [[ $corpus = @(mini|stsb|sick) ]] || wrong "--corpus is '$corpus'; it takes mini, stsb or sick"
+  one_of corpus mini stsb sick
   [[ $corpus != mini || ! $pairs_dir ]] ||
     wrong "--corpus mini has pairs of its own; give others as --mini DIR, or another --corpus"
   [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
@@ -92,7 +92,6 @@ while IFS=$'\t' read -r system options; do
 done <<<"$ways"
 read -ra settings <<<"$train_opts"
 read -ra normal <<<"--normaliser $normaliser"
-threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
 
 if stage 0 "get data" "$source" "${lm_text:-$mini}" : "$raw/{files}" "$raw"/{train,valid}.txt; then
   if [[ $corpus = mini ]]; then
@@ -112,27 +111,21 @@ fi
 
 if stage 2 "subword and binarise" "$datadir"/{train,valid}.txt \
   : "$expdir/subword" "$expdir"/{train,valid}.bin; then
-  lmtools subword --text "$datadir/train.txt" --type "$subword" --vocab-size "$vocab_size" \
-    "${normal[@]}" --out "$expdir/subword"
-  for set in train valid; do
-    lmtools corpus --text "$datadir/$set.txt" --subword "$expdir/subword" --out "$expdir/$set.bin"
-  done
+  binarise "$datadir"/{train,valid}.txt "$expdir" "$subword" "$vocab_size" "${normal[@]}"
 fi
 
 if stage 3 "train LMs" "$datadir/train.txt" "$expdir"/{train,valid}.bin "$conf" conf ../../conf \
   : "$expdir/lm/{neural}/model.safetensors" "$expdir/{made}"; then
   ((${#made[@]} == 0)) || python3 local/word_vectors.py --text "$datadir/train.txt" --dim "$dim" \
     --out "$expdir/words.txt"
-  printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
-    lmtools train --conf "$conf/NAME.yaml" --train "$expdir/train.bin" \
-    --valid "$expdir/valid.bin" --out "$expdir/lm/NAME" "${settings[@]}"
+  train_lms "$conf" "$expdir" "${neural[@]}"
 fi
 
 if stage 4 "embed" "$datadir"/{train,sentences}.txt "$expdir/lm/{neural}/model.safetensors" \
   "${given[@]}" "${words[@]}" : "$expdir/embed/{embedded}.npz"; then
   for system in "${embedded[@]}"; do
     echo "${how[$system]} $(quoted --out "$expdir/embed/$system.npz")"
-  done | OMP_NUM_THREADS=$threads xargs -P "$nj" -L 1 lmtools embed \
+  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -P "$nj" -L 1 lmtools embed \
     --text "$datadir/sentences.txt" --precision "$precision" --cache "$expdir/cache"
 fi
 

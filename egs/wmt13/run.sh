@@ -68,11 +68,11 @@ shared=exp/english # for text, vocabulary and LMs, which the pairs share
 datadir=           # for prepared data; empty: data/PAIR
 expdir=            # for scores and results; empty: exp/PAIR
 defaults() {
-  [[ $pair = @(de-en|fr-en) ]] || wrong "--pair is '$pair'; it takes de-en or fr-en"
+  one_of pair de-en fr-en
   : "${expdir:=exp/$pair}" "${datadir:=data/$pair}"
   [[ ! $expdir -ef $shared && $expdir != "$shared" ]] ||
     wrong "--expdir and --shared are both $shared; give two directories"
-  [[ $corpus = @(mini|full) ]] || wrong "--corpus is '$corpus'; it takes mini or full"
+  one_of corpus mini full
   [[ $corpus = mini || $nbest_dir || $nmt ]] || wrong "--corpus full rescores N-best lists of a \
 translator; name their directory with --nbest-dir, or a Marian model with --nmt"
   [[ ! $nbest_dir || ! $nmt ]] ||
@@ -81,8 +81,7 @@ translator; name their directory with --nbest-dir, or a Marian model with --nmt"
     wrong "--corpus mini has lists of its own; give others as --mini DIR, or with --corpus full"
   [[ ! $averages || $averages =~ ^(sum|mean)(\ (sum|mean))*$ ]] ||
     wrong "--averages is '$averages'; it takes sum, mean or both"
-  [[ $metric = @(bleu|chrf|ter|wer|cer) ]] ||
-    wrong "--metric is '$metric'; it takes bleu, chrf, ter, wer or cer"
+  one_of metric bleu chrf ter wer cer
 
   : "${systems:=conf/$([[ $paper = true ]] && echo paper || echo systems).yaml}"
   [[ $paper = true || ! $bert ]] || wrong "--bert is a row of --paper true; give both"
@@ -109,7 +108,7 @@ options "$@"
 
 # shellcheck disable=SC2086
 language_models "$shared/lm" $lms $lm_dirs
-columns=("${names[@]}") others=() bench=() # columns of scores, those of no LM; for lmtools bench
+others=() bench=() # columns of scores of no LM; options of lmtools bench
 [[ $mbr = none ]] || others=(mbr) columns+=(mbr)
 combined=("$systems" "lms=${names[*]}" "others=${others[*]}" ${averages:+"averages=$averages"}
   ${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"}
@@ -121,7 +120,6 @@ read -ra normal <<<"--normaliser $normaliser"
 read -ra utility <<<"--utility $mbr"
 read -ra features <<<"--lengths $lengths"
 [[ $lengths != none ]] || features=(--no-words)
-threads=$(($(nproc) / nj > 1 ? $(nproc) / nj : 1))
 workers=$((nj < $(nproc) ? nj : $(nproc))) # of scoring: more than processors only start more slowly
 
 if stage 0 "get data" "$source" : "$raw/{text_files}" "$raw/{pair_files}"; then
@@ -173,9 +171,7 @@ if stage 3 "train LMs" "$shared/text/train.txt" "$shared/subword" "$shared"/{tra
   ((${#ngrams[@]} == 0)) || once "$shared/lm/ngram" "$shared/text/train.txt" "$shared/subword" : \
     lmtools ngram --text "$shared/text/train.txt" --order "$order" --subword "$shared/subword" \
     --out "$shared/lm/ngram"
-  printf '%s\n' "${neural[@]}" | OMP_NUM_THREADS=$threads alone "$shared" xargs -r -P "$nj" \
-    -I NAME lmtools train --conf "$conf/NAME.yaml" --train "$shared/train.bin" \
-    --valid "$shared/valid.bin" --out "$shared/lm/NAME" "${settings[@]}"
+  alone "$shared" train_lms "$conf" "$shared" "${neural[@]}"
   ln -sfnrt "$expdir" "$shared"/{lm,train.bin} # where the report looks for them
 fi
 
@@ -199,7 +195,7 @@ fi
 
 if stage 5 "tune on dev and rescore test" "$systems" "$datadir"/{dev,test}/nbest.jsonl \
   "$expdir/score/{columns}"/{dev,test}.scores : "$expdir"/{tune,rescore}; then
-  OMP_NUM_THREADS=$threads lmtools tune --systems "${combined[@]}" \
+  OMP_NUM_THREADS=$(share_cores "$nj") lmtools tune --systems "${combined[@]}" \
     --nbest "$datadir/dev/nbest.jsonl" --scores "$expdir/score/{lm}/dev.scores" "${features[@]}" \
     --metric "$metric" --tolerance "$tolerance" --nj "$workers" \
     --out "$expdir/tune/{system}/weights.json"

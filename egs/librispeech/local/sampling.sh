@@ -56,7 +56,7 @@ set -- "${own[@]}"
 options "$@"
 cd ..
 
-[[ $corpus = @(mini|full|swbd) ]] || wrong "--corpus is '$corpus'; it takes mini, full or swbd"
+one_of corpus mini full swbd
 sampled="bce-mcs bce-is bce-cps bce-nce ce-mcs ce-is ce-cps ce-nce"
 every="softmax bce mse $sampled adaptive bce-mcs-unigram bce-cps-unigram"
 with_noise=" $sampled ce-nce-paper "
