@@ -247,6 +247,24 @@ def test_transcripts(tmp_path):
         tmp_path / "text"
     ).read_text() == "26-7-0000 AH\n84-121123-0000 GO DO YOU HEAR\n84-121123-0001 BUT IN LESS\n"
     assert sorted(os.listdir(tmp_path)) == ["a.tar.gz", "text"]
+    run(
+        sys.executable,
+        LOCAL / "transcripts.py",
+        tmp_path / "a.tar.gz",
+        *map(tmp_path.joinpath, ("text", "audio")),
+    )
+    assert (tmp_path / "audio/84-121123-0000.flac").read_text() == "noise"
+    assert len(os.listdir(tmp_path / "audio")) == 1
+
+
+def test_recordings_stay_in_their_directory(tmp_path):
+    twice = {"a/1-1-1.flac": "A", "b/1-1-1.flac": "B", "1-1.trans.txt": "1-1-1 A\n"}
+    for files in (GOOD | {"x/../../y.flac": "out"}, twice):
+        archive(tmp_path / "a.tar.gz", files)
+        out = tmp_path / "in/text", tmp_path / "in/audio"
+        done = run(sys.executable, LOCAL / "transcripts.py", tmp_path / "a.tar.gz", *out, status=1)
+        assert done.stderr.startswith(f"{tmp_path}/a.tar.gz: ") and done.stderr.count("\n") == 1
+        assert not list((tmp_path / "in").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""The transcripts of a LibriSpeech archive as one Kaldi text, sorted by utterance; nothing else of
+"""transcripts.py ARCHIVE TEXT [AUDIO]: the transcripts of a LibriSpeech archive as one Kaldi text,
+sorted by utterance, and its recordings in the directory AUDIO, where one is given; nothing else of
 the archive is unpacked.
 """
 
+import contextlib
 import posixpath
+import shutil
 import sys
 import tarfile
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary
+from lmtools.atomic import atomic_binary, new_directory
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import unpacking
 
 
-def transcripts(archive: Path) -> list:
-    """Lines `utterance words` of all *.trans.txt in the archive; UserError if a member lies or
-    points outside of it.
+def transcripts(archive: Path, audio: Path | None) -> list:
+    """Lines `utterance words` of all *.trans.txt in the archive, whose recordings come into `audio`
+    by their names alone; UserError if a member lies or points outside of it.
     """
     lines = []
     with tarfile.open(archive, "r|gz") as members:
@@ -27,6 +30,14 @@ def transcripts(archive: Path) -> list:
                 )
             if member.isfile() and member.name.endswith(".trans.txt"):
                 lines += members.extractfile(member).read().decode("utf-8").splitlines()
+            elif audio and member.isfile() and member.name.endswith(".flac"):
+                path = audio / posixpath.basename(member.name)
+                if path.exists():
+                    raise UserError(
+                        f"{archive}: two recordings {path.name!a} in it; fetch it again"
+                    )
+                with open(path, "wb") as recording:
+                    shutil.copyfileobj(members.extractfile(member), recording)
     if not lines:
         raise UserError(f"{archive}: no *.trans.txt in it; is it a LibriSpeech archive?")
     return sorted(lines)
@@ -45,10 +56,13 @@ def outside(member: tarfile.TarInfo) -> bool:
     return special or any(posixpath.normpath(path).split("/")[0] in ("", "..") for path in paths)
 
 
-def main(archive: str, out: str):
-    """Write the transcripts of `archive` to `out`, whole or not at all."""
-    with unpacking(Path(archive)):
-        lines = transcripts(Path(archive))
+def main(archive: str, out: str, audio: str | None = None):
+    """Write the transcripts of `archive` to `out` and its recordings to `audio`, whole or not at
+    all.
+    """
+    with contextlib.ExitStack() as place, unpacking(Path(archive)):
+        folder = place.enter_context(new_directory(Path(audio))) if audio else None
+        lines = transcripts(Path(archive), folder)
     with atomic_binary(Path(out)) as text:
         text.write(("\n".join(lines) + "\n").encode())
     print(f"{out}: {len(lines)} utterances")
