@@ -8,9 +8,9 @@ import torch
 from torch.nn.utils.rnn import pad_sequence
 
 from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
-from lmtools.errors import UserError
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk
-from lmtools.score.huggingface import HuggingFace, load_pretrained
+from lmtools.score.huggingface import HuggingFace
+from lmtools.score.pretrained import load_pretrained
 
 
 def load_huggingface(
@@ -20,13 +20,11 @@ def load_huggingface(
     predicts or classifies is left out.
     """
     model, tokenizer = load_pretrained(
-        directory, lambda transformers, config: transformers.AutoModel, "a model with its tokenizer"
+        directory,
+        lambda transformers, config: transformers.AutoModel,
+        "a model with its tokenizer",
+        whole=False,
     )
-    if model.config.is_encoder_decoder:
-        raise UserError(
-            f"hf:{directory}: a model of two texts (encoder and decoder); give an encoder or a"
-            " causal model"
-        )
     return HuggingFaceEncoder(model, tokenizer, directory, how, device, precision, rows)
 
 

@@ -2,22 +2,35 @@
 causal models as they are.
 """
 
-import hashlib
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import torch
+from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
 from lmtools import __version__
-from lmtools.device import autocast, batch_rows, choose_device, numerics, resolve_precision
+from lmtools.device import (
+    PRECISIONS,
+    autocast,
+    batch_rows,
+    choose_device,
+    numerics,
+    resolve_precision,
+)
 from lmtools.errors import UserError
-from lmtools.files import sha256
 from lmtools.models.huggingface import bert_trunk
 from lmtools.models.masked import Masked
 from lmtools.outputs import Softmax
 from lmtools.score.base import Scorer
+from lmtools.score.pretrained import boundaries, directory_hash, load_pretrained
+from lmtools.score.scorers import in_precision
+from lmtools.score.trees import PrefixTree, cut_trees
+
+LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
+PICKED = 1 << 24  # of them in log-softmax at once
+# by which names models say how many tokens their layers see
+SPANS = ("sliding_window", "window_size", "attention_chunk_size")
+# tokens of a tree, before sharing, to the rows of a batch; what a sentence adds to it, as a guess
+TREE, ADDED = 2, 8
 
 
 def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
@@ -39,49 +52,6 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
     return kind(model, tokenizer, directory, device, precision, intact, rows)
 
 
-def load_pretrained(directory: str, family: Callable, wanted: str):
-    """The model, of the class that `family(transformers, config)` names, and the tokenizer of a
-    local directory; UserError without them.
-    """
-    try:
-        import transformers
-    except ImportError:
-        raise UserError(
-            f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'"
-        ) from None
-    transformers.logging.set_verbosity_error()
-    if not (Path(directory) / "config.json").is_file():
-        cause = "no config.json there" if Path(directory).exists() else "no such directory"
-        raise UserError(
-            f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that"
-            " save_pretrained wrote"
-        )
-    if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
-        remedy = (
-            "load it where you trust it and save it again: save_pretrained writes model.safetensors"
-        )
-        raise UserError(f"hf:{directory}: its weights are a pickle, which may run code; {remedy}")
-    local = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        config = transformers.AutoConfig.from_pretrained(directory, **local)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **local)
-        model = family(transformers, config).from_pretrained(
-            directory, **local, use_safetensors=True, dtype=torch.float32
-        )
-    # transformers raises whatever its parts raise, for one missing or torn file
-    except Exception as error:
-        cause = " ".join(str(error).split())[:200]
-        raise UserError(f"hf:{directory}: {cause}; give {wanted}") from None
-    return model, tokenizer
-
-
-def directory_hash(directory) -> str:
-    """Identifies a model by the files in its directory."""
-    paths = Path(directory).iterdir()
-    files = sorted(p for p in paths if p.is_file() and not p.name.startswith("."))
-    return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
-
-
 class HuggingFace(Scorer):
     """What the scorers of Hugging Face models share; tokenisation is the model's own, with its
     boundary tokens.
@@ -93,10 +63,9 @@ class HuggingFace(Scorer):
         self.rows = batch_rows(rows, self.device)
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
         self.directory, self.intact = directory, intact
-        self.longest = min(
-            getattr(model.config, "max_position_embeddings", tokenizer.model_max_length),
-            tokenizer.model_max_length,
-        )
+        self.config = model.config.get_text_config()
+        positions = getattr(self.config, "max_position_embeddings", None)
+        self.longest = min(positions or tokenizer.model_max_length, tokenizer.model_max_length)
         self.signature = {
             "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""),
             "model": directory_hash(directory)[:16],
@@ -124,31 +93,125 @@ class HuggingFace(Scorer):
                 input_ids=ids.to(self.device), attention_mask=attention.to(self.device)
             ).logits
 
+    def blocks(self, count: int, width: int) -> list[slice]:
+        """Which of `count` rows of `width` tokens go through together, for the memory of logits."""
+        size = max(1, LOGITS // (width * self.config.vocab_size))
+        return [slice(begin, begin + size) for begin in range(0, count, size)]
+
+    def pick(self, logits: torch.Tensor, targets: torch.Tensor) -> np.ndarray:
+        """log p of the targets (T,) by logits (T, V), float64 (T,)."""
+        some = max(1, PICKED // logits.shape[-1])
+        parts = [
+            part.float().log_softmax(-1).gather(-1, gold[:, None].to(self.device))[:, 0]
+            for part, gold in zip(logits.split(some), targets.split(some), strict=True)
+        ]
+        return torch.cat(parts).double().cpu().numpy()
+
 
 class HuggingFaceCausal(HuggingFace):
     """log p of each token after the beginning-of-sentence token (or the end-of-text token that
     stands for it), and of the end.
+
+    What sentences that stand together have in common at their beginning is computed once: their
+    prefix tree is one sequence, in which each token sees those before it in its own sentences, and
+    no array of logits exists. `shares`: whether that gave the model's own log-probabilities when it
+    was tried; models for which it does not (positions that the attention mask decides, recurrent
+    ones, logits that are scaled) score each sentence by itself.
     """
 
     kind = "perplexity"
 
+    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
+        super().__init__(model, tokenizer, directory, device, precision, intact, rows)
+        self.begin, self.end = boundaries(model.config, tokenizer, directory)
+        spans = (getattr(self.config, name, None) for name in SPANS)
+        self.span = min((span for span in spans if isinstance(span, int)), default=self.longest)
+        # some of transformers' classes name no base model
+        self.trunk = model.get_decoder() if model.base_model is model else model.base_model
+        self.output = None
+        head = model.get_output_embeddings()
+        if isinstance(head, nn.Linear):
+            self.output = Softmax(head.weight)
+            if head.bias is not None:
+                self.output.bias = head.bias
+        self.shares = self.output is not None and self.try_sharing()
+        if self.shares:
+            self.output = in_precision(self.output, PRECISIONS[self.precision])
+            for module in self.trunk.modules():
+                if isinstance(module, nn.Linear):  # autocast would convert them in each pass
+                    module.weight.data = module.weight.data.to(PRECISIONS[self.precision])
+
     def cost(self, sentence):
-        return len(sentence) + 1
+        """Where beginnings are shared, a guess that is equal for all: batches keep the order of
+        the lists then.
+        """
+        return ADDED if self.shares else len(sentence) + 1
 
     def token_log_probs(self, sentences):
-        end = self.tokenizer.eos_token_id
-        begin = self.tokenizer.bos_token_id if self.tokenizer.bos_token_id is not None else end
-        if begin is None or end is None:
-            raise UserError(
-                f"hf:{self.directory}: the tokenizer has no beginning or end of sentence; set"
-                " eos_token in its configuration"
+        if not self.shares:
+            return self.from_logits(sentences)
+        parts = [sentences[part] for part in cut_trees(sentences, TREE * self.rows)]
+        return [
+            values
+            for part in parts
+            for values in (
+                self.from_tree(part) if max(map(len, part)) < self.span else self.from_logits(part)
             )
-        whole = [torch.tensor([begin, *s, end]) for s in sentences]
-        ids = pad_sequence(whole, batch_first=True, padding_value=end)
+        ]
+
+    def try_sharing(self) -> bool:
+        """Whether a tree of three short sentences has the scores that the model gives each."""
+        ids = np.linspace(0, self.config.vocab_size - 1, 9).astype(int).tolist()[1:-1]
+        some = [tuple(ids), (*ids[:2], *ids[:3]), tuple(ids[4:6])]
+        some = [sentence[: self.span - 1] for sentence in some]
+        full, self.precision = self.precision, "float32"
+        try:
+            pairs = zip(self.from_tree(some), self.from_logits(some), strict=True)
+            return all(np.allclose(one, other, rtol=1e-4, atol=1e-3) for one, other in pairs)
+        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError, KeyError):
+            return False  # a model that takes no such attention mask or positions
+        finally:
+            self.precision = full
+
+    @torch.inference_mode()
+    def from_tree(self, sentences) -> list[np.ndarray]:
+        """The scores of sentences, out of one pass over the tree of their beginnings."""
+        tree, dtype = PrefixTree.of(sentences, self.begin), PRECISIONS[self.precision]
+        within = tree.ancestors()
+        ids, parents, depths = (
+            torch.tensor(array, device=self.device)
+            for array in (tree.tokens, tree.parents, within.sum(1) - 1)
+        )
+        seen = torch.tensor(within, device=self.device)
+        mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
+        mask.masked_fill_(~seen, torch.finfo(dtype).min)
+        with autocast(self.device, self.precision):
+            states = self.trunk(
+                input_ids=ids[None], attention_mask=mask[None, None],
+                position_ids=depths[None], use_cache=False,
+            ).last_hidden_state[0].to(dtype)  # fmt: skip
+        last = torch.tensor([path[-1] for path in tree.paths], device=self.device)
+        before = torch.cat([parents[1:], last])
+        targets = torch.cat([ids[1:], torch.full_like(last, self.end)])
+        normalisers = self.output.log_normaliser(states)
+        scores = self.output.unnormalised(states[before], targets) - normalisers[before]
+        values = scores.double().cpu().numpy()
+        nodes, ends = values[: len(ids) - 1], values[len(ids) - 1 :]
+        return [
+            np.append(nodes[np.array(path[1:], dtype=np.int64) - 1], end)
+            for path, end in zip(tree.paths, ends, strict=True)
+        ]
+
+    def from_logits(self, sentences) -> list[np.ndarray]:
+        """The scores of sentences, each by itself."""
+        whole = [torch.tensor([self.begin, *s, self.end]) for s in sentences]
+        ids = pad_sequence(whole, batch_first=True, padding_value=self.end)
         attention = pad_sequence([torch.ones_like(s) for s in whole], batch_first=True)
-        log_p = self.logits(ids[:, :-1], attention[:, :-1]).float().log_softmax(-1)
-        gold = log_p.gather(-1, ids[:, 1:, None].to(self.device))[..., 0].double().cpu().numpy()
-        return [row[: len(s) + 1] for row, s in zip(gold, sentences, strict=True)]
+        result = []
+        for some in self.blocks(*ids[:, 1:].shape):
+            logits = self.logits(ids[some, :-1], attention[some, :-1])
+            result += map(self.pick, logits, ids[some, 1:])
+        return [row[: len(s) + 1] for row, s in zip(result, sentences, strict=True)]
 
 
 class HuggingFaceMasked(HuggingFace):
@@ -176,17 +239,20 @@ class HuggingFaceMasked(HuggingFace):
     def from_intact(self, sentence):
         ids, first = self.whole(sentence)
         logits = self.logits(ids[None], torch.ones_like(ids)[None])[0]
-        log_p = logits[first : first + len(sentence)].float().log_softmax(-1)
-        return log_p[torch.arange(len(sentence)), list(sentence)].double().cpu().numpy()
+        return self.pick(logits[first : first + len(sentence)], torch.tensor(sentence))
 
     def from_copies(self, sentence):
         ids, first = self.whole(sentence)
         which = torch.arange(len(sentence))
         copies = ids.repeat(len(sentence), 1)
         copies[which, first + which] = self.tokenizer.mask_token_id
-        logits = self.logits(copies, torch.ones_like(copies))[which, first + which]
-        log_p = logits.float().log_softmax(-1)
-        return log_p[which, list(sentence)].double().cpu().numpy()
+        logits = [
+            self.logits(copies[some], torch.ones_like(copies[some]))[
+                torch.arange(len(which[some])), first + which[some]
+            ]
+            for some in self.blocks(*copies.shape)
+        ]
+        return self.pick(torch.cat(logits), torch.tensor(sentence))
 
 
 class HuggingFaceBert(HuggingFaceMasked):

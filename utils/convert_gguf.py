@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Write a GGUF language model as the Hugging Face directory that `hf:DIR` loads: weights in
+bfloat16, config and tokenizer.
+
+transformers reads the weights. It takes SentencePiece's BPE for a unigram model in some families
+(Gemma), so that words fall into letters; here the tokenizer comes from the file's own pieces,
+scores and types. Needs transformers, gguf and accelerate (`pip install 'lmtools[hf,gguf]'`).
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from lmtools.errors import UserError, exit_with_message
+
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece numbers them
+SPACE = "▁"
+
+
+def convert_gguf(path: str, out: str) -> None:
+    """The model in the GGUF file `path`, in the directory `out`; UserError for a file that is none
+    or a tokenizer that is not SentencePiece's BPE.
+    """
+    if not Path(path).is_file():
+        raise UserError(f"{path}: no such file; give a GGUF language model")
+    try:
+        import accelerate  # noqa: F401  (transformers asks for it late)
+        import torch
+        from gguf import GGUFReader
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        remedy = "pip install 'lmtools[hf,gguf]'"
+        raise UserError(f"{path}: needs the package {error.name}; {remedy}") from None
+    try:
+        fields = {name: field.contents() for name, field in GGUFReader(path).fields.items()}
+        tokenizer = build_tokenizer(path, fields)
+        model = AutoModelForCausalLM.from_pretrained(
+            Path(path).parent, gguf_file=Path(path).name, dtype=torch.bfloat16
+        )
+    except UserError:
+        raise
+    except Exception as error:  # both libraries raise whatever their parts raise
+        cause = " ".join(str(error).split())[:200]
+        raise UserError(f"{path}: {cause}; give a whole GGUF that transformers knows") from None
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def build_tokenizer(path: str, fields: dict):
+    """The tokenizer that a GGUF's metadata `fields` describe."""
+    from transformers import PreTrainedTokenizerFast
+
+    about = {
+        name.removeprefix("tokenizer.ggml."): value
+        for name, value in fields.items()
+        if name.startswith("tokenizer.ggml.")
+    }
+    if about.get("model") != "llama" or "scores" not in about:
+        raise UserError(
+            f"{path}: its tokenizer is {about.get('model')}, not SentencePiece's BPE (llama);"
+            " convert the model with its maker's tokenizer files"
+        )
+    pieces = about["tokens"]
+    names = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
+    special = {
+        f"{ours}_token": pieces[number]
+        for ours, theirs in names.items()
+        if (number := about.get(f"{theirs}_token_id")) is not None
+    }
+    return PreTrainedTokenizerFast(
+        tokenizer_object=build_bpe(
+            pieces, about["scores"], about["token_type"],
+            special.get("unk_token"), about.get("add_space_prefix", True),
+        ),
+        add_bos_token=about.get("add_bos_token", True), **special,
+    )  # fmt: skip
+
+
+def build_bpe(pieces: list[str], scores: list, types: list, unknown: str | None, prefix: bool):
+    """SentencePiece's BPE over `pieces` with byte fallback: of two neighbours that make a piece,
+    those that make the one of highest score are merged first. `prefix`: a space before the text.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+
+    number = {piece: i for i, piece in enumerate(pieces)}
+    merges = sorted(
+        (-score, number[piece[:cut]], number[piece[cut:]])
+        for piece, score, kind in zip(pieces, scores, types, strict=True)
+        if kind == NORMAL
+        for cut in range(1, len(piece))
+        if piece[:cut] in number and piece[cut:] in number
+    )
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab=number, merges=[(pieces[left], pieces[right]) for _, left, right in merges],
+            unk_token=unknown, fuse_unk=True, byte_fallback=True,
+        )
+    )  # fmt: skip
+    spaces = [normalizers.Prepend(SPACE)] if prefix else []
+    tokenizer.normalizer = normalizers.Sequence([*spaces, normalizers.Replace(" ", SPACE)])
+    strip = [decoders.Strip(" ", 1, 0)] if prefix else []
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse(), *strip]
+    )
+    for kind, add in (
+        (CONTROL, tokenizer.add_special_tokens),
+        (USER_DEFINED, tokenizer.add_tokens),
+    ):
+        add(
+            [
+                AddedToken(p, normalized=False)
+                for p, t in zip(pieces, types, strict=True)
+                if t == kind
+            ]
+        )
+    return tokenizer
+
+
+def main() -> None:
+    """Parse, convert."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("gguf", help="the model, a file")
+    parser.add_argument("out", help="the directory to write")
+    args = parser.parse_args()
+    os.environ["HF_HUB_OFFLINE"] = "1"  # nothing is fetched
+    convert_gguf(args.gguf, args.out)
+
+
+if __name__ == "__main__":
+    with exit_with_message():
+        main()
