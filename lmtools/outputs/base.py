@@ -3,6 +3,7 @@
 A new criterion is a class in one of the files of lmtools.outputs and a name in CRITERIA.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -67,3 +68,15 @@ class OutputLayer(nn.Module, ABC):
     @abstractmethod
     def distribution(self, states: Tensor) -> Tensor:
         """log p of all ids, float32 (N, V)."""
+
+
+def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,
+    but for them in its own precision.
+    """
+    converted = {
+        id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)
+        for matrix in output.parameters()
+        if matrix.dim() == 2 and matrix.dtype != dtype
+    }
+    return copy.deepcopy(output, converted) if converted else output

@@ -20,10 +20,10 @@ from lmtools.errors import UserError
 from lmtools.models.huggingface import bert_trunk
 from lmtools.models.masked import Masked
 from lmtools.outputs import Softmax
+from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.pretrained import boundaries, directory_hash, load_pretrained
-from lmtools.score.scorers import in_precision
-from lmtools.score.trees import PrefixTree, cut_trees
+from lmtools.score.trees import SentenceTree, cut_trees
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
 PICKED = 1 << 24  # of them in log-softmax at once
@@ -176,7 +176,7 @@ class HuggingFaceCausal(HuggingFace):
     @torch.inference_mode()
     def from_tree(self, sentences) -> list[np.ndarray]:
         """The scores of sentences, out of one pass over the tree of their beginnings."""
-        tree, dtype = PrefixTree.of(sentences, self.begin), PRECISIONS[self.precision]
+        tree, dtype = SentenceTree.of(sentences, self.begin), PRECISIONS[self.precision]
         within = tree.ancestors()
         ids, parents, depths = (
             torch.tensor(array, device=self.device)

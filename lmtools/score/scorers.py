@@ -2,13 +2,12 @@
 language model.
 """
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
@@ -23,6 +22,7 @@ from lmtools.device import (
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
+from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.noise import correct_by
 from lmtools.subword import MASK, UNK
@@ -167,18 +167,6 @@ def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndar
     from the right it is first.
     """
     return (from_left + np.roll(from_right, -1, axis=0)) / 2
-
-
-def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,
-    but for them in its own precision.
-    """
-    converted = {
-        id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)
-        for matrix in output.parameters()
-        if matrix.dim() == 2 and matrix.dtype != dtype
-    }
-    return copy.deepcopy(output, converted) if converted else output
 
 
 class NgramScorer(Scorer):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class PrefixTree(NamedTuple):
+class SentenceTree(NamedTuple):
     """The distinct beginnings of some sentences; node 0 is the empty one, a parent stands before
     its children.
     """
@@ -18,7 +18,7 @@ class PrefixTree(NamedTuple):
     paths: list[list[int]]  # of each sentence, its nodes from 0 on
 
     @classmethod
-    def of(cls, sentences: Sequence[Sequence[int]], begin: int) -> "PrefixTree":
+    def of(cls, sentences: Sequence[Sequence[int]], begin: int) -> "SentenceTree":
         """The tree of token ids; `begin` stands before each sentence."""
         known: dict[tuple[int, int], int] = {}
         tokens, parents, paths = [begin], [0], []

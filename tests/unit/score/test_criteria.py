@@ -19,10 +19,11 @@ from lmtools.lattice.paths import nbest
 from lmtools.lm import LanguageModel
 from lmtools.ngram import build
 from lmtools.outputs import CRITERIA
+from lmtools.outputs.base import in_precision
 from lmtools.score import ScoreOptions, score_texts
 from lmtools.score.lattices import LatticeOptions
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import in_precision, load_scorer
+from lmtools.score.scorers import load_scorer
 from lmtools.subword import load_subword
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice

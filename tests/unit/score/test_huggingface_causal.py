@@ -11,7 +11,7 @@ import torch
 from lmtools.errors import UserError
 from lmtools.score import ScoreOptions, huggingface, score_texts
 from lmtools.score.scorers import load_scorer
-from lmtools.score.trees import PrefixTree, cut_trees
+from lmtools.score.trees import SentenceTree, cut_trees
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
@@ -174,7 +174,7 @@ def test_a_model_of_two_texts_is_refused(tmp_path):
 
 
 def test_tree_of_beginnings():
-    tree = PrefixTree.of([(5, 6), (5, 7), (), (5, 6)], 1)
+    tree = SentenceTree.of([(5, 6), (5, 7), (), (5, 6)], 1)
     assert tree.tokens.tolist() == [1, 5, 6, 7] and tree.parents.tolist() == [0, 0, 1, 1]
     assert tree.paths == [[0, 1, 2], [0, 1, 3], [0], [0, 1, 2]]
     assert tree.ancestors().astype(int).tolist() == [
