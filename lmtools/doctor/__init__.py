@@ -28,6 +28,7 @@ CHECKS = {
     "duplicates": lists.duplicates,
     "empty": lists.empty,
     "length": lists.length,
+    "loops": lists.loops,
 }
 
 __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]

@@ -5,7 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
-from lmtools.doctor.inputs import DoctorInputs
+from lmtools.doctor.inputs import DoctorInputs, single
+from lmtools.text import NORMALISERS
+from lmtools.text.loops import count_looped, is_looping
+from lmtools.types import NBest
 
 # What people and programs do to utterance ids; each undoes one of them.
 CHANGES: dict[str, Callable[[str], str]] = {
@@ -15,7 +18,7 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "have a file ending": lambda utt: re.sub(r"\.(wav|flac|mp3|sph)$", "", utt),
     "have a speaker before": lambda utt: re.split(r"[-_]", utt, maxsplit=1)[-1],
 }
-LOOP = 8  # one word so many times in a row
+SHOWN = 60  # characters of a hypothesis
 
 
 def read(inputs: DoctorInputs) -> Iterator[Finding]:
@@ -128,28 +131,52 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
         )
     blank = [one.utt for one in inputs.nbests for hyp in one.hyps if not hyp.text.split()]
     if blank:
-        cause = f"{plural(blank, 'hypothesis')} without words"
-        yield Finding(
-            HINT, inputs.places[blank[0]], cause, "fine where the recogniser heard nothing"
+        chosen = sum(bool(one.hyps) and not one.hyps[0].text.split() for one in inputs.nbests)
+        cause = (
+            f"{plural(blank, 'hypothesis')} without words, {chosen:,} of them first in their lists"
+            f" ({some(dict.fromkeys(blank), 3)})"
         )
+        remedy = (
+            "fine where nothing was said; elsewhere the word bonus of `lmtools tune` outweighs them"
+        )
+        yield Finding(HINT, inputs.places[blank[0]], cause, remedy)
 
 
 def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
-    """The same words twice in a list."""
+    """The same words twice in a list, or words that are the same but for case and punctuation where
+    references have neither.
+    """
     # in a pool, they are votes
     lists = [one for one in inputs.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
-    found = [
-        one.utt
-        for one in lists
-        if len({tuple(hyp.text.split()) for hyp in one.hyps}) < len(one.hyps)
+    alike = [one.utt for one in lists if fewer(one, single)]
+    if alike:
+        cause = f"{share(len(alike), len(inputs.nbests))} lists hold the same words more than once"
+        yield Finding(HINT, inputs.places[alike[0]], cause, "merge them: lmtools convert --dedup")
+    bare = inputs.references.case in ("lower", "upper") and not inputs.references.punctuation()
+    rich = inputs.hyps.case == "mixed" or inputs.hyps.punctuation()
+    normalise = NORMALISERS["librispeech"]
+    variants = [
+        one for one in lists if bare and rich and fewer(one, normalise) > fewer(one, single)
     ]
-    if found:
-        cause = f"{share(len(found), len(inputs.nbests))} lists hold the same words more than once"
-        yield Finding(HINT, inputs.places[found[0]], cause, "merge them: lmtools convert --dedup")
+    # a recogniser that writes both shows them in most lists; `sons'` is now and then another word
+    if len(variants) > 0.05 * len(lists):
+        count = sum(fewer(one, normalise) - fewer(one, single) for one in variants)
+        cause = (
+            f"{plural(count, 'hypothesis')} in {share(len(variants), len(inputs.nbests))} lists"
+            " differ from another in case and punctuation alone, which the references lack (first"
+            f" in {variants[0].utt!r})"
+        )
+        remedy = "merge them: lmtools convert --normaliser librispeech --dedup normalised"
+        yield Finding(HINT, inputs.places[variants[0].utt], cause, remedy)
+
+
+def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
+    """How many hypotheses of a list are equal to others once normalised."""
+    return len(nbest.hyps) - len({normalise(hyp.text) for hyp in nbest.hyps})
 
 
 def length(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Hypotheses far longer than others, and words repeated without end."""
+    """Hypotheses far longer than others."""
     sizes = Counter(len(hyp.text.split()) for one in inputs.nbests for hyp in one.hyps)
     half, middle = sizes.total() / 2, 0
     for size in sorted(sizes):
@@ -171,12 +198,22 @@ def length(inputs: DoctorInputs) -> Iterator[Finding]:
             f" at most {middle})"
         )
         yield Finding(HINT, inputs.places[long[0][0]], cause, "see whether the recogniser ran wild")
-    loops = [one.utt for one in inputs.nbests for hyp in one.hyps if loop(hyp.text.split())]
-    if loops:
-        cause = f"{plural(loops, 'hypothesis')} with one word {LOOP} times in a row or more"
-        yield Finding(HINT, inputs.places[loops[0]], cause, "see whether the recogniser ran wild")
 
 
-def loop(words: list[str]) -> bool:
-    """Whether one word comes LOOP times in a row."""
-    return any(len(set(words[start : start + LOOP])) == 1 for start in range(len(words) - LOOP + 1))
+def loops(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Words and phrases said again and again."""
+    found = [(one.utt, hyp.text) for one in inputs.nbests for hyp in one.hyps]
+    found = [(utt, text) for utt, text in found if is_looping(text)]
+    if found:
+        utt, text = max(found, key=lambda pair: count_looped(pair[1]))
+        text = single(text)
+        shown = text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " .."
+        lists = len({utt for utt, _ in found})
+        cause = (
+            f"{plural(found, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in {utt!r}:"
+            f" {shown!r}"
+        )
+        remedy = (
+            "lmtools convert --drop-loops takes them out, lmtools tune --loop gives them a cost"
+        )
+        yield Finding(HINT, inputs.places[utt], cause, remedy)

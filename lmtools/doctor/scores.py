@@ -117,8 +117,13 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
         ]
         or [[]]
     )
-    first = np.array(
-        [len(one.hyps[0].text.split()) + 1 for one in inputs.nbests if len(one.hyps) > 1]
+    # of whole lists: Whisper's best hypothesis may be a short one where it gave up
+    middle = np.array(
+        [
+            np.median([len(hyp.text.split()) + 1 for hyp in one.hyps])
+            for one in inputs.nbests
+            if len(one.hyps) > 1
+        ]
     )
     for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
@@ -134,15 +139,15 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
                 cause,
                 "if it is in log10, scaled, or divided by length, undo that",
             )
-        best = np.abs([row[0] for row in lists])
-        words, best = first[~np.isnan(best)], best[~np.isnan(best)]
+        sizes = np.abs([np.median(row) for row in lists])
+        words, sizes = middle[~np.isnan(sizes)], sizes[~np.isnan(sizes)]
         grows = is_lm(name) or name in ("am", "score", "total")
         if (
             grows
             and len(words) >= ENOUGH
             and words.std() > 0.3 * words.mean()
-            and best.std() > 0
-            and np.corrcoef(words, best)[0, 1] < 0.2
+            and sizes.std() > 0
+            and np.corrcoef(words, sizes)[0, 1] < 0.1
         ):
             cause = f"{name!r} does not grow with the number of words: divided by length?"
             remedy = (

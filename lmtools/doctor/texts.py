@@ -2,7 +2,6 @@
 vocabulary.
 """
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
@@ -12,11 +11,9 @@ from lmtools.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, sha
 from lmtools.doctor.inputs import APOSTROPHES, DoctorInputs, Profile, is_huggingface, most
 from lmtools.errors import UserError
 from lmtools.formats.registry import read_beginning
+from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.unknown import conversion, explain
 
-MARK = re.compile(
-    r"</?[a-z]+>|\[[^\s\]]+\]|\((?=.*[a-z])[^\s)]+\)|\+\+[^\s+]+\+\+|!sil|!null", re.IGNORECASE
-)
 BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
 ENOUGH = 20  # lines from which it means something that they lack a character
@@ -160,32 +157,31 @@ def advice(odd: Counter, other: Profile, remedy: str) -> str:
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Words that are marks of noise, silence or unknown words; where references have such brackets,
-    they are punctuation.
+    """Marks of noise, silence, music or unknown words; where references have such brackets, they
+    are punctuation.
     """
-    odd = (
-        word
-        for word in inputs.hyps.words
-        if MARK.fullmatch(word) and word[0] not in inputs.references.characters
-    )
-    found = Counter({word: inputs.hyps.words[word] for word in odd})
+    found, first, nothing_else = Counter(), None, 0
+    for one in inputs.nbests:
+        for hyp in one.hyps:
+            odd = [m for m in find_marks(hyp.text) if m[0] not in inputs.references.characters]
+            if odd:
+                found.update(odd)
+                first = first or one.utt
+                nothing_else += not drop_marks(hyp.text)
     if found:
-        place = next(
-            inputs.places[n.utt]
-            for n in inputs.nbests
-            for hyp in n.hyps
-            if set(hyp.text.split()) & found.keys()
+        alone = (
+            f", and {plural(nothing_else, 'hypothesis')} hold nothing else" if nothing_else else ""
         )
         cause = (
             f"{plural(found.total(), 'word')} of the hypotheses are marks:"
-            f" {some(most(found, found))}"
+            f" {some(most(found, found))} (first in {first!r}){alone}"
         )
         yield Finding(
             HINT,
-            place,
+            inputs.places[first],
             cause,
-            "they count as words: lmtools convert --drop-words, unless references and text have"
-            " them too",
+            "they count as words: lmtools convert --drop-marks (or --drop-words FILE), unless"
+            " references and text have them too",
         )
 
 

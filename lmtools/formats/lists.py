@@ -1,4 +1,4 @@
-"""What is done to N-best lists between reading and writing: attach references, cut, merge."""
+"""What is done to N-best lists between reading and writing: attach references, cut, rewrite."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -118,14 +118,3 @@ def capitalise(text: str) -> str:
     """
     first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
     return text[:first] + text[first : first + 1].upper() + text[first + 1 :]
-
-
-def dedup(nbests: Sequence[NBest]) -> list[NBest]:
-    """Lists in which every sequence of words occurs once, where it ranks best."""
-    merged = []
-    for nbest in nbests:
-        best = {}
-        for hyp in nbest.hyps:
-            best.setdefault(tuple(hyp.text.split()), hyp)
-        merged.append(replace(nbest, hyps=tuple(best.values())))
-    return merged

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
+from lmtools.text import marks
 from lmtools.types import Hypothesis, Lattice, NBest
 
 # Extras that say something of each word or token of a text, verbatim, so that they are about the
@@ -66,6 +67,21 @@ def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NB
         rewrite_ref(replace(nbest, hyps=tuple(map(shorter, nbest.hyps))), reference)
         for nbest in nbests
     ], dropped
+
+
+def drop_marks(nbests: Sequence[NBest]) -> tuple[list[NBest], int]:
+    """Lists whose hypotheses and references lack what `text.marks` finds, and how many that was."""
+    texts = (
+        text
+        for nbest in nbests
+        for text in (*(hyp.text for hyp in nbest.hyps), nbest.ref or "", *nbest.more_refs)
+    )
+    count = sum(len(marks.find_marks(text)) for text in texts)
+
+    def change(text: str) -> str:
+        return marks.drop_marks(text) if marks.find_marks(text) else text
+
+    return normalise(nbests, change, change), count
 
 
 def choose_rows(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:

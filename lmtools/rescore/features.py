@@ -31,7 +31,7 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
 # What is computed from a hypothesis's text alone.
-DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text.split())}
+DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
 # list are divided then.
 MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {

@@ -3,16 +3,19 @@ with references, cut or merged.
 """
 
 import sys
+from collections.abc import Callable, Sequence
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, kaldi_text, lists, plain, registry, rewriting
+from lmtools.formats import FORMATS, kaldi_text, lists, merging, plain, registry, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
+from lmtools.types import NBest
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalise}
+NORMALISED = "normalised"
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
 
@@ -37,6 +40,11 @@ def arguments(parser):
     )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
     about = (
+        "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
+        " <|endoftext|>, *sighs*, ♪"
+    )
+    parser.add_argument("--drop-marks", action="store_true", help=about)
+    about = (
         "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
         " made in the hypotheses (en, de, fr ..; subword marks: options of --format)"
     )
@@ -44,8 +52,22 @@ def arguments(parser):
     about = "the same for the references, which are often given without tokenisation"
     parser.add_argument("--detokenise-ref", metavar="LANG", help=about)
     parser.add("--depth")
-    about = "merge hypotheses of the same words, keeping the best rank"
-    parser.add_argument("--dedup", action="store_true", help=about)
+    about = (
+        "merge hypotheses of the same words, or of words that are the same once normalised"
+        " (`normalised`: by options of the normaliser, else as --normaliser librispeech, case and"
+        " punctuation apart); the best score stays, at the best rank (default: words)"
+    )
+    ways = ("words", NORMALISED)
+    parser.add_argument("--dedup", nargs="?", const="words", choices=ways, help=about)
+    about = (
+        "with --dedup, each has a score `mass`: the log of the summed probabilities of those merged"
+    )
+    parser.add_argument("--mass", action="store_true", help=about)
+    about = (
+        "leave out hypotheses that say words again and again (`a poor poor poor poor poor poor`),"
+        " but the last of a list"
+    )
+    parser.add_argument("--drop-loops", action="store_true", help=about)
     add_normaliser(
         parser,
         "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
@@ -93,8 +115,12 @@ def run(args):
 def refuse_for_lattices(args) -> None:
     """UserError for options that lattices do not have."""
     refs = [args.ref, args.ref_lines, args.detokenise_ref, args.normaliser_ref]
-    if any([*refs, args.depth, args.dedup, args.detokenise, args.case == "sentence"]):
-        options = "references, --depth, --dedup, --detokenise and --case sentence"
+    edits = [args.depth, args.dedup, args.mass, args.drop_loops, args.drop_marks, args.detokenise]
+    if any([*refs, *edits, args.case == "sentence"]):
+        options = (
+            "references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and"
+            " --case sentence"
+        )
         raise UserError(
             f"{args.input}: {options} are for N-best lists, not for lattices; leave them out"
         )
@@ -111,10 +137,13 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.attach_lines(
             nbests, {path: plain.read(path) for path in args.ref_lines}, args.input
         )
-    dropped = ""
+    told = ""
+    if args.drop_marks:
+        nbests, count = rewriting.drop_marks(nbests)
+        told += f", {count:,} marks dropped"
     if args.drop_words:
         nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
-        dropped = f", {count:,} words dropped"
+        told += f", {count:,} words dropped"
     if args.detokenise_ref:
         nbests = lists.rewrite_refs(nbests, detokeniser(args.detokenise_ref))
     if args.detokenise:
@@ -125,15 +154,38 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
     elif args.case and args.case != "keep":
         nbests = lists.rewrite_hyps(nbests, CASES[args.case])
+    if args.mass and not args.dedup:
+        raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
-        nbests = lists.dedup(nbests)
+        before = nbests
+        nbests = merging.merge_equal(nbests, merged_by(args), args.input, args.mass)
+        told += f", {describe_loss(before, nbests)} merged"
+    if args.drop_loops:
+        before = nbests
+        nbests = merging.drop_loops(nbests)
+        told += f", {describe_loss(before, nbests)} dropped as loops"
     if args.depth:
         nbests = lists.cut_lists(nbests, args.depth)
     registry.find_format(target, FORMATS).write(nbests, args.output)
     return (
         f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
-        f" hypotheses{dropped}"
+        f" hypotheses{told}"
     )
+
+
+def merged_by(args) -> Callable[[str], str]:
+    """What makes the hypotheses equal that --dedup merges; texts that were normalised already need
+    no more.
+    """
+    if args.dedup != NORMALISED:
+        return str
+    return normaliser_of(args) if has_normaliser_options(args) else NORMALISERS["librispeech"]
+
+
+def describe_loss(before: Sequence[NBest], after: Sequence[NBest]) -> str:
+    """How many hypotheses there are less, in how many lists."""
+    less = [len(old.hyps) - len(new.hyps) for old, new in zip(before, after, strict=True)]
+    return f"{sum(less):,} (in {sum(map(bool, less)):,} lists)"
 
 
 def has_normaliser_options(args) -> bool:

@@ -467,7 +467,9 @@ def test_brackets_are_no_marks_where_references_have_them(here):
     assert found() == {}
 
 
-@pytest.mark.parametrize("mark", ["<unk>", "[noise]", "++NOISE++", "</s>", "!SIL"])
+@pytest.mark.parametrize(
+    "mark", ["<unk>", "[noise]", "++NOISE++", "</s>", "!SIL", "[Music playing]", "♪", "<|en|>"]
+)
 def test_marks_that_are_no_words(here, mark):
     edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
     by_check = found()
@@ -475,7 +477,13 @@ def test_marks_that_are_no_words(here, mark):
     assert (finding.level, finding.place) == (
         HINT,
         "n.jsonl:10",
-    ) and f"are marks: '{mark}'" in finding.cause
+    ) and f"are marks: '{mark}' (first in 'u9')" in finding.cause
+    assert "nothing else" not in finding.cause and "--drop-marks" in finding.remedy
+
+
+def test_hypotheses_that_are_marks_alone(here):
+    edit(texts(lambda text: "[Music]"), lambda row: row == 9)
+    assert "4 hypotheses hold nothing else" in found()["marks"][0].cause
 
 
 def test_kaldi_text_as_language_model_text(here):
@@ -731,22 +739,62 @@ def test_empty_lists_and_hypotheses(here):
         ),
         lambda row: row == 2,
     )
-    only("empty", HINT, "n.jsonl:3", "1 hypothesis without words")
+    cause = "1 hypothesis without words, 0 of them first in their lists ('u2')"
+    only("empty", HINT, "n.jsonl:3", cause, "word bonus")
 
 
-@pytest.mark.parametrize(
-    "words, cause",
-    [
-        (["go", "up"] * 50, "more than 64 words, up to 100 (half have at most 8)"),
-        (["go"] * 8, "one word 8 times in a row"),
-    ],
-)
-def test_hypotheses_without_end(here, words, cause):
-    endless = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
+def test_hypotheses_without_end(here):
+    endless = Hypothesis(" ".join(map(str, range(100))), {"am": -9e4, "lm": -900.0})
     edit(
         lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, endless)), lambda row: row == 2
     )
-    only("length", HINT, "n.jsonl:3", cause)
+    cause = "more than 64 words, up to 100 (half have at most 8)"
+    only("length", HINT, "n.jsonl:3", cause, also={"characters"})
+
+
+def test_loops(here):
+    for words, cause in (
+        (["go"] * 6, "2 hypotheses in 2 lists loop, the worst in 'u2': 'go go go go go go'"),
+        (["go", "up"] * 20, f"the worst in 'u2': '{'go up ' * 10}..'"),
+    ):
+        loop = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
+        edit(
+            lambda nbest, loop=loop: dataclasses.replace(nbest, hyps=(*nbest.hyps, loop)),
+            lambda row: row in (2, 5),
+        )
+        only("loops", HINT, "n.jsonl:3", cause, "lmtools convert --drop-loops")
+    edit(texts(lambda text: f"{text} no no no no"))
+    assert "loops" not in found()
+
+
+@pytest.mark.parametrize(("share", "finds"), [(1, True), (20, False)])
+def test_variants_in_case_and_punctuation(here, share, finds):
+    """Of references without them; two lists of forty may differ in a word like sons'."""
+
+    def variants(nbest):
+        head = nbest.hyps[0]
+        others = [
+            dataclasses.replace(head, text=text) for text in (head.text.upper(), head.text + ".")
+        ]
+        return dataclasses.replace(nbest, hyps=(head, *others, *nbest.hyps[1:]))
+
+    edit(variants, lambda row: row % share == 0)
+    hints = found().get("duplicates", [])
+    assert bool(hints) == finds
+    if finds:
+        assert "80 hypotheses in 40 of 40 (100.0%) lists differ from another in" in hints[0].cause
+        assert "--dedup normalised" in hints[0].remedy
+
+
+def test_variants_count_where_references_are_cased(here):
+    edit(
+        lambda nbest: NBest(
+            nbest.utt,
+            (nbest.hyps[0], dataclasses.replace(nbest.hyps[0], text=nbest.ref.upper())),
+            nbest.ref.capitalize(),
+        )
+    )
+    assert "duplicates" not in found()
 
 
 def test_places_without_lines(here):

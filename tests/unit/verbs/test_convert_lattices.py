@@ -12,6 +12,11 @@ from lmtools.types import Lattice
 WORDS = ("Blue", "finch", "naïve")
 SUMMED = {"am": 1.0}
 
+FOR_LISTS = (
+    "l: references, --depth, --dedup, --mass, --drop-loops, --drop-marks, --detokenise and --case"
+    " sentence are for N-best lists"
+)
+
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
@@ -107,34 +112,10 @@ def test_formats_with_options(here, capsys):
         ("l o --to nix", "nix: no such format; known are jsonl, "),
         ("l o --format nix", "nix: no such format; known are jsonl, "),
         ("l o --to slf:x=1", "slf:x=1: format 'slf' takes no option 'x'"),
-        (
-            "l o --depth 3",
-            (
-                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
-                " lists"
-            ),
-        ),
-        (
-            "l o --case sentence",
-            (
-                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
-                " lists"
-            ),
-        ),
-        (
-            "l o --dedup",
-            (
-                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
-                " lists"
-            ),
-        ),
-        (
-            "l o --ref words.txt",
-            (
-                "l: references, --depth, --dedup, --detokenise and --case sentence are for N-best"
-                " lists"
-            ),
-        ),
+        ("l o --depth 3", FOR_LISTS),
+        ("l o --case sentence", FOR_LISTS),
+        ("l o --drop-loops", FOR_LISTS),
+        ("l o --ref words.txt", FOR_LISTS),
         ("l o.slf", "o.slf: holds one lattice, and there are more"),
         ("l o --to wcn", "o: utterance 'u40': is no confusion network"),
         ("l o.ark --to kaldi --case upper", "o.ark: utterance 'u40': word "),

@@ -1,0 +1,23 @@
+"""Marks: what recognisers write where no word was said - noise, silence, unknown words, music.
+
+[noise] <unk> </s> (laughter) ++breath++ !SIL       of Kaldi, HTK, Sphinx
+[Music playing] (applause) *sighs* ♪ <|endoftext|>  of Whisper
+"""
+
+import re
+
+MARK = re.compile(
+    r"<\|[^|\s]*\|>|[♩♪♫♬🎵🎶]+|(?<!\w)(?:</?[a-z]+>|\[[^\[\]]+\]|\((?=[^()]*[a-z])[^()]+\)"
+    r"|\*(?=[a-z])[^*]*[a-z]\*|\+\+[^\s+]+\+\+|!sil|!null)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def find_marks(text: str) -> list[str]:
+    """The marks in a text, as they stand."""
+    return MARK.findall(text)
+
+
+def drop_marks(text: str) -> str:
+    """The text without them."""
+    return " ".join(MARK.sub(" ", text).split())

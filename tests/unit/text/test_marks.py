@@ -1,0 +1,25 @@
+import pytest
+
+from lmtools.text.marks import drop_marks, find_marks
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("[Music]", "[Music]"),
+        ("[Music playing] so it goes (all laughing).", "[Music playing];(all laughing)"),
+        ("♪ la la ♪♫", "♪;♪♫"),
+        ("<|en|><|transcribe|>yes<|endoftext|>", "<|en|>;<|transcribe|>;<|endoftext|>"),
+        ("*sighs* <unk> ++NOISE++ </s> !SIL (hm)", "*sighs*;<unk>;++NOISE++;</s>;!SIL;(hm)"),
+        ("f*ck and sh*t, ami(e)s of 2 * a * b (1999) !silly a<b", ""),
+        ("", ""),
+    ],
+)
+def test_what_stands_for_no_word(text, marks):
+    assert ";".join(find_marks(text)) == marks
+
+
+def test_what_is_left():
+    assert drop_marks("[Music playing] so it goes (audience laughing) ♪") == "so it goes"
+    assert drop_marks("<|en|>yes<|endoftext|>") == "yes"
+    assert drop_marks("[BLANK_AUDIO]") == ""
