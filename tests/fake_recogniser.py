@@ -1,4 +1,6 @@
-"""A recogniser without a model for tests: what it hears is the number of samples and their sum."""
+"""A recogniser without a model for tests: what it hears is the number of samples, with
+a full stop and without.
+"""
 
 import os
 import time
@@ -48,7 +50,10 @@ class FakeRecogniser:
         time.sleep(self.options.seconds)
         loud = float(np.abs(samples).sum())
         return [
-            Hypothesis(f"{self.name} {len(samples)} {rank}", {"am": round(loud - rank, 4)})
+            Hypothesis(
+                f"{self.name} {len(samples)} {rank // 2}{'.' * (rank % 2)}",
+                {"am": round(loud - rank, 4)},
+            )
             for rank in range(self.options.depth)
         ]
 

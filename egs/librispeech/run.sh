@@ -3,7 +3,7 @@
 #
 # --corpus mini (the default) needs no network: Bible verses spoken by synthetic voices, decoded by
 # a real recogniser. --corpus full fetches LibriSpeech's text and transcripts, and takes the N-best
-# lists of your recogniser from --nbest-dir. --corpus swbd reads Switchboard's transcriptions (and
+# lists of your recogniser from --nbest-dir, or has --asr make them. --corpus swbd reads Switchboard's transcriptions (and
 # Fisher's) from --ldc-dir, lists and references from --nbest-dir. local/sampling.sh compares the
 # training criteria of word LMs by this recipe.
 
@@ -21,6 +21,10 @@ ldc_dir=           # swbd: LDC97S62's transcriptions and, if you have them, Fish
 test_parts="swb=sw ch=en" # swbd: parts of test that are sets too, NAME=BEGINNING of their utterance ids,
                    # as in Hub5'00; none: no parts
 nbest_format=jsonl # their format, one that lmtools convert knows
+asr=               # whisper:DIR or vosk:DIR, a recogniser (utils/install_asr.sh) that makes the lists
+audio=             # of these recordings: DIR/SET for each set, as LibriSpeech has them or with
+                   # Kaldi's wav.scp and text; empty: with --corpus full, LibriSpeech's are fetched
+asr_opts=          # its key=value options, as in "beam=10 depth=10"; lmtools decode --help lists them
 lattice_dir=       # lattices of your recogniser, DIR/SET for each set, a file or a directory; mini
                    # has its own; none: no lattices
 lattice_format=slf # their format, as in kaldi:words=data/lang/words.txt
@@ -76,11 +80,16 @@ defaults() {
   one_of corpus mini full swbd
   one_of lm_unit subword word
   raw=$datadir/local/$corpus references=text
+  if [[ $asr ]]; then
+    [[ ! $nbest_dir ]] || wrong "--asr makes the lists that --nbest-dir has; give one of them"
+    nbest_dir=$datadir/asr lattice_dir=${lattice_dir:-none}
+  fi
   [[ -e local/corpora/$corpus.sh ]] || corpus=mini # under --help
   # shellcheck source=local/corpora/mini.sh
   . "local/corpora/$corpus.sh"
   [[ $nbest_dir ]] || wrong "--corpus $corpus rescores N-best lists of your recogniser; name their\
- directory with --nbest-dir"
+ directory with --nbest-dir, or a recogniser with --asr"
+  [[ ${asr:+1} = "${audio:+1}" ]] || wrong "--asr decodes --audio; give both"
   if [[ $lm_unit = word ]]; then
     subword=word conf=${conf:-$word_conf} vocab_size=${vocab_size:-$word_size}
   else
@@ -122,15 +131,18 @@ if stage 0 "get data" "$source" : "$raw"; then
   get_corpus
 fi
 
-if stage 1 "prepare text, N-best and lattices" "$raw" "$nbest_dir" \
+if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${asr:+"${asr#*:}"} \
   : "$datadir"/{train,valid}/text "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
   "$datadir/{lattice_sets}/lattices"; then
   python3 local/prepare.py "$corpus" "$raw" "$datadir"
   for set in "${decoded[@]}"; do
+    # shellcheck disable=SC2086
+    [[ ! $asr ]] || lmtools decode --asr "$asr" --audio "$audio/$set" --nj "$nj" \
+      ${asr_opts:+--opts $asr_opts} --out "$nbest_dir/$set.jsonl"
     lists=$(find_lists "$nbest_dir" "$set")
     [[ $references = text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
     lmtools convert "$lists" "$datadir/$set/nbest.jsonl" --format "$nbest_format" --to jsonl \
-      --ref "$datadir/$set/text" --depth "$depth"
+      --ref "$datadir/$set/text" --depth "$depth" ${asr:+--dedup "${normal[@]}"}
     ((${#lattice_sets[@]})) || continue
     lists=$(find_lists "$lattice_dir" "$set")
     rm -rf "$datadir/$set/lattices"

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import json
 import lzma
 import os
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import wave
 from pathlib import Path
 
 import pytest
@@ -209,15 +211,23 @@ def test_a_part_is_not_written_through_a_link(server, tmp_path):
 # Archives
 
 
-def archive(path: Path, files: dict[str, str], *evil: tarfile.TarInfo) -> None:
-    """A .tar.gz of text files, with other members after them."""
+def archive(path: Path, files: dict[str, str | bytes], *evil: tarfile.TarInfo) -> None:
+    """A .tar.gz of files, with other members after them."""
     with tarfile.open(path, "w:gz") as tar:
         for name, text in files.items():
+            content = text if isinstance(text, bytes) else text.encode()
             member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            tar.addfile(member, io.BytesIO(text.encode()))
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
         for member in evil:
             tar.addfile(member)
+
+
+def wave_file(out, samples: int) -> None:
+    """Silence, as WAV."""
+    with wave.open(out, "wb") as sound:
+        sound.setparams((1, 2, 16_000, samples, "NONE", ""))
+        sound.writeframes(bytes(2 * samples))
 
 
 def member(name, kind=tarfile.REGTYPE, target="") -> tarfile.TarInfo:
@@ -421,6 +431,61 @@ def test_corpus_full(full, server, tmp_path):
         (data / f"dev-{part}/nbest.jsonl").read_text() for part in ("clean", "other")
     )
     assert lists.count("NOW") == 4 and lists.count('"ref": "YES"') == 2 and "KNOW" not in lists
+
+
+def test_a_recogniser_makes_the_lists(full, server, tmp_path):
+    """Stages 0 and 1 with --asr: recordings are fetched too, decoded, and merged where equal."""
+    pytest.importorskip("soundfile", reason="soundfile is not installed")
+    code = "import fake_recogniser as f, sys; f.install(); from lmtools.cli import main"
+    script = tmp_path / "bin/lmtools"
+    script.parent.mkdir()
+    script.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}/tests:{REPOSITORY}" exec "{sys.executable}" -c'
+        f' "{code}; sys.exit(main(sys.argv[1:]))" "$@"\n'
+    )
+    script.chmod(0o755)
+    full.env["PATH"] = f"{script.parent}:{full.env['PATH']}"
+    for n, part in enumerate(PARTS):
+        names = {f"LibriSpeech/{part}/{n}/1/{n}-1.trans.txt": f"{n}-1-1 YES\n{n}-1-0 NO\n"}
+        for u in (0, 1):
+            with io.BytesIO() as sound:
+                wave_file(sound, 800 + n + u)
+                names[f"LibriSpeech/{part}/{n}/1/{n}-1-{u}.flac"] = sound.getvalue()
+        archive(tmp_path / f"www/12/{part}.tar.gz", names)
+    sums = full.home / "local/full.sha256"
+    paths = [line.split()[1] for line in sums.read_text().splitlines()]
+    www = tmp_path / "www"
+    sums.write_text("".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/model").write_text("Word\n")
+    with server() as (url, asked):
+        options = ("--corpus", "full", "--openslr", url, "--stop-stage", 1)
+        options += ("--asr", f"fake:{tmp_path}/model", "--asr-opts", "depth=3 kill=5")
+        full(*options)
+        full(*options)
+        assert len(asked) == 5
+    assert len((tmp_path / "model.heard").read_text().split()) == 8
+    data = full.home / "data"
+    assert len(list((data / "local/audio/test-other").iterdir())) == 2
+    lists = [json.loads(line) for line in (data / "dev/nbest.jsonl").read_text().splitlines()]
+    assert [nbest["utt"] for nbest in lists] == ["0-1-0", "0-1-1", "1-1-0", "1-1-1"]
+    # words and reference as the normaliser writes them, and what differs in a full stop merged
+    texts = [hyp["text"] for hyp in lists[1]["hyps"]]
+    assert lists[1]["ref"] == "yes" and texts == ["word 801 0", "word 801 1"]
+    full(*options, "--asr-opts", "depth=4")
+    assert len((tmp_path / "model.heard").read_text().split()) == 16
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--asr", "vosk:m"), "--asr decodes --audio; give both"),
+        (("--audio", "a"), "--asr decodes --audio; give both"),
+        (("--asr", "vosk:m", "--audio", "a", "--nbest-dir", "b"), "give one of them"),
+    ],
+)
+def test_options_of_recognisers_fit_together(full, options, said):
+    assert said in full(*options, status=2).stderr
 
 
 def test_corpus_full_needs_lists(full):

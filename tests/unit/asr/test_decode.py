@@ -71,7 +71,7 @@ def test_lists_have_order_transcripts_and_scores(home, capsys):
         f"{speaker}-1-{n}" for speaker in (10, 7) for n in range(4)
     ]
     assert lists[0].ref == "SAID 0" and len(lists[0].hyps) == 2
-    assert lists[5].hyps[1].text == "word 7100 1" and lists[5].hyps[1].scores.keys() == {"am"}
+    assert lists[5].hyps[1].text == "word 7100 0." and lists[5].hyps[1].scores.keys() == {"am"}
     said = capsys.readouterr().err
     assert "o.jsonl: 16 hypotheses of 8 utterances, 0.1 minutes of speech" in said
     assert "real-time factor" in said
@@ -145,7 +145,7 @@ def journal() -> Path:
     "damage",
     [
         lambda data: data[:-20],
-        lambda data: data.replace(b"word 7100 1", b"word 7100 9"),
+        lambda data: data.replace(b"word 7100 0.", b"word 7100 9"),
         lambda data: data[: len(data) // 2] + b"\xff\0" + data[len(data) // 2 + 2 :],
         lambda data: data + b'{"list": {"utt": "7-1-0", "hyps": []}}\n[1]\n\n{"seal": 1}',
     ],

@@ -8,12 +8,13 @@ if [[ ! $lattice_dir && -e $mini/dev.lattices.tar.xz && -e $mini/test.lattices.t
   lattice_dir=$raw/lattices lattice_case=upper
 fi
 # pocketsphinx's am + 9.5 lm - 0.63 words (mini/README.md), its own LM at weight 1
-[[ $mini != mini ]] || : "${first_pass:=am=0.10526 lm=1 words=-0.06627}"
+[[ $mini != mini || $asr ]] || : "${first_pass:=am=0.10526 lm=1 words=-0.06627}"
 lm_conf=conf lm_size=2000     # of LMs over subwords
 word_conf=conf/word word_size= # and over words: all that occur twice
 
 get_corpus() {
-  python3 ../../utils/unpack.py "$mini" "$raw" {train,valid}.txt {dev,test}.nbest.jsonl \
-    {dev,test}.lattices.tar.xz
+  local more=({dev,test}.nbest.jsonl {dev,test}.lattices.tar.xz)
+  [[ ! $asr ]] || more=()
+  python3 ../../utils/unpack.py "$mini" "$raw" {train,valid}.txt "${more[@]}"
 }
 finish_sets() { :; }

@@ -1,7 +1,7 @@
 # Switchboard, and Fisher if it is there: transcriptions from the LDC, references with the lists;
 # parts of test are sets too.
 # shellcheck shell=bash disable=SC2034,SC2154
-source=$nbest_dir sets=(dev test) decoded=(dev test) parts=()
+source=${audio:-$nbest_dir} sets=(dev test) decoded=(dev test) parts=()
 [[ $ldc_dir ]] ||
   wrong "--corpus swbd reads the LDC's transcriptions; name their directory with --ldc-dir"
 [[ $test_parts = none ]] || read -ra parts <<<"$test_parts"
@@ -20,7 +20,7 @@ word_conf=../../conf word_size=30000
 get_corpus() {
   local transcriptions
   read -ra transcriptions <<<"$ldc_dir"
-  python3 local/get_swbd.py "$raw" "$nbest_dir" "${transcriptions[@]}"
+  python3 local/get_swbd.py "$raw" "$source" "${transcriptions[@]}"
 }
 finish_sets() {
   local part
