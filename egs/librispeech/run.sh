@@ -142,7 +142,7 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${a
     lists=$(find_lists "$nbest_dir" "$set")
     [[ $references = text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
     lmtools convert "$lists" "$datadir/$set/nbest.jsonl" --format "$nbest_format" --to jsonl \
-      --ref "$datadir/$set/text" --depth "$depth" ${asr:+--dedup "${normal[@]}"}
+      --ref "$datadir/$set/text" --depth "$depth" ${asr:+--drop-marks --dedup "${normal[@]}"}
     ((${#lattice_sets[@]})) || continue
     lists=$(find_lists "$lattice_dir" "$set")
     rm -rf "$datadir/$set/lattices"
