@@ -2,7 +2,8 @@
 chosen with them.
 """
 
-from lmtools.rescore.apply import check_signatures, rescore
+from lmtools.rescore.apply import check_signatures, rescore, weighted_totals
+from lmtools.rescore.crossing import Crossing
 from lmtools.rescore.features import (
     DERIVED,
     LENGTHS,
@@ -13,6 +14,7 @@ from lmtools.rescore.features import (
     read_columns,
     set_hash,
 )
+from lmtools.rescore.folds import FoldPlan, parse_folds
 from lmtools.rescore.marks import mark
 from lmtools.rescore.risk import Risk, minimum_risk
 from lmtools.rescore.systems import (
@@ -43,8 +45,10 @@ __all__ = [
     "FORMS",
     "LENGTHS",
     "LOOP",
+    "Crossing",
     "Dev",
     "Features",
+    "FoldPlan",
     "Risk",
     "ScoreColumns",
     "SystemFacts",
@@ -61,6 +65,7 @@ __all__ = [
     "mark",
     "minimum_risk",
     "of_system",
+    "parse_folds",
     "parse_weights",
     "read_columns",
     "read_scores",
@@ -72,4 +77,5 @@ __all__ = [
     "set_hash",
     "tune",
     "tune_systems",
+    "weighted_totals",
 ]

@@ -18,13 +18,27 @@ VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
     """The lists, best total first and equals in their old order; scores are all features and
-    `total`.
+    `total`. Utterances of a fold are chosen for by its weights, which did not see them.
 
     UserError about `source` unless the features are exactly those of the weights.
     """
     check(features, weights, source)
-    totals = combine([weights.features[name] for name in features.names], features.values)
+    totals = weighted_totals([nbest.utt for nbest in nbests], features, weights)
     return [reordered(nbest, features, row, totals[row]) for row, nbest in enumerate(nbests)]
+
+
+def weighted_totals(utterances: Sequence[str], features: Features, weights: Weights) -> np.ndarray:
+    """The total of each hypothesis (utterances, hypotheses), with weight 0 for features that have
+    none: by the weights of an utterance's fold, else by those of the whole set.
+    """
+
+    def total(found: Mapping[str, float], values: np.ndarray) -> np.ndarray:
+        return combine([found.get(name, 0.0) for name in features.names], values)
+
+    totals = total(weights.features, features.values)
+    for found, rows in weights.folds.divide(utterances) if weights.folds else ():
+        totals[rows] = total(found, features.values[:, rows])
+    return totals
 
 
 def check(features: Features, weights: Weights, source) -> None:

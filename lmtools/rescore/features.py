@@ -71,6 +71,10 @@ class Features:
         places = [self.names.index(name) for name in names]
         return replace(self, names=tuple(names), values=self.values[places])
 
+    def take(self, rows: np.ndarray) -> "Features":
+        """The features of some of the utterances, by their places."""
+        return replace(self, values=self.values[:, rows], valid=self.valid[rows])
+
 
 def rank_score(rank: int) -> float:
     """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave

@@ -2,7 +2,7 @@
 reading of the lists.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -10,6 +10,7 @@ from lmtools.assignments import parse_pair, parse_pairs
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.formats import checks
+from lmtools.rescore.crossing import Crossing
 from lmtools.rescore.features import DERIVED, Features, ScoreColumns, read_columns, summed
 from lmtools.rescore.tuning import (
     FORMS,
@@ -220,17 +221,20 @@ def tune_systems(
     options: TuningOptions,
     lengths: Collection[str],
     nj: int = 1,
+    crossing: Crossing | None = None,
 ) -> Iterator[tuple[str, Weights]]:
     """The weights of each system, by name, with its facts: `features` are those of the lists read
     from `path` with all `columns`, of which a system takes its own, and with `lengths`, which a
     linear system has, and `list_lengths`.
 
-    `nj` processes tune. UserError as `tune`.
+    `nj` processes tune. With a `crossing` there are the weights of each fold too. UserError as
+    `tune`.
     """
     dev_set = measure_lists(nbests, options.metric, path)
     own = features.names[: first_column(features, columns.values)]
     extra = {*list_lengths(systems)} - {*own, *lengths}
-    work = partial(tune_system, features, tuple(columns.values), own, extra, dev_set, options)
+    tune = crossing.tune if crossing else tune_features
+    work = partial(tune_system, features, tuple(columns.values), own, extra, dev_set, options, tune)
     for (system, plan), weights in zip(
         systems.items(), map_ordered(work, systems.values(), nj), strict=True
     ):
@@ -246,10 +250,11 @@ def tune_system(
     extra: Collection[str],
     dev_set: DevSet,
     options: TuningOptions,
+    tune: Callable[[Features, DevSet, TuningOptions], Weights],
     plan: SystemPlan,
 ) -> Weights:
-    """The weights of the system that takes the columns of `plan`; `own` are the lists' scores,
-    `extra` features are those of interpolated systems.
+    """The weights of the system that takes the columns of `plan`, by `tune`; `own` are the lists'
+    scores, `extra` features are those of interpolated systems.
     """
     some = select_columns(features, columns, plan.columns)
     if plan.form == INTERPOLATION:
@@ -267,7 +272,7 @@ def tune_system(
         wanted = {*some.names}.difference(extra)
     some = some.select([name for name in some.names if name in wanted])
     lms = (*plan.columns, *(("lm",) if "lm" in some.names else ()))
-    return tune_features(some, dev_set, replace(options, lms=lms))
+    return tune(some, dev_set, replace(options, lms=lms))
 
 
 def first_column(features: Features, columns: Collection[str]) -> int:

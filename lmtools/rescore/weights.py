@@ -12,6 +12,7 @@ from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import checks
 from lmtools.rescore.features import MEANS, ScoreColumns, summed
+from lmtools.rescore.folds import RANDOM, SPEAKER, Fold, Folds
 from lmtools.rescore.marks import read_marks
 from lmtools.seal import read_json, write_json
 from lmtools.types import NBest
@@ -25,6 +26,7 @@ KEYS = {
     "version": str,
 }
 SIGNATURES, SYSTEM = "signatures", "system"  # which weights of older versions lack
+FOLDS = "folds"  # which only cross-validated weights have
 FIRST_PASS, LATTICES = "first pass", "lattices"  # what lists may be of
 SCORES, LISTS = "scores", "lists"  # where the score of a language model may come from
 SUM = "sum"
@@ -87,7 +89,7 @@ class Weights:
     feature the metric over its scale, {"points": [[scale, metric], ...], "flat": [low, high],
     "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures`
     are those of the score files that the columns came from, by column. `system` is None in files of
-    older versions.
+    older versions. `folds` are there after cross-validation; all else is of the whole set.
     """
 
     metric: str
@@ -98,6 +100,7 @@ class Weights:
     version: str = __version__
     signatures: Mapping[str, Mapping] = field(default_factory=dict)
     system: SystemFacts | None = None
+    folds: Folds | None = None
 
 
 def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
@@ -131,6 +134,8 @@ def save(weights: Weights, path) -> None:
     tree[SIGNATURES] = {name: dict(signature) for name, signature in weights.signatures.items()}
     if weights.system:
         tree[SYSTEM] = asdict(weights.system)
+    if weights.folds:
+        tree[FOLDS] = asdict(weights.folds)
     write_json(tree, path, allow_nan=False)
 
 
@@ -138,7 +143,11 @@ def load(path) -> Weights:
     """The weights in `path`; UserError for keys that are missing, unknown or of another type."""
     remedy = "write it again with lmtools tune"
     tree = read_json(path, remedy)
-    signatures, system = tree.pop(SIGNATURES, {}), tree.pop(SYSTEM, None)
+    signatures, system, folds = (
+        tree.pop(SIGNATURES, {}),
+        tree.pop(SYSTEM, None),
+        tree.pop(FOLDS, None),
+    )
     shaped(tree, KEYS, path, "the file", remedy)
     if not (
         isinstance(signatures, dict) and all(isinstance(one, dict) for one in signatures.values())
@@ -168,6 +177,7 @@ def load(path) -> Weights:
         tree["version"],
         signatures,
         None if system is None else read_system(system, path, remedy),
+        None if folds is None else read_folds(folds, features, path, remedy),
     )
 
 
@@ -179,6 +189,32 @@ def read_system(tree, path, remedy: str) -> SystemFacts:
         return SystemFacts(lms, tree["lists"])
     except UserError as error:
         raise UserError(f"{path}: {error}; {remedy}") from None
+
+
+def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
+    """The folds in the part `folds` of the file `path`, whose weights are of `features`; UserError
+    also for an utterance in two of them.
+    """
+    where, seen = f"{path}: {FOLDS!r}", set()
+    shaped(tree, {"by": str, "score": float, "parts": list}, path, f"{FOLDS!r}", remedy)
+    for part in tree["parts"]:
+        shaped(part, {"name": str, "utterances": list, "features": dict}, path, "a fold", remedy)
+        if [*part["features"]] != [*features]:
+            raise UserError(f"{where}: fold {part['name']!r} has other features; {remedy}")
+        for value in part["features"].values():
+            number(value, f"{where}: a weight of fold {part['name']!r}", remedy)
+        for utt in part["utterances"]:
+            if not isinstance(utt, str) or utt in seen:
+                raise UserError(
+                    f"{where}: utterance {utt!r:.40} is of two folds or no id; {remedy}"
+                )
+            seen.add(utt)
+    if tree["by"] not in (RANDOM, SPEAKER):
+        raise UserError(f"{where}: by is {tree['by']!r:.40}, not {RANDOM} or {SPEAKER}; {remedy}")
+    parts = (
+        Fold(part["name"], tuple(part["utterances"]), part["features"]) for part in tree["parts"]
+    )
+    return Folds(tree["by"], tree["score"], tuple(parts))
 
 
 def refuse_other(name: str, value: str, known: Sequence[str]) -> None:

@@ -66,7 +66,13 @@ def describe_choice(nbests, lists, weights, source, out):
         f" {dev.first_pass:.2f} -> {dev.score:.2f})"
     )
     yield metric.signature
-    if set_hash(nbests) == dev.sha256:
+    if weights.folds:
+        held = sum(len(rows) for _, rows in weights.folds.divide([one.utt for one in nbests]))
+        yield (
+            f"{weights.folds.describe()}: {held} of {len(nbests)} utterances by weights that did"
+            " not see them, the rest by those of all"
+        )
+    elif set_hash(nbests) == dev.sha256:
         yield (
             f"warning: {source} is the set that the weights were tuned on; its figures flatter,"
             " report those of another set"

@@ -2,16 +2,22 @@
 set.
 """
 
+import argparse
+
+from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
-from lmtools.formats import read
+from lmtools.formats import kaldi_text, read
 from lmtools.rescore import (
     FORMS,
     LENGTHS,
     LOOP,
+    Crossing,
+    FoldPlan,
     TuningOptions,
     gather,
     list_lengths,
     of_system,
+    parse_folds,
     read_scores,
     save,
     tune_systems,
@@ -74,6 +80,17 @@ def arguments(parser):
     parser.add_argument("--form", choices=FORMS, default="linear", help=about)
     about = "let language models have negative weights"
     parser.add_argument("--allow-negative", action="store_true", help=about)
+    about = (
+        "cross-validation: also weights tuned without each of N folds at random, without each"
+        " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
+        " then chooses for each utterance by weights that did not see it"
+    )
+    parser.add_argument("--folds", type=fold_plan, metavar="N|speaker", help=about)
+    about = (
+        "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
+        " dash)"
+    )
+    parser.add_argument("--utt2spk", metavar="F", help=about)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune --systems (default: %(default)s)")
 
@@ -99,11 +116,32 @@ def run(args):
         args.reference,
     )
     say([*columns.warnings, *features.warnings, *warn_empty(nbests)])
-    tuned = tune_systems(systems, nbests, columns, features, args.nbest, options, lengths, args.nj)
+    crossing = cross(args, nbests)
+    tuned = tune_systems(
+        systems, nbests, columns, features, args.nbest, options, lengths, args.nj, crossing
+    )
     for system, weights in tuned:
         save(weights, places[system])
         before = "" if system is None else f"{system}: "
         say(before + line for line in describe_weights(weights))
+
+
+def fold_plan(text: str) -> FoldPlan:
+    """What --folds spells."""
+    try:
+        return parse_folds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def cross(args, nbests) -> Crossing | None:
+    """The folds that are asked for."""
+    if args.folds is None:
+        if args.utt2spk:
+            raise UserError("--utt2spk: only --folds speaker asks for speakers; give both")
+        return None
+    speakers = kaldi_text.read(args.utt2spk) if args.utt2spk else None
+    return Crossing(nbests, args.folds, args.seed, speakers, args.nbest)
 
 
 def warn_empty(nbests):
@@ -124,6 +162,11 @@ def describe_weights(weights):
         f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on"
         f" {dev.utterances} utterances of {dev.path}: {found}"
     )
+    if weights.folds:
+        yield (
+            f"{weights.folds.describe()}: {METRICS[weights.metric].title}"
+            f" {weights.folds.score:.2f} by weights that did not see the utterance"
+        )
     if is_worse(weights):
         remedy = "--reference rank tunes from that order on, --allow-negative may help"
         yield (

@@ -123,7 +123,13 @@ class RescoringExperiment(Experiment):
 
     @property
     def remarks(self) -> list[str]:
-        return [f"Metric: `{METRICS[self.metric].signature}`."]
+        crossed = dict.fromkeys(
+            f"Weights tuned on {one.dev.path} are {one.folds.describe()}: each of its"
+            f" {one.dev.utterances:,} utterances is chosen for by weights that did not see it."
+            for one in self.weights
+            if one.folds
+        )
+        return [f"Metric: `{METRICS[self.metric].signature}`.", *crossed]
 
     @property
     def hashes(self) -> Mapping[str, str]:

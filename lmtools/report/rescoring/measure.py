@@ -24,8 +24,8 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
-from lmtools.rescore import DERIVED, check_signatures, gather
-from lmtools.rescore.features import best, combine
+from lmtools.rescore import DERIVED, check_signatures, gather, weighted_totals
+from lmtools.rescore.features import best
 
 SEED = 1  # of the bootstrap
 # Words of the reference, both ends included.
@@ -173,6 +173,7 @@ def depth_curves(
     longest = features.valid.shape[1]
     # (U, K, width)
     statistics = np.stack([np.pad(one, ((0, longest - len(one)), (0, 0))) for one in rows])
+    utterances = [nbest.utt for nbest in sample.nbests]
     score, everyone = METRICS[metric].score, np.arange(len(rows))
     curves = {}
     for name, system in systems.items():
@@ -183,10 +184,7 @@ def depth_curves(
         )
         if known and not system.makeup.lattices and system.makeup.normalised:
             check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
-            weights = system.weights.features
-            totals = combine(
-                [weights.get(feature, 0.0) for feature in features.names], features.values
-            )
+            totals = weighted_totals(utterances, features, system.weights)
             choices = [best(totals[:, :depth], features.valid[:, :depth]) for depth in depths]
             curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
     return curves

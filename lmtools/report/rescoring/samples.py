@@ -131,12 +131,13 @@ def with_references(path: Path) -> list[NBest]:
 
 
 def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) -> bool:
-    """Whether weights say that they were tuned on these lists or on a set so called; without
-    weights, whether it is called dev or valid.
+    """Whether weights say that they were tuned on these lists or on a set so called, and not by
+    folds; without weights, whether it is called dev or valid.
     """
-    sets = [system.weights.dev for system in systems.values() if system.weights]
-    if not sets:
+    every = [system.weights for system in systems.values() if system.weights]
+    if not every:
         return name.startswith(("dev", "valid"))
+    sets = [weights.dev for weights in every if not weights.folds]
     return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {
         dev.sha256 for dev in sets
     }

@@ -102,7 +102,8 @@ def deviations(experiment: RescoringExperiment) -> Iterator[str]:
         for name, system in experiment.systems.items():
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
             if system.weights and system.weights.dev.sha256 == content:
-                expected = system.weights.dev.score
+                folds = system.weights.folds
+                expected = folds.score if folds else system.weights.dev.score
             if (
                 expected is not None
                 and name in results

@@ -1,0 +1,48 @@
+"""Tuning by folds: the weights of a whole set, and of it without each fold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lmtools.evaluate import METRICS
+from lmtools.rescore.features import Features, best, combine
+from lmtools.rescore.folds import Fold, FoldPlan, Folds, assign_folds
+from lmtools.rescore.tuning import DevSet, TuningOptions, tune_features
+from lmtools.rescore.weights import Weights
+from lmtools.types import NBest
+
+
+class Crossing:
+    """The folds of a set of lists read from `path`: see `assign_folds`."""
+
+    def __init__(
+        self,
+        nbests: Sequence[NBest],
+        plan: FoldPlan,
+        seed: int,
+        speakers: Mapping[str, str] | None,
+        path,
+    ):
+        utterances = [nbest.utt for nbest in nbests]
+        self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
+        self.utterances = assign_folds(utterances, plan, seed, speakers, path)
+
+    def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
+        """What `tune_features` gives, with the weights of each fold, tuned without it in the same
+        way.
+        """
+        whole = tune_features(features, dev_set, options)
+        statistics, everyone = dev_set.statistics, np.arange(len(dev_set.statistics))
+        chosen, parts = np.zeros(len(everyone), int), []
+        for name, utterances in self.utterances.items():
+            rows = np.array([self.places[utt] for utt in utterances])
+            rest = np.delete(everyone, rows)
+            found = tune_features(
+                features.take(rest), replace(dev_set, statistics=statistics[rest]), options
+            ).features
+            own = features.take(rows)
+            chosen[rows] = best(combine(found.values(), own.values), own.valid)
+            parts.append(Fold(name, utterances, found))
+        score = float(METRICS[options.metric].score(statistics[everyone, chosen].sum(0)))
+        return replace(whole, folds=Folds(self.by, score, tuple(parts)))

@@ -1,0 +1,125 @@
+"""Cross-validation: a set is tuned on and judged on, each utterance by weights that did not see it.
+
+The utterances are divided into folds, at random or by speaker; each fold has the weights that were
+tuned without it (Stone 1974, Cross-Validatory Choice and Assessment of Statistical Predictions).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmtools.errors import UserError
+
+RANDOM, SPEAKER = "random", "speaker"
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """How utterances are divided: into `count` folds RANDOM or by SPEAKER; a count of None makes
+    each speaker a fold.
+    """
+
+    by: str
+    count: int | None
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The weight of every feature, tuned without these utterances; `name` is the fold's number or
+    its speakers.
+    """
+
+    name: str
+    utterances: tuple[str, ...]
+    features: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """All folds of a set, and `score`: the metric where each utterance is chosen by the weights of
+    its fold.
+    """
+
+    by: str
+    score: float
+    parts: tuple[Fold, ...]
+
+    def describe(self) -> str:
+        """`cross-validated, 3 folds by speaker`."""
+        kind = "by speaker" if self.by == SPEAKER else "at random"
+        return f"cross-validated, {len(self.parts)} folds {kind}"
+
+    def divide(self, utterances: Sequence[str]) -> list[tuple[Mapping[str, float], np.ndarray]]:
+        """For each fold with any of `utterances` its weights and their places."""
+        places = {utt: place for place, utt in enumerate(utterances)}
+        known = [
+            (
+                fold.features,
+                np.array([places[utt] for utt in fold.utterances if utt in places], int),
+            )
+            for fold in self.parts
+        ]
+        return [(features, rows) for features, rows in known if len(rows)]
+
+
+def parse_folds(word: str) -> FoldPlan:
+    """What --folds spells: N, speaker or speaker:N; ValueError for anything else."""
+    kind, _, count = word.partition(":")
+    by = SPEAKER if kind == SPEAKER else RANDOM
+    number = count if by == SPEAKER else word
+    if word == SPEAKER:
+        return FoldPlan(SPEAKER, None)
+    if not (number.isascii() and number.isdigit() and int(number) >= 2):
+        raise ValueError(f"{word!r} is none of N, speaker and speaker:N, with N at least 2")
+    return FoldPlan(by, int(number))
+
+
+def assign_folds(
+    utterances: Sequence[str], plan: FoldPlan, seed: int, speakers: Mapping[str, str] | None, path
+) -> dict[str, tuple[str, ...]]:
+    """The utterances of each fold by its name, whatever their order.
+
+    The speaker of an utterance is what `speakers` says, by default what its id has before the first
+    dash, as LibriSpeech's. Where there are more speakers than folds, each goes, those with most
+    utterances first, into the fold that has fewest. UserError about `path` for too few utterances
+    or speakers, and for an utterance without one.
+    """
+    if plan.by == RANDOM:
+        if plan.count > len(utterances):
+            raise UserError(
+                f"{path}: {len(utterances)} utterances are fewer than {plan.count} folds; take"
+                " fewer"
+            )
+        drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
+        return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}
+    own: dict[str, list[str]] = {}
+    for utt in sorted(utterances):
+        own.setdefault(find_speaker(utt, speakers, path), []).append(utt)
+    if len(own) < 2:
+        raise UserError(
+            f"{path}: all utterances are of one speaker, {next(iter(own), '')!r}; give their"
+            " speakers with --utt2spk, or take folds at random, as in --folds 5"
+        )
+    groups: list[list[str]] = [[] for _ in range(min(plan.count or len(own), len(own)))]
+    for name in sorted(own, key=lambda name: (-len(own[name]), name)):
+        min(groups, key=lambda group: sum(len(own[one]) for one in group)).append(name)
+    return {
+        "+".join(sorted(group)): tuple(utt for name in sorted(group) for utt in own[name])
+        for group in groups
+    }
+
+
+def find_speaker(utt: str, speakers: Mapping[str, str] | None, path) -> str:
+    """The speaker of one utterance; UserError about `path` where nothing says it."""
+    if speakers is not None:
+        if utt not in speakers:
+            raise UserError(f"{path}: utterance {utt!r} is not in --utt2spk; add it")
+        return speakers[utt]
+    speaker, dash, _ = utt.partition("-")
+    if not dash:
+        raise UserError(
+            f"{path}: utterance {utt!r} does not begin with a speaker and a dash; give the speakers"
+            " with --utt2spk, or take folds at random, as in --folds 5"
+        )
+    return speaker
