@@ -2,19 +2,20 @@
 # LibriSpeech: train language models on text, rescore N-best lists of speech with them, and compare.
 #
 # --corpus mini (the default) needs no network: Bible verses spoken by synthetic voices, decoded by
-# a real recogniser. --corpus full fetches LibriSpeech's text and transcripts, and takes the N-best
-# lists of your recogniser from --nbest-dir, or has --asr make them. --corpus swbd reads Switchboard's transcriptions (and
-# Fisher's) from --ldc-dir, lists and references from --nbest-dir. local/sampling.sh compares the
-# training criteria of word LMs by this recipe.
+# a real recogniser. Nor does --corpus mini-real: LibriSpeech's speech, decoded by Whisper, and ten
+# novels as LM text. --corpus full fetches LibriSpeech's text and transcripts, and takes the N-best
+# lists of your recogniser from --nbest-dir, or has --asr make them. --corpus swbd reads
+# Switchboard's transcriptions (and Fisher's) from --ldc-dir, lists and references from --nbest-dir.
+# local/sampling.sh compares the training criteria of word LMs by this recipe.
 
 # shellcheck disable=SC2034  # local/corpora reads options
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-corpus=mini        # mini, full or swbd
+corpus=mini        # mini, mini-real, full or swbd
 mini=mini          # directory of the mini corpus: train.txt valid.txt dev.nbest.jsonl
                    # test.nbest.jsonl, plain, .gz or .xz; your own in this form will do as well
 nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a file (with any suffix)
-                   # or a directory; mini has its own; swbd: for dev and test, and their references,
+                   # or a directory; minis have theirs; swbd: for dev and test, and their references,
                    # Kaldi text, in DIR/SET.text
 ldc_dir=           # swbd: LDC97S62's transcriptions and, if you have them, Fisher's: directories
                    # with spaces between them
@@ -31,16 +32,16 @@ lattice_format=slf # their format, as in kaldi:words=data/lang/words.txt
 lattice_case=      # upper or lower: make their words so, as the references are; mini: upper
 openslr=https://www.openslr.org/resources # full: where to fetch; mirrors:
                    # https://us.openslr.org/resources and others
-depth=             # hypotheses an utterance; empty: 20 for mini, 50 for the others
+depth=             # hypotheses an utterance; empty: 20 for minis, 50 for the others
 normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or
                    # none; flags that lmtools subword knows may follow, as in
                    # "librispeech --apostrophe strip"
 lm_unit=subword    # what LMs predict: subword or word
 subword=bpe        # bpe, unigram, word or char; --lm-unit word: word
-vocab_size=        # ids of the subword model; empty: 2000 for mini, 30000 for the others; --lm-unit
-                   # word: what occurs twice in mini's text (what occurs once trains <unk>), 200000
+vocab_size=        # ids of the subword model; empty: 2000 for minis, 30000 for the others; --lm-unit
+                   # word: what occurs twice in a mini's text (what occurs once trains <unk>), 200000
                    # for full, 30000 for swbd
-conf=              # directory with a YAML file for each neural LM; empty: conf for mini (--lm-unit
+conf=              # directory with a YAML file for each neural LM; empty: conf for minis (--lm-unit
                    # word: conf/word), else ../../conf
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf
 lm_dirs=           # LMs that are there already, NAME=DIR each, as in bert=hf:DIR
@@ -66,7 +67,8 @@ order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 f
 mixtures=          # --lm-unit word: LMs, as lstm, whose linear interpolation with the n-gram has its
                    # perplexity measured, weights tuned on valid; the n-gram then has their
                    # vocabulary, else its own; empty: LSTMs and Transformers (causal) for swbd; none
-train_opts=        # key=value settings over the YAML files, as in steps=100
+train_opts=        # key=value settings over the YAML files, as in steps=100; empty: for
+                   # mini-real steps=2200
 oov_penalty=       # nats that an unknown word of a hypothesis costs beyond <unk>, which stands for
                    # all of them; not in perplexities; empty: none, but for unisanlm and bisanlm the
                    # log of how many words their vocabulary leaves out
@@ -77,7 +79,7 @@ timed=none         # neural LMs whose run time by length is measured: names, all
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 defaults() {
-  one_of corpus mini full swbd
+  one_of corpus mini mini-real full swbd
   one_of lm_unit subword word
   raw=$datadir/local/$corpus references=text
   if [[ $asr ]]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""prepare.py mini|full|swbd RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence
+"""prepare.py CORPUS RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence
 a line, and DATA/SET/text, Kaldi text, of each RAW/SET.text.
 
 Words stay as they are: the normaliser that goes with each language model adapts them.
