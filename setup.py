@@ -35,6 +35,7 @@ setup(
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
+        "gguf": ["gguf>=0.10", "accelerate>=1"],  # utils/convert_gguf.py
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5

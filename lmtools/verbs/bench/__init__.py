@@ -1,11 +1,11 @@
 """lmtools bench: measurements of speed."""
 
 from lmtools.seal import write_json
-from lmtools.verbs.bench import criteria, lattice, lm, score
+from lmtools.verbs.bench import criteria, lattice, lists, lm, score
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import add_actions
 
-KINDS = {"score": score, "lm": lm, "lattice": lattice, "criteria": criteria}
+KINDS = {"score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria}
 
 
 def arguments(parser):

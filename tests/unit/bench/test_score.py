@@ -43,3 +43,29 @@ def test_bench_refuses_a_model_without_name(capsys):
 def test_random_models_score(family):
     scorer = random_family(family, ARCH, 50, "cpu", "float32")
     assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)
+
+
+def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
+    texts = {"u1": ["the king", "the kings"], "u2": ["a", "a"], "u3": ["b"]}
+    lists = [
+        {"utt": utt, "ref": "a", "hyps": [{"text": t, "scores": {"am": 0}} for t in some]}
+        for utt, some in texts.items()
+    ]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lists))
+    (tmp_path / "t").write_text("the king came\n" * 9)
+    lm, out = str(tmp_path / "ngram"), str(tmp_path / "speed.json")
+    assert main(["ngram", "--text", str(tmp_path / "t"), "--order", "2", "--out", lm]) == 0
+    lms = ["--lm", f"causal={trained['causal']}", "--lm", f"ngram={lm}"]
+    how = ["--nbest", str(tmp_path / "n.jsonl"), "--hypotheses", "3", "--repeats", "2"]
+    assert main(["bench", "lists", *lms, *how, "--out", out]) == 0
+    figures = json.loads((tmp_path / "speed.json").read_text())
+    assert (figures["hypotheses"], figures["distinct"]) == (4, 3)
+    assert [row["lm"] for row in figures["rows"]] == ["causal", "ngram"]
+    assert all(len(row["seconds"]) == 2 for row in figures["rows"])
+    assert figures["rows"][1]["tokens"] == 2 + 2 + 1 + 1 + 4
+    assert "ngram: " in capsys.readouterr().out
+
+
+def test_lists_without_a_model(tmp_path, capsys):
+    assert main(["bench", "lists", "--nbest", "n.jsonl"]) == 1
+    assert "no model; give NAME=LM" in capsys.readouterr().err

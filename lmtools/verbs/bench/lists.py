@@ -1,0 +1,44 @@
+"""lmtools bench lists: hypotheses a second of language models of any kind on the same N-best
+lists, in turns
+"""
+
+import torch
+
+from lmtools.assignments import parse_pairs
+from lmtools.bench.lists import bench_lists, take_hypotheses
+from lmtools.device import choose_device
+from lmtools.errors import UserError
+from lmtools.formats import read
+from lmtools.score.scorers import load_scorer
+from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import SEVERAL_LMS
+
+
+def arguments(parser):
+    """Declare the benchmark's options."""
+    parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, or hf:DIR")
+    parser.add("--nbest")
+    about = "time the first lists that have so many (default: %(default)s)"
+    parser.add_argument("--hypotheses", type=positive, default=500, metavar="N", help=about)
+    parser.add("--repeats", default=3, help="turns; median (default: %(default)s)")
+    parser.add("--device", default="cpu")
+
+
+def run(args):
+    """Measure; the figures, and a line a model."""
+    lms = parse_pairs(args.lm, "--lm", "NAME=LM")
+    if not lms:
+        raise UserError("--lm: no model; give NAME=LM, as often as there are models")
+    torch.set_num_threads(args.threads)
+    texts = take_hypotheses(read(args.nbest, None), args.hypotheses)
+    scorers = {name: load_scorer(lm, args.device, args.precision) for name, lm in lms.items()}
+    figures = bench_lists(scorers, texts, args.repeats, choose_device(args.device))
+    return figures, [
+        f"{figures['machine']}; {args.threads} thread(s), {args.precision}, {len(texts):,}"
+        f" hypotheses ({figures['distinct']:,} distinct), median of {args.repeats}",
+        *(
+            f"{row['lm']}: {row['hypotheses_per_second']:.1f} hypotheses a second,"
+            f" {row['tokens'] / len(texts):.1f} tokens each"
+            for row in figures["rows"]
+        ),
+    ]
