@@ -8,8 +8,9 @@ computes a batch, several batches at a time: what else there is to score then ch
 sentence's score. benchmarks/batches.py measures what it costs.
 
 Not covered, equal but for rounding (1e-6 nats a sentence in float32, 4e-4 in bfloat16): two-way
-models, whose shapes depend on spellings; left-to-right models of Hugging Face, which compute shared
-beginnings once; adaptive softmax; lattices; carried states; batches halved for want of memory; GPUs.
+models, whose shapes depend on spellings; left-to-right models of Hugging Face, which compute common
+beginnings once; adaptive softmax; lattices; carried states; batches halved for want of memory;
+GPUs.
 """
 
 import contextlib
