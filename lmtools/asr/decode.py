@@ -58,8 +58,8 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     """
     if out == "-":
         raise UserError("-: lists of speech are resumed by the name of their file; give one")
-    recogniser = make_recogniser(options.asr, options.opts, options.device)
     utterances = find_utterances(source, ref)
+    recogniser = make_recogniser(options.asr, options.opts, options.device)
     audio = identify_audio(utterances)
     with hold_lock(out):
         journal = Journal(out, sign_recogniser(options.asr, recogniser))

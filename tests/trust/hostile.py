@@ -177,6 +177,54 @@ def list_directory(home: Path, name: str, form: str) -> None:
         sound(run("convert", "d", "o.jsonl", home=home))
 
 
+# Recordings
+
+
+def kaldi_recordings(**files: str) -> Callable[[Path], None]:
+    """A Kaldi directory with these files; `_` stands for a dot."""
+
+    def make(folder: Path) -> None:
+        for name, text in files.items():
+            (folder / name.replace("_", ".")).write_text(text, errors="surrogateescape")
+
+    return make
+
+
+SPEECH = {
+    "command": kaldi_recordings(wav_scp=f"u1 {RUN} |\n"),
+    "command-late": kaldi_recordings(wav_scp=f"u1 ok.wav\nu2 {RUN}; cat ok.wav |\n"),
+    "command-segments": kaldi_recordings(wav_scp=f"r {RUN}|\n", segments="u1 r 0 1\n"),
+    "ark": kaldi_recordings(wav_scp=f"u1 ark:{RUN} |\n"),
+    "substitution": kaldi_recordings(wav_scp=f"u1 $({RUN})\n"),
+    "stdin": kaldi_recordings(wav_scp="u1 -\n"),
+    "device": kaldi_recordings(wav_scp="u1 /dev/zero\n"),
+    "nul": kaldi_recordings(wav_scp="u1 ok.wav\0\n"),
+    "bytes": kaldi_recordings(wav_scp="u1 \udcff.wav\n"),
+    "long": kaldi_recordings(wav_scp=f"u1 {'x' * 70_000}\n"),
+    "text": kaldi_recordings(wav_scp="u1 ok.wav\n", text="u1 \x1b]0;x\x07 \udcff\n"),
+    "no-times": kaldi_recordings(wav_scp="r ok.wav\n", segments="u1 r 1e999 nan\n"),
+    "name": lambda folder: (folder / f"x;{RUN};|.wav").write_text("x"),
+    "name-escape": lambda folder: (folder / "\x1b[31mred.flac").write_text("x"),
+    "link": lambda folder: (folder / "x.wav").symlink_to("/dev/zero"),
+    "circle": lambda folder: (folder / "x").symlink_to("."),
+    "pipe": lambda folder: os.mkfifo(folder / "x.wav"),
+}
+
+
+def speech(home: Path, make: Callable) -> None:
+    """Recordings to decode, with all of a model but what is in its files."""
+    (home / "d").mkdir()
+    (home / "ok.wav").write_bytes(b"RIFF")
+    make(home / "d")
+    for name in ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf"):
+        (home / "m" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / "m" / name).write_text("")
+    with guarded(home):
+        done = run("decode", "--asr", "vosk:m", "--audio", "d", "--out", "o.jsonl", home=home)
+    if sound(done).status == 0:
+        raise Wrong("accepted", "there was nothing to decode")
+
+
 NAMES = {
     "pipe": f"x;{RUN};|",
     "substitution": f"$({RUN})",
@@ -748,6 +796,8 @@ def cases(size: str, seed: int) -> Iterator[Case]:
             )
         every.append(Case(f"typed-{name}", lambda home, f=file: typed(home, f)))
         every.append(Case(f"options-{name}", lambda home, f=file: options(home, f)))
+    for name, make in SPEECH.items():
+        every.append(Case(f"speech-{name}", lambda home, m=make: speech(home, m)))
     for name, word in WORDS.items():
         for where in ("id", "word"):
             every.append(
@@ -783,6 +833,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
 
 
 SHORT = {
+    *(f"speech-{name}" for name in ("command", "name", "pipe")),
     *(
         f"kaldi-{name}-{verb}"
         for name in ("scp-acwt", "name-pipe")
