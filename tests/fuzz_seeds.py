@@ -191,6 +191,18 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             ' {"utt": "b", "hypotheses": []}]'
         ),
     ],
+    "vosk": [
+        single(
+            '{"utt": "zed1", "ref": "blue", "alternatives": [{"confidence": 21.5, "text": " blue",'
+            ' "result": [{"word": "blue", "start": 0.1}]}, {"confidence": 20, "text": ""}]}',
+            '{"utt": "zed2", "alternatives": []}',
+        ),
+        {
+            "a.json": b'{"alternatives": [{"confidence": 1, "text": "blue finch"}]}',
+            "b.json": b'{\n  "alternatives": [{"confidence": 2, "text": ""}]}',
+        },
+        single('{"utt": "zed1", "text": "blue finch"}'),
+    ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],
     "ctm": [
         single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")

@@ -26,6 +26,7 @@ from lmtools.formats import (
     srilm,
     systems,
     trn,
+    vosk,
     whisper,
 )
 from lmtools.formats.checks import check_nbests
@@ -66,6 +67,7 @@ FORMATS = Formats(
         "systems": format_of(systems),
         "hyporadise": format_of(hyporadise),
         "whisper": format_of(whisper),
+        "vosk": format_of(vosk),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "kaldi-text": one_best(kaldi_text),

@@ -13,7 +13,9 @@ from lmtools.types import Hypothesis, Lattice, NBest
 
 # Extras that say something of each word or token of a text, verbatim, so that they are about the
 # words which stood there
-OF_TOKENS = re.compile(r"words|nwords|token|token_int|alignment|WordScores|timestamp\w*|[AHIP]")
+OF_TOKENS = re.compile(
+    r"words|nwords|token|token_int|alignment|result|WordScores|timestamp\w*|[AHIP]"
+)
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
 
 

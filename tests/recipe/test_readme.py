@@ -199,6 +199,22 @@ def test_whisper(tmp_path, lm, capsys):
     assert improved(capsys, tmp_path)
 
 
+@follows("docs/toolkits.md", "Vosk")
+def test_vosk(tmp_path, lm, capsys):
+    references(tmp_path)
+    for name in SIZES:
+        lines = []
+        for nbest in mini(name):
+            found = [
+                {"confidence": hyp.scores["am"] / 20 + hyp.scores["lm"], "text": f" {hyp.text}"}
+                for hyp in nbest.hyps
+            ]
+            lines.append(json.dumps({"utt": nbest.utt, "alternatives": found}) + "\n")
+        (tmp_path / f"vosk-{name}.json").write_text("".join(lines))
+    follow(blocks("docs/toolkits.md", "Vosk"), tmp_path, lm)
+    assert improved(capsys, tmp_path)
+
+
 def tokenised(text: str) -> str:
     """The text as Moses's tokeniser and its translations have it."""
     return re.sub(r"(?<=\w)'(?=\w)", " &apos;", text)

@@ -31,6 +31,7 @@ LISTS = (
     "systems",
     "hyporadise",
     "whisper",
+    "vosk",
     "trn",
     "ctm",
     "kaldi-text",

@@ -85,6 +85,20 @@ READ = [
         '{"input": ["x"], "am_score": [1]}, {"input": ["x"]}':
             "2: hypothesis 1 has scores (none), earlier ones am",
     }),
+    ("vosk", "v.json", '{"utt": "a", "alternatives": []}\n%s', ":2: ", {
+        "{": "not JSON",
+        "[]": "the line is []; expected an object",
+        '{"alternatives": []}': "key 'utt' is missing",
+        '{"utt": "a b", "text": ""}': "utterance id 'a b' is empty or holds white space",
+        '{"utt": "a", "text": ""}': "utterance 'a' occurs a second time",
+        '{"utt": "b"}': "key 'text' is missing",
+        '{"utt": "b", "alternatives": {}}': "'alternatives' is {}; expected a list",
+        '{"utt": "b", "alternatives": [{"text": 3}]}': "alternative 1: 'text' is 3",
+        '{"utt": "b", "alternatives": [{"text": "", "confidence": NaN}]}':
+            "alternative 1: score 'confidence' is NaN; expected a finite",
+        '{"utt": "b", "alternatives": [{"text": "", "confidence": 1}, {"text": ""}]}':
+            "hypothesis 2 has scores (none), earlier ones am",
+    }),
     ("hyporadise", "h.json", "%s", "", {
         '[\n{"input": [}]': ":2: not JSON",
         '[{"input": [], "input": []}]': ": not JSON (a key occurs twice",

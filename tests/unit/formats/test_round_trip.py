@@ -168,6 +168,7 @@ TRIPS = [
      .filter(bool).map(lambda found: sorted(found, key=lambda nbest: nbest.utt)), bare),
     (["systems:ids=kaldi"], ["d"], pooled(False), same),
     (["systems:ids=lines"], ["d"], pooled(True), same),
+    (["vosk"], ["n.json", "n.json.gz"], lists(ref=NO_REF | ANY), same),
     (["whisper"], ["n.json"], lists(extra=WHISPER, ref=NO_REF | ANY), same),
 ]  # fmt: skip
 

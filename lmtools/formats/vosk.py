@@ -1,0 +1,108 @@
+"""What Vosk's recogniser returns after SetMaxAlternatives(N): a line an utterance, with its id, or
+a directory with a file UTT.json each.
+
+    {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
+      "result": [{"word": "blue", "start": 0.1, "end": 0.4}, ...]}, ...]}
+
+Alternatives stand best first; `utt` (of a line) and `ref` are the user's, the rest is Vosk's.
+`confidence`, the acoustic model's and the graph's score in one (natural logarithms, higher is
+better), is the component `am`. A result without alternatives is a list of one hypothesis, its
+`text`, without score. What else there is is kept as extra. Lists are written as lines.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats import json_io
+from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
+from lmtools.formats.jsonl import parse, score
+from lmtools.formats.registry import list_children, read_beginning
+from lmtools.types import Hypothesis, NBest
+
+ABOUT = "results of Vosk's KaldiRecognizer: lines with utt, or UTT.json each; am is the confidence"
+
+of_a_result = json_io.recognise("{", '"alternatives"')
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether a file, or the first one in the directory, holds alternatives."""
+    if not path.is_dir():
+        return of_a_result(path, first)
+    files = result_files(path)
+    return bool(files) and of_a_result(
+        files[0], read_beginning(files[0]).decode("utf-8", "replace")
+    )
+
+
+def result_files(path) -> list[Path]:
+    """The files of a directory that may hold results."""
+    return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
+
+
+def results(path) -> Iterator[tuple[str, Mapping, str]]:
+    """Triples (utterance id, object, where it stands)."""
+    if Path(path).is_dir():
+        files = result_files(path)
+        if not files:
+            raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
+        for child in files:
+            where = str(child)
+            tree = json_io.expect(json_io.load(child), dict, where, "the file")
+            yield identifier(child.name.removesuffix(".json"), where), tree, where
+        return
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            tree = json_io.expect(parse(line, where), dict, where, "the line")
+            yield identifier(json_io.member(tree, "utt", str, where), where), tree, where
+
+
+def read(path) -> Iterator[NBest]:
+    """The lists of a file or a directory; UserError for what is not as the format says."""
+    seen: set[str] = set()
+    names = None
+    for utt, tree, where in results(path):
+        first_time(utt, seen, where)
+        seen.add(utt)
+        ref = json_io.optional(tree, "ref", str, where)
+        if "alternatives" in tree:
+            found = json_io.member(tree, "alternatives", list, where)
+            hyps = tuple(
+                hypothesis(one, f"{where}: alternative {rank}") for rank, one in enumerate(found, 1)
+            )
+            extra = json_io.extras(tree, ("utt", "ref", "alternatives"), where)
+        else:
+            own = json_io.extras(tree, ("utt", "ref", "text"), where)
+            hyps, extra = (Hypothesis(json_io.member(tree, "text", str, where), {}, own),), {}
+        nbest = NBest(utt, hyps, ref, extra)
+        names = components(nbest, names, where)
+        yield nbest
+
+
+def hypothesis(tree, where: str) -> Hypothesis:
+    """One hypothesis from its object."""
+    text = json_io.member(json_io.expect(tree, dict, where, "it"), "text", str, where)
+    scores = {"am": score(tree["confidence"], where, "confidence")} if "confidence" in tree else {}
+    return Hypothesis(text, scores, json_io.extras(tree, ("text", "confidence"), where))
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write lists, the score of each hypothesis (the total of rescored lists) as `confidence`."""
+    with atomic_text(path) as out:
+        for nbest in check_nbests(nbests, path):
+            out.write(json.dumps(as_tree(nbest, path), ensure_ascii=False) + "\n")
+
+
+def as_tree(nbest: NBest, path) -> dict:
+    """The object of one list."""
+    found = []
+    for hyp in nbest.hyps:
+        value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")
+        own = {"text": hyp.text} if value is None else {"confidence": value, "text": hyp.text}
+        found.append({**json_io.values_of(hyp.extra), **own})
+    ref = {} if nbest.ref is None else {"ref": nbest.ref}
+    return {**json_io.values_of(nbest.extra), "utt": nbest.utt, **ref, "alternatives": found}
