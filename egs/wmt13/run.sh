@@ -56,8 +56,6 @@ mbr=bleu           # utility of minimum Bayes risk, which needs no LM: bleu, chr
                    # system
 lengths=words      # lengths that are features of every system: words, characters, log-words; none
 metric=bleu        # what weights are tuned for and the report shows: bleu, chrf, ter, wer or cer
-tolerance=0.1      # of the metric on dev: of weights so near the best those nearest the first pass
-                   # (lmtools tune --tolerance)
 order=5            # of the n-gram
 train_opts=        # key=value settings over the YAML files, as in steps=100
 precision=auto     # of matrix products in scoring: auto, float32 or bfloat16
@@ -197,7 +195,7 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir"/{dev,test}/nbest
   "$expdir/score/{columns}"/{dev,test}.scores : "$expdir"/{tune,rescore}; then
   OMP_NUM_THREADS=$(share_cores "$nj") lmtools tune --systems "${combined[@]}" \
     --nbest "$datadir/dev/nbest.jsonl" --scores "$expdir/score/{lm}/dev.scores" "${features[@]}" \
-    --metric "$metric" --tolerance "$tolerance" --nj "$workers" \
+    --metric "$metric" --nj "$workers" \
     --out "$expdir/tune/{system}/weights.json"
   for set in dev test; do
     lmtools rescore --systems "${combined[@]}" --nbest "$datadir/$set/nbest.jsonl" \

@@ -74,6 +74,15 @@ class ErrorRate:
         """
         return -statistics[..., :3].sum(-1)
 
+    def cap(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (..., 4) in which no hypothesis has more errors than its reference has units
+        (one, if it is empty): insertions beyond that are not counted.
+        """
+        beyond = statistics[..., :3].sum(-1) - np.maximum(statistics[..., 3], 1)
+        capped = statistics.copy()
+        capped[..., 2] -= np.maximum(beyond, 0)
+        return capped
+
     def describe(self, total: np.ndarray) -> str:
         """The counts behind a score, in words."""
         counts = Counts(*map(int, total))

@@ -90,6 +90,15 @@ class Sacre:
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
 
+    def cap(self, statistics: np.ndarray) -> np.ndarray:
+        """Statistics (..., width) in which no hypothesis has more edits than its reference has
+        words, for TER; BLEU and chrF count matches, which one hypothesis cannot have too many of.
+        """
+        if not self.lower_is_better:
+            return statistics
+        edits, length = np.moveaxis(statistics, -1, 0)
+        return np.stack([np.minimum(edits, np.maximum(length, 1)), length], axis=-1)
+
     def tokenise(self, text: str) -> list[str]:
         """The words of `text` as sacrebleu counts them."""
         return self.corpus._preprocess_segment(text).split()

@@ -27,7 +27,7 @@ from lmtools.rescore.systems import (
     select_columns,
     tune_systems,
 )
-from lmtools.rescore.tuning import FORMS, TuningOptions, tune
+from lmtools.rescore.tuning import FORMS, OBJECTIVES, TuningOptions, tune
 from lmtools.rescore.weights import (
     Dev,
     SystemFacts,
@@ -45,6 +45,7 @@ __all__ = [
     "FORMS",
     "LENGTHS",
     "LOOP",
+    "OBJECTIVES",
     "Crossing",
     "Dev",
     "Features",

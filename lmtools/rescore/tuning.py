@@ -1,19 +1,21 @@
 """Tuning: from features and references of a development set to weights."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
+from lmtools.rescore.expected import RIDGE, minimise_expected
 from lmtools.rescore.features import LOOP, REFERENCES, Features, best, combine, set_hash
 from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.weights import Dev, Weights
 from lmtools.types import NBest
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
+OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
 FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
 POINTS = 400  # at most, of a stored curve
 
@@ -30,7 +32,11 @@ class TuningOptions:
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
     other free feature; the first pass is the reference and what is fixed, with these weights. A
     language model's weight is at least 0 unless `negative`: below it a set of this size was learnt
-    by heart. That of LOOP is always. `tolerance`, in units of the metric, is that of `search`.
+    by heart. That of LOOP is always.
+
+    Objective "expected" minimises the metric that the lists expect, with no more errors of a
+    hypothesis than its reference is long (`minimise_expected`, `METRICS[metric].cap`); "exact" that
+    of the chosen hypotheses as it is (`search`, which alone has a `seed`).
     """
 
     metric: str = "wer"
@@ -39,8 +45,8 @@ class TuningOptions:
     lms: Collection[str] = ()
     form: str = LINEAR
     negative: bool = False
-    tolerance: float = 0.0
     reference: str | None = None
+    objective: str = EXPECTED
 
     def reference_of(self, features: Features) -> str:
         """The feature that the weights of others are relative to; UserError where all are fixed at
@@ -98,24 +104,25 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
     """The same of lists that are measured already, as several systems share them."""
     check(features, options, dev_set.path)
     statistics, loss = dev_set.statistics, loss_of(options.metric)
-    found = weights_of(features, statistics, loss, options)
+    found, notes = weights_of(features, statistics, loss, options)
     chosen = best(combine(found.values(), features.values), features.valid)
-    score = METRICS[options.metric].score
-    after = float(score(statistics[np.arange(len(chosen)), chosen].sum(0)))
-    before = float(score(statistics[:, 0].sum(0)))
-    dev = Dev(dev_set.path, dev_set.sha256, len(statistics), before, after)
+    dev = Dev(
+        dev_set.path,
+        dev_set.sha256,
+        len(statistics),
+        *before_and_after(statistics, chosen, options.metric),
+    )
     curves = {
         name: scale_curve(name, features, found, statistics, loss, options)
         for name in options.free(features)
         if name in options.lms
     }
-    given = {
-        "form": options.form,
-        "seed": options.seed,
-        "fixed": dict(options.fixed or {}),
-        "tolerance": options.tolerance,
-    }
-    notes = given | {"curves": curves}
+    given = {"form": options.form, "objective": options.objective}
+    notes = given | {"fixed": dict(options.fixed or {})} | notes | {"curves": curves}
+    if options.objective == EXPECTED:
+        capped = before_and_after(METRICS[options.metric].cap(statistics), chosen, options.metric)
+        if capped != (dev.first_pass, dev.score):
+            notes["capped"] = dict(zip(("first_pass", options.metric), capped, strict=True))
     if options.form == INTERPOLATION:
         (lm,) = options.free(features)
         part = found[lm] / (1 + found[lm])
@@ -124,6 +131,15 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
             name: part if name == lm else weight * (1 - part) for name, weight in found.items()
         }
     return Weights(options.metric, found, options.reference_of(features), dev, notes)
+
+
+def before_and_after(
+    statistics: np.ndarray, chosen: np.ndarray, metric: str
+) -> tuple[float, float]:
+    """The metric of the first hypotheses and of the chosen ones (utterances,)."""
+    score = METRICS[metric].score
+    after = statistics[np.arange(len(chosen)), chosen].sum(0)
+    return float(score(statistics[:, 0].sum(0))), float(score(after))
 
 
 def check(features: Features, options: TuningOptions, path) -> None:
@@ -172,11 +188,11 @@ def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
 
 def weights_of(
     features: Features, statistics: np.ndarray, loss, options: TuningOptions
-) -> dict[str, float]:
-    """The weight of each feature, in the features' order and units.
+) -> tuple[dict[str, float], dict]:
+    """The weight of each feature, in the features' order and units, and notes on the search.
 
-    The search sees one column for the given part and one for each free feature that varies inside
-    lists, all of unit spread.
+    It sees one column for the given part and one for each free feature that varies inside lists,
+    all of unit spread.
     """
     base = options.base(features)
     first = combine([base.get(name, 0.0) for name in features.names], features.values)
@@ -192,9 +208,15 @@ def weights_of(
     space = SearchSpace(
         columns / scales[:, None, None], features.valid, statistics, loss, nonnegative
     )
-    found = search(space, options.seed, options.tolerance) * scales[0] / scales
-    free = dict(zip(names, map(float, found[1:]), strict=True))
-    return {name: base.get(name, free.get(name, 0.0)) for name in features.names}
+    if options.objective == EXACT:
+        found = search(space, options.seed)
+        notes = {"seed": options.seed}
+    else:
+        capped = replace(space, statistics=METRICS[options.metric].cap(statistics))
+        found, least = minimise_expected(capped)
+        notes = {"ridge": RIDGE, "expected": abs(least)}
+    free = dict(zip(names, map(float, (found * scales[0] / scales)[1:]), strict=True))
+    return {name: base.get(name, free.get(name, 0.0)) for name in features.names}, notes
 
 
 def spread(column: np.ndarray, valid: np.ndarray) -> float:

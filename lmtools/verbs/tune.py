@@ -11,6 +11,7 @@ from lmtools.rescore import (
     FORMS,
     LENGTHS,
     LOOP,
+    OBJECTIVES,
     Crossing,
     FoldPlan,
     TuningOptions,
@@ -23,7 +24,7 @@ from lmtools.rescore import (
     tune_systems,
 )
 from lmtools.verbs import say
-from lmtools.verbs.numbers import amount, named
+from lmtools.verbs.numbers import named
 
 
 def arguments(parser):
@@ -39,12 +40,17 @@ def arguments(parser):
     parser.add(
         "--metric", choices=METRICS, help="what is tuned, over the whole set (default: %(default)s)"
     )
-    parser.add("--seed", default=0, help="of the search's random starts (default: %(default)s)")
     about = (
-        "of weights whose metric is so near the best found, take those nearest the first pass"
-        " (default: 0)"
+        "expected: the metric that the lists expect, where no hypothesis has more errors than its"
+        " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
+        " metric of the chosen hypotheses, searched line by line (default: %(default)s)"
     )
-    parser.add_argument("--tolerance", type=amount, default=0.0, metavar="X", help=about)
+    parser.add_argument("--objective", choices=OBJECTIVES, default=OBJECTIVES[0], help=about)
+    parser.add(
+        "--seed",
+        default=0,
+        help="of random folds and of the exact search's starts (default: %(default)s)",
+    )
     lengths = parser.add_mutually_exclusive_group()
     about = (
         "lengths of the hypothesis that are features: words (the word insertion bonus), characters,"
@@ -112,8 +118,8 @@ def run(args):
         (),
         args.form,
         args.allow_negative,
-        args.tolerance,
         args.reference,
+        args.objective,
     )
     say([*columns.warnings, *features.warnings, *warn_empty(nbests)])
     crossing = cross(args, nbests)
@@ -167,6 +173,11 @@ def describe_weights(weights):
             f"{weights.folds.describe()}: {METRICS[weights.metric].title}"
             f" {weights.folds.score:.2f} by weights that did not see the utterance"
         )
+    if capped := weights.search.get("capped"):
+        yield (
+            f"with no more errors of a hypothesis than its reference has words:"
+            f" {capped['first_pass']:.2f} -> {capped[weights.metric]:.2f}"
+        )
     if is_worse(weights):
         remedy = "--reference rank tunes from that order on, --allow-negative may help"
         yield (
@@ -182,6 +193,8 @@ def describe_weights(weights):
 
 
 def is_worse(weights) -> bool:
-    """Whether the weights choose worse hypotheses than the first ones."""
-    gained = weights.dev.score - weights.dev.first_pass
+    """Whether the weights choose worse hypotheses than the first ones, by what was tuned."""
+    dev = {"first_pass": weights.dev.first_pass, weights.metric: weights.dev.score}
+    dev |= weights.search.get("capped", {})
+    gained = dev[weights.metric] - dev["first_pass"]
     return gained > 0 if METRICS[weights.metric].lower_is_better else gained < 0

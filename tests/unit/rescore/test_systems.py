@@ -131,7 +131,7 @@ ALONE = {
 
 @pytest.mark.parametrize("nj", [1, 2])
 def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
-    options = ("--lengths", "words", "log-words", "--tolerance", "0.1")
+    options = ("--lengths", "words", "log-words", "--objective", "exact")
     systems = ("--systems", "s.yaml", "lms=a b", "--scores", "{lm}/SET.scores")
     for part, verb in (("dev", "tune"), ("test", "rescore")):
         lists = (verb, "--nbest", f"{part}.jsonl")

@@ -1,0 +1,84 @@
+"""Weights of least expected loss: each list is a distribution over its hypotheses, and the loss is
+of the statistics that it expects (minimum risk, Smith and Eisner 2006; for BLEU as Rosti et al.
+2010).
+
+p(hypothesis) is proportional to exp(weights . columns), so that the weights say how sharp it is,
+too; `RIDGE` keeps it soft where the lists do not say. Every hypothesis of every list counts, where
+the exact search sees only what is chosen: benchmarks/transfer.py has what that is worth.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lmtools.rescore.features import combine
+from lmtools.rescore.search import SearchSpace
+
+RIDGE = 0.3  # on the squared weights of columns of unit typical spread, divided by utterances
+# of the first column and of the others; the loss has several valleys
+STARTS = ((1.0, 0.0), (1.0, 0.5), (0.3, 1.0))
+LEAST = 0.01  # weight of the first column, by which the others are divided
+STEP = 1e-4  # of a sum, for the derivative of the loss
+
+
+def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
+    """The weights (1 + weights,) of least expected loss, the first is 1, and that loss: by L-BFGS-B
+    from STARTS. Deterministic.
+    """
+    spreads = np.array([typical_spread(column, space.valid) for column in space.columns])
+    units = np.where(spreads > 0, spreads, 1.0)
+    part = replace(
+        space,
+        columns=space.columns / units[:, None, None],
+        statistics=space.statistics.astype(np.float64),
+    )
+    # a first column that says nothing keeps its weight
+    first = (LEAST, None) if spreads[0] else (1.0, 1.0)
+    bounds = [first, *((0, None) if low else (None, None) for low in space.nonnegative)]
+    ends = [
+        minimize(
+            regularised,
+            [own, *[other] * len(space.nonnegative)],
+            args=(part, RIDGE / len(space.valid)),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+        )
+        for own, other in STARTS
+    ]
+    weights = min(ends, key=lambda end: end.fun).x  # the first of equals
+    found = weights / units
+    return found / found[0], expected_loss(weights, part)[0]
+
+
+def regularised(weights: np.ndarray, space: SearchSpace, ridge: float) -> tuple[float, np.ndarray]:
+    """The expected loss with `ridge` times the squared weights, and its gradient."""
+    loss, gradient = expected_loss(weights, space)
+    return loss + ridge * float(weights @ weights), gradient + 2 * ridge * weights
+
+
+def expected_loss(weights: np.ndarray, space: SearchSpace) -> tuple[float, np.ndarray]:
+    """The loss of the expected statistics, and its gradient (1 + weights,)."""
+    totals = np.where(space.valid, combine(weights, space.columns), -np.inf)
+    odds = np.exp(totals - totals.max(1, keepdims=True))
+    chances = odds / odds.sum(1, keepdims=True)
+    sums = np.einsum("uk,ukw->w", chances, space.statistics)
+    steps = np.diag(STEP * np.maximum(np.abs(sums), 1.0))
+    above, below = space.loss(sums + steps), space.loss(sums - steps)
+    costs = np.einsum("ukw,w->uk", space.statistics, (above - below) / (2 * steps.diagonal()))
+    mean = (chances * costs).sum(1, keepdims=True)
+    gradient = np.einsum("cuk,uk->c", space.columns, chances * (costs - mean))
+    return float(space.loss(sums)), gradient
+
+
+def typical_spread(column: np.ndarray, valid: np.ndarray) -> float:
+    """The median, over the lists in which the column varies, of its standard deviation; 0 where it
+    varies in none. One odd value is not felt.
+    """
+    counts = valid.sum(1)
+    means = column.sum(1, where=valid) / counts
+    deviations = np.where(valid, column - means[:, None], 0)
+    spreads = np.sqrt((deviations**2).sum(1) / counts)
+    varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1) > 0
+    return float(np.median(spreads[varies])) if varies.any() else 0.0
