@@ -48,6 +48,7 @@ def convert_gguf(path: str, out: str) -> None:
 
 def build_tokenizer(path: str, fields: dict):
     """The tokenizer that a GGUF's metadata `fields` describe."""
+    from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 
     about = {
@@ -67,13 +68,18 @@ def build_tokenizer(path: str, fields: dict):
         for ours, theirs in names.items()
         if (number := about.get(f"{theirs}_token_id")) is not None
     }
-    return PreTrainedTokenizerFast(
-        tokenizer_object=build_bpe(
-            pieces, about["scores"], about["token_type"],
-            special.get("unk_token"), about.get("add_space_prefix", True),
-        ),
-        add_bos_token=about.get("add_bos_token", True), **special,
+    bpe = build_bpe(
+        pieces, about["scores"], about["token_type"],
+        special.get("unk_token"), about.get("add_space_prefix", True),
     )  # fmt: skip
+    begin, end = (
+        [special[f"{name}_token"]] if about.get(f"add_{name}_token", default) else []
+        for name, default in (("bos", "bos_token" in special), ("eos", False))
+    )
+    bpe.post_processor = processors.TemplateProcessing(
+        single=[*begin, "$A", *end], special_tokens=[(p, pieces.index(p)) for p in begin + end]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=bpe, **special)
 
 
 def build_bpe(pieces: list[str], scores: list, types: list, unknown: str | None, prefix: bool):

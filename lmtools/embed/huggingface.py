@@ -40,8 +40,7 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
         )
         bert = model.config.model_type == "bert" and model.config.hidden_act == "gelu"
         trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
-        frame = tokenizer.build_inputs_with_special_tokens([-1])
-        self.first, self.last = frame.index(-1), len(frame) - 1 - frame.index(-1)
+        self.first, self.last = map(len, self.frame)
         masks = tokenizer.mask_token_id is not None
         self.take_trunk(trunk, how, f"hf:{directory}", masks, self.last > 0)
         self.signature |= how.signature
@@ -51,10 +50,8 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
         return width * width if self.how.masked else width
 
     def read(self, sentences: Sequence[tuple]) -> BatchStates:
-        whole = [
-            torch.tensor(self.tokenizer.build_inputs_with_special_tokens(list(s)), dtype=torch.long)
-            for s in sentences
-        ]
+        before, after = self.frame
+        whole = [torch.tensor([*before, *s, *after], dtype=torch.long) for s in sentences]
         lengths = torch.tensor([len(ids) for ids in whole], device=self.device)
         ids = pad_sequence(
             whole, batch_first=True, padding_value=self.tokenizer.pad_token_id or 0

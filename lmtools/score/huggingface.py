@@ -22,7 +22,7 @@ from lmtools.models.masked import Masked
 from lmtools.outputs import Softmax
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
-from lmtools.score.pretrained import boundaries, directory_hash, load_pretrained
+from lmtools.score.pretrained import boundaries, directory_hash, frame, load_pretrained
 from lmtools.score.trees import SentenceTree, cut_trees
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
@@ -63,6 +63,7 @@ class HuggingFace(Scorer):
         self.rows = batch_rows(rows, self.device)
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
         self.directory, self.intact = directory, intact
+        self.frame = frame(tokenizer)
         self.config = model.config.get_text_config()
         positions = getattr(self.config, "max_position_embeddings", None)
         self.longest = min(positions or tokenizer.model_max_length, tokenizer.model_max_length)
@@ -232,9 +233,8 @@ class HuggingFaceMasked(HuggingFace):
 
     def whole(self, sentence) -> tuple[torch.Tensor, int]:
         """The ids with boundary tokens, and the position of the first real token."""
-        ids = self.tokenizer.build_inputs_with_special_tokens(list(sentence))
-        first = next(i for i in range(len(ids)) if tuple(ids[i : i + len(sentence)]) == sentence)
-        return torch.tensor(ids), first
+        before, after = self.frame
+        return torch.tensor([*before, *sentence, *after]), len(before)
 
     def from_intact(self, sentence):
         ids, first = self.whole(sentence)
@@ -278,10 +278,8 @@ class HuggingFaceBert(HuggingFaceMasked):
     @torch.inference_mode()
     def same_length(self, sentences) -> np.ndarray:
         """Token scores (B, T) of sentences of one length."""
-        ids = torch.tensor(
-            [self.tokenizer.build_inputs_with_special_tokens(list(s)) for s in sentences],
-            device=self.device,
-        )
+        before, after = self.frame
+        ids = torch.tensor([[*before, *s, *after] for s in sentences], device=self.device)
         with autocast(self.device, self.precision):
             # [CLS] and [SEP] are not scored
             states = self.trunk.masked_states(ids, self.tokenizer.mask_token_id)[:, 1:-1]

@@ -86,3 +86,12 @@ def first_of(config, name: str) -> int | None:
     """A token id of a configuration, where several may stand."""
     value = getattr(config, name, None)
     return value[0] if isinstance(value, list) else value
+
+
+def frame(tokenizer) -> tuple[list[int], list[int]]:
+    """The ids that a tokenizer puts before and after a text."""
+    made = tokenizer("a", return_special_tokens_mask=True)
+    ids, added = made["input_ids"], made["special_tokens_mask"]
+    first = added.index(0) if 0 in added else len(ids)
+    after = added[first:].index(1) if 1 in added[first:] else len(ids) - first
+    return ids[:first], ids[first + after :]

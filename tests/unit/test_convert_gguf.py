@@ -117,6 +117,16 @@ def write_gguf(gguf, path, model, names, scores, types, bpe):
     writer.close()
 
 
+def test_the_beginning_of_sentence_stands_before_a_text(pieces):
+    bpe, names, scores, types = pieces
+    fields = {"model": "llama", "tokens": names, "scores": scores, "token_type": types}
+    fields |= {"bos_token_id": bpe.bos_id(), "unknown_token_id": bpe.unk_id()}
+    for add, before in ({}, [bpe.bos_id()]), ({"add_bos_token": False}, []):
+        about = {f"tokenizer.ggml.{name}": value for name, value in (fields | add).items()}
+        tokenizer = convert_gguf.build_tokenizer("m.gguf", about)
+        assert tokenizer("the king")["input_ids"] == [*before, *bpe.encode("the king")]
+
+
 def test_other_tokenizers_are_refused():
     fields = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
     with pytest.raises(UserError, match="its tokenizer is gpt2, not SentencePiece's BPE"):

@@ -100,6 +100,34 @@ def masked_reference(model, tokenizer, text, intact):
     return total
 
 
+FAMILIES = {
+    "DistilBert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
+    "Electra": BERT,
+    "Albert": BERT | {"embedding_size": 8},
+    "DebertaV2": BERT | {"relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "ModernBert": BERT | {"pad_token_id": 0, "local_attention": 4, "reference_compile": False},
+    "XLMRoberta": BERT | {"max_position_embeddings": 30, "pad_token_id": 0},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_of_masked_models(family, tmp_path):
+    """The tokenizer is of no family: what stands around a text is its own affair."""
+    torch.manual_seed(3)
+    settings = {"vocab_size": len(WORDS)} | FAMILIES[family]
+    config = getattr(transformers, f"{family}Config")(**settings)
+    model, tokenizer = saved(tmp_path, getattr(transformers, f"{family}ForMaskedLM")(config))
+    special = {f"{name}_token": getattr(tokenizer, f"{name}_token")
+               for name in ("unk", "cls", "sep", "mask", "pad")}  # fmt: skip
+    plain = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer.backend_tokenizer, **special
+    )
+    plain.save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").unlink()
+    expected = [masked_reference(model, tokenizer, text, intact=False) for text in TEXTS]
+    np.testing.assert_allclose(scored(tmp_path).log_prob, expected, atol=1e-3)
+
+
 def scored(directory, **how):
     options = ScoreOptions(f"hf:{directory}", cache="none", **how)
     return score_texts(TEXTS, options.load(), options)
