@@ -55,7 +55,8 @@ def arguments(parser):
     about = (
         "merge hypotheses of the same words, or of words that are the same once normalised"
         " (`normalised`: by options of the normaliser, else as --normaliser librispeech, case and"
-        " punctuation apart); the best score stays, at the best rank (default: words)"
+        " punctuation apart); the best score stays, at the best rank (default: words; write"
+        " --dedup alone after IN and OUT)"
     )
     ways = ("words", NORMALISED)
     parser.add_argument("--dedup", nargs="?", const="words", choices=ways, help=about)
