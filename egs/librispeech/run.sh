@@ -59,7 +59,7 @@ first_pass=        # for --paper: the first pass's score, NAME=W of scores and l
 combinations=      # other combinations than its own, as in "tta+ngram all"; none: each LM alone
 unnormalised=      # LMs to score without their normalisation too: systems NAME-unnormalised and,
                    # where NAME+ngram is one, with the n-gram
-lattice_systems="ngram causal tta+ngram" # LMs, or combinations of them, to rescore lattices with
+lattice_systems="ngram tta+ngram" # LMs, or combinations of them, to rescore lattices with
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
 order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 for the others, as in
                    # the paper on Switchboard; on mini's 0.85 million words 5 is 0.15 better on test
@@ -176,13 +176,12 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
   : "$expdir/score/{columns}/{sets}.scores" "$expdir/ppl/{names}/valid.json" \
   "$expdir/ppl/{names}/{tests}.json" "$expdir/ppl/{mixed}+ngram/{tests}.json"; then
   for name in "${names[@]}"; do
-    with=(--lm "${lm[$name]}" --precision "$precision" --nj "$nj" --cache "$expdir/cache")
-    lmtools ppl "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
+    with=(--lm "${lm[$name]}" --precision "$precision" --cache "$expdir/cache")
+    quoted "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
     for set in "${tests[@]}"; do
-      lmtools ppl "${with[@]}" --kaldi --text "$datadir/$set/text" \
-        --out "$expdir/ppl/$name/$set.json"
+      quoted "${with[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
     done
-  done
+  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -P "$nj" -L 1 lmtools ppl
   for name in "${columns[@]}"; do
     penalty=$oov_penalty
     [[ $penalty || $name != @(uni|bi)sanlm* ]] ||
