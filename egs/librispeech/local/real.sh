@@ -23,7 +23,7 @@ vocab_size=5000   # BPE pieces of neural LMs
 subword_text=10M  # what they are learnt from, one of --sizes
 combine=10M       # size of the neural LMs that are combined with each other and the n-gram
 mbr_scale=0.5     # of the lists' own scores, for minimum Bayes risk
-train_opts="epochs=1" # key=value settings over conf
+train_opts="epochs=1 arch.dim=192 arch.ffn=768 batch.tokens=2048" # key=value settings over conf
 nj=2              # processes at a time
 expdir=exp/real   # for text, LMs and results
 options "$@"
