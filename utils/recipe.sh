@@ -289,7 +289,7 @@ recipe_set() {
 # are met.
 recipe_explain() {
   local name
-  sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$recipe_script"
+  sed -n '2,/^$\|^[^#]/s/^# \{0,1\}//p' "$recipe_script"
   printf '\nUsage: %s [--option value]...   ' "$recipe_script"
   printf 'Paths are seen from the directory of run.sh.\n'
   printf '\nOptions, with their defaults:\n'
@@ -420,7 +420,7 @@ recipe_writer() {
   for number in "${!recipe_writes[@]}"; do
     ((number < $2 && number >= ${last:-0})) || continue
     while IFS= read -r output; do
-      [[ $1 != "$output" && $1 != "$output"/* ]] || last=$number
+      [[ ! $output || ($1 != "$output" && $1 != "$output"/*) ]] || last=$number
     done <<<"${recipe_writes[$number]}"
   done
   echo "$last"

@@ -6,17 +6,19 @@
 # novels as LM text. --corpus full fetches LibriSpeech's text and transcripts, and takes the N-best
 # lists of your recogniser from --nbest-dir, or has --asr make them. --corpus swbd reads
 # Switchboard's transcriptions (and Fisher's) from --ldc-dir, lists and references from --nbest-dir.
+# --corpus lists trains nothing: it rescores the lists in --nbest-dir with the LMs in --lm-dirs.
 # local/sampling.sh compares the training criteria of word LMs by this recipe.
 
 # shellcheck disable=SC2034  # local/corpora reads options
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-corpus=mini        # mini, mini-real, full or swbd
+corpus=mini        # mini, mini-real, full, swbd or lists
 mini=mini          # directory of the mini corpus: train.txt valid.txt dev.nbest.jsonl
                    # test.nbest.jsonl, plain, .gz or .xz; your own in this form will do as well
 nbest_dir=         # N-best lists of your recogniser, DIR/SET for each set, a file (with any suffix)
                    # or a directory; minis have theirs; swbd: for dev and test, and their references,
-                   # Kaldi text, in DIR/SET.text
+                   # Kaldi text, in DIR/SET.text; lists: for dev and any other sets, references in
+                   # the lists or as for swbd
 ldc_dir=           # swbd: LDC97S62's transcriptions and, if you have them, Fisher's: directories
                    # with spaces between them
 test_parts="swb=sw ch=en" # swbd: parts of test that are sets too, NAME=BEGINNING of their utterance ids,
@@ -56,6 +58,10 @@ systems=           # which LMs are combined; empty: conf/systems.yaml, with --pa
 first_pass=        # for --paper: the first pass's score, NAME=W of scores and lengths of the lists,
                    # as in "am=0.1 lm=1"; empty: its decoder's for mini, else the lists' total, score
                    # or only score
+mbr=none           # utility of minimum Bayes risk, which needs no LM, a column mbr: wer or another
+                   # that lmtools mbr knows, whose options may follow; none: no such system
+folds=             # tune on all sets together, and choose for each utterance by weights tuned
+                   # without its fold: N folds at random, speaker or speaker:N; empty: tune on dev
 combinations=      # other combinations than its own, as in "tta+ngram all"; none: each LM alone
 unnormalised=      # LMs to score without their normalisation too: systems NAME-unnormalised and,
                    # where NAME+ngram is one, with the n-gram
@@ -79,9 +85,9 @@ timed=none         # neural LMs whose run time by length is measured: names, all
 datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 defaults() {
-  one_of corpus mini mini-real full swbd
+  one_of corpus mini mini-real full swbd lists
   one_of lm_unit subword word
-  raw=$datadir/local/$corpus references=text
+  raw=$datadir/local/$corpus texts=(train valid)
   if [[ $asr ]]; then
     [[ ! $nbest_dir ]] || wrong "--asr makes the lists that --nbest-dir has; give one of them"
     nbest_dir=$datadir/asr lattice_dir=${lattice_dir:-none}
@@ -107,8 +113,11 @@ defaults() {
     done
     [[ $lm_unit = word ]] || sanlm=(causal masked)
   fi
-  tests=("${sets[@]:1}") lattice_sets=()
-  [[ ! $lattice_dir || $lattice_dir = none || ! $lattice_systems ]] || lattice_sets=("${sets[@]}")
+  lattice_sets=()
+  [[ ! $lattice_dir || $lattice_dir = none || ! $lattice_systems || $folds ]] ||
+    lattice_sets=("${sets[@]}")
+  [[ ! $folds ]] || sets=(all "${sets[@]}")
+  tests=("${sets[@]:1}") # the first is tuned on
 }
 options "$@"
 
@@ -117,7 +126,9 @@ language_models "$expdir/lm" $lms $lm_dirs \
   ${sanlm[0]:+"unisanlm=$expdir/word/lm/causal" "bisanlm=$expdir/word/lm/masked"}
 read -ra passes <<<"$intact"
 tuned=("${names[@]}" "${passes[@]/%/-intact}") # columns that `lms` of the systems are
-bench=() # options of lmtools bench
+others=() bench=() # columns of scores of no LM; options of lmtools bench
+[[ $mbr = none ]] || others=(mbr)
+read -ra utility <<<"--utility $mbr"
 # shellcheck disable=SC2086
 add_columns unnormalised "--normalise none" $unnormalised
 add_columns intact --intact "${passes[@]}"
@@ -134,7 +145,7 @@ if stage 0 "get data" "$source" : "$raw"; then
 fi
 
 if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${asr:+"${asr#*:}"} \
-  : "$datadir"/{train,valid}/text "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
+  : "$datadir/{texts}/text" "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
   "$datadir/{lattice_sets}/lattices"; then
   python3 local/prepare.py "$corpus" "$raw" "$datadir"
   for set in "${decoded[@]}"; do
@@ -142,7 +153,7 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${a
     [[ ! $asr ]] || lmtools decode --asr "$asr" --audio "$audio/$set" --nj "$nj" \
       ${asr_opts:+--opts $asr_opts} --out "$nbest_dir/$set.jsonl"
     lists=$(find_lists "$nbest_dir" "$set")
-    [[ $references = text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
+    [[ -e $raw/$set.text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
     lmtools convert "$lists" "$datadir/$set/nbest.jsonl" --format "$nbest_format" --to jsonl \
       --ref "$datadir/$set/text" --depth "$depth" ${asr:+--drop-marks --dedup "${normal[@]}"}
     ((${#lattice_sets[@]})) || continue
@@ -152,16 +163,19 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${a
       ${lattice_case:+--case "$lattice_case"}
   done
   finish_sets
+  [[ ! $folds ]] || local/join.sh "$datadir/all" "${decoded[@]/#/$datadir/}"
 fi
 
-if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \
-  : "$expdir/subword" "$expdir"/{train,valid}.bin ${sanlm[0]:+"$expdir/word/subword"}; then
-  binarise "$datadir"/{train,valid}/text "$expdir" "$subword" "$vocab_size" "${normal[@]}"
+models=(${texts[0]:+"$expdir/subword"} ${sanlm[0]:+"$expdir/word/subword"})
+if stage 2 "subword and binarise" "$datadir/{texts}/text" \
+  : "{models}" "$expdir/{texts}.bin"; then
+  ((${#texts[@]} == 0)) ||
+    binarise "$datadir"/{train,valid}/text "$expdir" "$subword" "$vocab_size" "${normal[@]}"
   ((${#sanlm[@]} == 0)) ||
     binarise "$datadir"/{train,valid}/text "$expdir/word" word "$word_size" "${normal[@]}"
 fi
 
-if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin \
+if stage 3 "train LMs" "$datadir/{texts}/text" "{models}" "$expdir/{texts}.bin" \
   "$conf" conf ../../conf \
   : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   "$expdir/word/lm/{sanlm}"; then
@@ -171,17 +185,19 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,
   ((${#sanlm[@]} == 0)) || train_lms "$word_conf" "$expdir/word" "${sanlm[@]}"
 fi
 
+valid=("${texts[@]:1}")
 if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
-  "${given[@]}" "$datadir/valid/text" "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
-  : "$expdir/score/{columns}/{sets}.scores" "$expdir/ppl/{names}/valid.json" \
+  "${given[@]}" "$datadir/{valid}/text" "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
+  : "$expdir/score"/{"{columns}","{others}"}/"{sets}.scores" "$expdir/ppl/{names}/{valid}.json" \
   "$expdir/ppl/{names}/{tests}.json" "$expdir/ppl/{mixed}+ngram/{tests}.json"; then
   for name in "${names[@]}"; do
     with=(--lm "${lm[$name]}" --precision "$precision" --cache "$expdir/cache")
-    quoted "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
+    [[ ! ${valid-} ]] ||
+      quoted "${with[@]}" --text "$datadir/valid/text" --out "$expdir/ppl/$name/valid.json"
     for set in "${tests[@]}"; do
       quoted "${with[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
     done
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -P "$nj" -L 1 lmtools ppl
+  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools ppl
   for name in "${columns[@]}"; do
     penalty=$oov_penalty
     [[ $penalty || $name != @(uni|bi)sanlm* ]] ||
@@ -193,6 +209,10 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
         --nbest "$datadir/$set/nbest.jsonl" --out "$expdir/score/$name/$set.scores"
     done
   done
+  [[ $mbr = none ]] || for set in "${sets[@]}"; do
+    lmtools mbr --nbest "$datadir/$set/nbest.jsonl" "${utility[@]}" \
+      --out "$expdir/score/mbr/$set.scores"
+  done
   for name in "${mixed[@]}"; do
     for set in "${tests[@]}"; do
       lmtools ppl --lm "${lm[$name]}" --lm "${lm[ngram]}" --tune-on "$datadir/valid/text" --kaldi \
@@ -202,13 +222,14 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
 fi
 
 if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.jsonl" \
-  "$expdir/score/{columns}/{sets}.scores" "$datadir/{lattice_sets}/lattices" \
+  "$expdir/score"/{"{columns}","{others}"}/"{sets}.scores" "$datadir/{lattice_sets}/lattices" \
   "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   : "$expdir"/{tune,rescore}; then
   with=(--systems "$systems" "lms=${tuned[*]}" "unnormalised=$unnormalised")
-  with+=(${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
-  lmtools tune "${with[@]}" --nbest "$datadir/dev/nbest.jsonl" --metric wer \
-    --scores "$expdir/score/{lm}/dev.scores" --out "$expdir/tune/{system}/weights.json"
+  with+=("others=${others[*]}" ${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
+  lmtools tune "${with[@]}" --nbest "$datadir/${sets[0]}/nbest.jsonl" --metric wer \
+    --scores "$expdir/score/{lm}/${sets[0]}.scores" ${folds:+--folds "$folds"} \
+    --out "$expdir/tune/{system}/weights.json"
   for set in "${sets[@]}"; do
     lmtools rescore "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" \
       --scores "$expdir/score/{lm}/$set.scores" --weights "$expdir/tune/{system}/weights.json" \

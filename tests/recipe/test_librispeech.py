@@ -126,6 +126,36 @@ def test_the_paper_s_interpolation(whole, librispeech):
             assert (made / f"rescore/{system}/test.txt").exists()
 
 
+def test_lists_and_lms_that_are_there(whole, librispeech):
+    """Without text nothing is trained; by folds all sets are judged."""
+    recipe = librispeech("lists")
+    (recipe.home / "lists").mkdir()
+    for part in ("dev", "test"):
+        shutil.copy(recipe.home / f"small/{part}.nbest.jsonl", recipe.home / f"lists/{part}.jsonl")
+    lms = " ".join(f"{lm}={whole.home}/exp/lm/{lm}" for lm in ("ngram", "tta"))
+    given = ("--corpus", "lists", "--nbest-dir", "lists", "--depth", 4)
+    recipe(*given, "--lm-dirs", lms, "--mbr", "wer", "--folds", 3)
+    exp, systems = recipe.home / "exp", ("first-pass", "ngram", "tta", "tta+ngram", "mbr")
+    assert not (exp / "subword").exists() and not (recipe.home / "data/train").exists()
+    for lm in ("ngram", "tta"):
+        mine, theirs = (home / f"exp/score/{lm}/dev.scores" for home in (recipe.home, whole.home))
+        assert mine.read_text().split("\n")[1:] == theirs.read_text().split("\n")[1:]
+    for system in systems:
+        weights = json.loads((exp / f"tune/{system}/weights.json").read_text())
+        assert sum(len(fold["utterances"]) for fold in weights["folds"]["parts"]) == 22
+        texts = [
+            (exp / f"rescore/{system}/{one}.txt").read_text() for one in ("all", "dev", "test")
+        ]
+        assert texts[0] == texts[1] + texts[2]
+    results = (exp / "report/RESULTS.md").read_text()
+    assert "cross-validated, 3 folds at random: each of its 22 utterances" in results
+    assert "## WER after rescoring: all" in results and "## WER after rescoring: dev" in results
+    done = recipe(*given, "--lms", "tta", status=2)
+    assert "--corpus lists trains no LMs; name those that are there" in done.stderr
+    (recipe.home / "lists/dev.jsonl").unlink()
+    assert "has no lists called dev to tune on" in recipe(*given, status=2).stderr
+
+
 def test_clean_tree_says_where_to_start(librispeech):
     recipe = librispeech("clean")
     done = recipe("--mini", "small", "--stage", 3, "--stop-stage", 5, status=1)

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# join.sh ONE OTHER OUT: the lists, references and lattices of two sets, one after the other, in
+# join.sh OUT SET...: the lists, references and lattices of several sets, one after the other, in
 # OUT.
 set -euo pipefail
+out=$1 sets=("${@:2}")
 
-mkdir -p "$3"
+mkdir -p "$out"
 for file in text nbest.jsonl; do
-  cat "$1/$file" "$2/$file" >"$3/$file"
+  cat "${sets[@]/%//$file}" >"$out/$file"
 done
-if [[ -e $1/lattices ]]; then
-  rm -rf "$3/lattices" && mkdir "$3/lattices"
-  cp "$1"/lattices/* "$2"/lattices/* "$3/lattices"
+if [[ -e ${sets[0]}/lattices ]]; then
+  rm -rf "$out/lattices" && mkdir "$out/lattices"
+  for set in "${sets[@]}"; do
+    cp "$set"/lattices/* "$out/lattices"
+  done
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""prepare.py CORPUS RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence
-a line, and DATA/SET/text, Kaldi text, of each RAW/SET.text.
+"""prepare.py CORPUS RAW DATA: from what stage 0 got to DATA/{train,valid}/text, a sentence a line,
+of RAW/{train,valid}.txt if they are there, and DATA/SET/text, Kaldi text, of each RAW/SET.text.
 
 Words stay as they are: the normaliser that goes with each language model adapts them.
 """
@@ -32,8 +32,5 @@ if __name__ == "__main__":
     with exit_with_message():
         if corpus == "full":
             split_text(raw / "librispeech-lm-norm.txt.gz", data)
-        else:
-            for part in ("train", "valid"):
-                copy_file(raw / f"{part}.txt", data / part / "text")
-        for path in sorted(raw.glob("*.text")):
+        for path in sorted((*raw.glob("*.txt"), *raw.glob("*.text"))):
             copy_file(path, data / path.stem / "text")

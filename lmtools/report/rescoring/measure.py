@@ -21,7 +21,7 @@ from lmtools.evaluate import (
     reference,
 )
 from lmtools.evaluate.sacre import Sacre
-from lmtools.report.names import FIRST, ORACLE
+from lmtools.report.names import FIRST, NOTHING, ORACLE
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
 from lmtools.rescore import DERIVED, check_signatures, gather, weighted_totals
@@ -36,7 +36,8 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 @dataclass(frozen=True)
 class Result:
     """One system on one set: its texts, statistics (utterances, width) and score; the comparison is
-    with the first pass.
+    with the first pass, and `beyond` the probability that what it has beyond the tuned first pass
+    is chance.
     """
 
     texts: Mapping[str, str]
@@ -46,6 +47,7 @@ class Result:
     bootstrap: Bootstrap | None = None
     pairs: MatchedPairs | None = None
     sacre: SacrePaired | None = None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,11 @@ def measure_set(
     results = {name: one for name, one in every.items() if name not in raw}
     curve, by_depth = oracle_curve(rows, metric), {}
     if compare:
-        results = {name: compared(refs, one, results[FIRST]) for name, one in results.items()}
+        tuned = next((name for name in results if is_tuned_first_pass(systems.get(name))), None)
+        results = {
+            name: compared(refs, one, results[FIRST], results.get(tuned))
+            for name, one in results.items()
+        }
         by_depth = depth_curves(home, sample, systems, metric, rows, shown_depths(len(curve)))
     return Measured(
         sample,
@@ -196,14 +202,27 @@ def result(refs: References, texts: Mapping[str, str], source: str) -> Result:
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
 
-def compared(refs: References, one: Result, first: Result) -> Result:
-    """`one` with its confidence interval and its significance against the first pass."""
+def is_tuned_first_pass(system: System | None) -> bool:
+    """Whether a system has tuned weights of lists of the first pass and adds nothing to them."""
+    return bool(system and system.weights and system.makeup == NOTHING)
+
+
+def compared(refs: References, one: Result, first: Result, tuned: Result | None) -> Result:
+    """`one` with its confidence interval and its significance against the first pass, and against
+    the tuned one if that is there.
+    """
     measure, statistics = METRICS[refs.metric], (one.statistics, first.statistics)
+    beyond = None
+    if tuned and one is not tuned and refs.metric == "wer":
+        beyond = refs.compare(one.texts, tuned.texts).p
+    elif tuned and one is not tuned:
+        beyond = paired_bootstrap(one.statistics, tuned.statistics, refs.metric, SEED).p
     return replace(
         one,
         bootstrap=paired_bootstrap(*statistics, refs.metric, SEED),
         pairs=refs.compare(one.texts, first.texts) if refs.metric == "wer" else None,
         sacre=measure.paired_bootstrap(*statistics) if isinstance(measure, Sacre) else None,
+        beyond=beyond,
     )
 
 

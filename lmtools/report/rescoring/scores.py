@@ -51,6 +51,8 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
     header = ["system", *sets, "95% CI"]
     header += ["sub", "del", "ins"] if rate else []
     header += ["change", "relative", *tests_of(measured.metric)]
+    beyond = any(result.beyond is not None for result in measured.results.values())
+    header += ["p (tuned)"] * beyond
     first = measured.results[FIRST].score
     rows = []
     for system, result in measured.results.items():
@@ -59,12 +61,15 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
         ]
         counts = [f"{count:,}" for count in result.statistics.sum(0)[:3].tolist()] if rate else []
         figures = [*scores, decimal(result.score), interval(result), *counts]
-        rows.append(
-            (experiment.names.label(system), *figures, *change(result, first, system, measured))
-        )
+        figures += change(result, first, system, measured)
+        chance = None if system in (FIRST, ORACLE) else result.beyond
+        figures += [NONE if chance is None else probability(chance)] * beyond
+        rows.append((experiment.names.label(system), *figures))
     best = frozenset(stressed(one, 1 + j, measured) for j, one in enumerate([*tuned, measured]))
     title = f"{METRICS[measured.metric].title} after rescoring: {name}"
-    notes = tuple(missing(experiment, measured))
+    test = "matched pairs" if measured.metric == "wer" else "the bootstrap"
+    note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
+    notes = (*[note] * beyond, *missing(experiment, measured))
     return Table(title, tuple(header), tuple(rows), notes, best=best, part="results")
 
 

@@ -13,5 +13,5 @@ get_corpus() {
   local/get_full.sh "$raw" "$openslr" ${fetched:+"$fetched"}
 }
 finish_sets() {
-  local/join.sh "$datadir"/dev-{clean,other} "$datadir/dev"
+  local/join.sh "$datadir"/dev{,-clean,-other}
 }

@@ -2,7 +2,7 @@
 # Each file here sets what run.sh's options leave to the corpus, how stage 0 gets it, and what stage
 # 1 does with its sets at the end; a corpus is added by such a file.
 # shellcheck shell=bash disable=SC2034,SC2154
-source=$mini sets=(dev test) decoded=(dev test) references=lists
+source=$mini sets=(dev test) decoded=(dev test)
 : "${nbest_dir:=$raw}" "${depth:=20}" "${order:=4}" "${mixtures:=none}"
 if [[ ! $lattice_dir && -e $mini/dev.lattices.tar.xz && -e $mini/test.lattices.tar.xz ]]; then
   lattice_dir=$raw/lattices lattice_case=upper
