@@ -60,7 +60,7 @@ def test_the_report_says_once_what_made_it(report):
         "metric:wer|",
         "`./run.sh --corpus mini`, then `lmtools report exp`",
         f"tta {hash_of('tta'):064x}"[:12],
-        "training seed 1; tuning seed 0; bootstrap of 10,000 resamples, seed 1",
+        "training seed 1; bootstrap of 10,000 resamples, seed 1",
         f"lmtools {__version__}.",
     ]
     written = results(report, every, make_all(PICTURES.values(), report))
