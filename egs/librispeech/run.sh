@@ -68,8 +68,8 @@ unnormalised=      # LMs to score without their normalisation too: systems NAME-
 lattice_systems="ngram tta+ngram" # LMs, or combinations of them, to rescore lattices with
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # options of lmtools lattice rescore
 order=             # of the n-gram; empty: 5 for full, as in the T-TA paper, 4 for the others, as in
-                   # the paper on Switchboard; on mini's 0.85 million words 5 is 0.15 better on test
-                   # (p 0.08) and 1.6 times as large
+                   # the paper on Switchboard; on mini's 0.85 million words 5 is level on test
+                   # and 1.6 times as large
 mixtures=          # --lm-unit word: LMs, as lstm, whose linear interpolation with the n-gram has its
                    # perplexity measured, weights tuned on valid; the n-gram then has their
                    # vocabulary, else its own; empty: LSTMs and Transformers (causal) for swbd; none
