@@ -79,3 +79,13 @@ def size(text: str) -> int:
 def layers(text: str) -> str | tuple[int, ...]:
     """Whole numbers from 0 with commas between them; `last` and `all` as they are."""
     return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))
+
+
+def folds(text: str):
+    """The FoldPlan of a number of folds from 2, or of whom they are by."""
+    from lmtools.rescore import parse_folds  # half a second that every other verb would pay
+
+    try:
+        return parse_folds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

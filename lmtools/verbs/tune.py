@@ -2,8 +2,6 @@
 set.
 """
 
-import argparse
-
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read
@@ -13,18 +11,16 @@ from lmtools.rescore import (
     LOOP,
     OBJECTIVES,
     Crossing,
-    FoldPlan,
     TuningOptions,
     gather,
     list_lengths,
     of_system,
-    parse_folds,
     read_scores,
     save,
     tune_systems,
 )
 from lmtools.verbs import say
-from lmtools.verbs.numbers import named
+from lmtools.verbs.numbers import folds, named
 
 
 def arguments(parser):
@@ -91,7 +87,7 @@ def arguments(parser):
         " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
         " then chooses for each utterance by weights that did not see it"
     )
-    parser.add_argument("--folds", type=fold_plan, metavar="N|speaker", help=about)
+    parser.add_argument("--folds", type=folds, metavar="N|speaker", help=about)
     about = (
         "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
         " dash)"
@@ -130,14 +126,6 @@ def run(args):
         save(weights, places[system])
         before = "" if system is None else f"{system}: "
         say(before + line for line in describe_weights(weights))
-
-
-def fold_plan(text: str) -> FoldPlan:
-    """What --folds spells."""
-    try:
-        return parse_folds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def cross(args, nbests) -> Crossing | None:
