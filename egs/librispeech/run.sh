@@ -62,6 +62,7 @@ mbr=none           # utility of minimum Bayes risk, which needs no LM, a column 
                    # that lmtools mbr knows, whose options may follow; none: no such system
 folds=             # tune on all sets together, and choose for each utterance by weights tuned
                    # without its fold: N folds at random, speaker or speaker:N; empty: tune on dev
+objective=expected # what tuning of lists minimises: expected or exact, see lmtools tune
 combinations=      # other combinations than its own, as in "tta+ngram all"; none: each LM alone
 unnormalised=      # LMs to score without their normalisation too: systems NAME-unnormalised and,
                    # where NAME+ngram is one, with the n-gram
@@ -87,6 +88,7 @@ expdir=exp         # for models, scores and results
 defaults() {
   one_of corpus mini mini-real full swbd lists
   one_of lm_unit subword word
+  one_of objective expected exact
   raw=$datadir/local/$corpus texts=(train valid)
   if [[ $asr ]]; then
     [[ ! $nbest_dir ]] || wrong "--asr makes the lists that --nbest-dir has; give one of them"
@@ -228,7 +230,8 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
   with=(--systems "$systems" "lms=${tuned[*]}" "unnormalised=$unnormalised")
   with+=("others=${others[*]}" ${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
   lmtools tune "${with[@]}" --nbest "$datadir/${sets[0]}/nbest.jsonl" --metric wer \
-    --scores "$expdir/score/{lm}/${sets[0]}.scores" ${folds:+--folds "$folds"} \
+    --objective "$objective" ${folds:+--folds "$folds"} \
+    --scores "$expdir/score/{lm}/${sets[0]}.scores" \
     --out "$expdir/tune/{system}/weights.json"
   for set in "${sets[@]}"; do
     lmtools rescore "${with[@]}" --nbest "$datadir/$set/nbest.jsonl" \

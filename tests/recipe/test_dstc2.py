@@ -20,7 +20,8 @@ BEST_COMBINATION = 36.2
 # Hypotheses write "don't", the text "dont": the language models see neither apostrophe; the metric
 # does.
 OPTIONS = ("--vocab-size", "500", "--normaliser", "librispeech --apostrophe strip")
-OPTIONS += ("--train-opts", "epochs=20 optim.warmup=100")
+SIZE = "arch.dim=192 arch.ffn=768 batch.tokens=2048"
+OPTIONS += ("--train-opts", f"epochs=20 optim.warmup=100 {SIZE}", "--objective", "exact")
 
 pytestmark = pytest.mark.skipif(
     not DATA.is_dir(), reason="the DSTC2 lists are not beside the repository"
