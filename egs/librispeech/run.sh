@@ -157,7 +157,8 @@ if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${a
     lists=$(find_lists "$nbest_dir" "$set")
     [[ -e $raw/$set.text ]] || python3 ../../utils/references.py "$lists" "$datadir/$set/text"
     lmtools convert "$lists" "$datadir/$set/nbest.jsonl" --format "$nbest_format" --to jsonl \
-      --ref "$datadir/$set/text" --depth "$depth" ${asr:+--drop-marks --dedup "${normal[@]}"}
+      --ref "$datadir/$set/text" --depth "$depth" \
+      ${asr:+--drop-marks --dedup "${normal[@]}" --map-words conf/titles.txt}
     ((${#lattice_sets[@]})) || continue
     lists=$(find_lists "$lattice_dir" "$set")
     rm -rf "$datadir/$set/lattices"
@@ -228,7 +229,8 @@ if stage 5 "tune on dev and rescore test" "$systems" "$datadir/{sets}/nbest.json
   "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   : "$expdir"/{tune,rescore}; then
   with=(--systems "$systems" "lms=${tuned[*]}" "unnormalised=$unnormalised")
-  with+=("others=${others[*]}" ${combinations:+"combinations=$combinations"} ${first_pass:+"first_pass=$first_pass"})
+  with+=("others=${others[*]}" ${combinations:+"combinations=$combinations"})
+  with+=(${first_pass:+"first_pass=$first_pass"})
   lmtools tune "${with[@]}" --nbest "$datadir/${sets[0]}/nbest.jsonl" --metric wer \
     --objective "$objective" ${folds:+--folds "$folds"} \
     --scores "$expdir/score/{lm}/${sets[0]}.scores" \

@@ -22,6 +22,7 @@ from lmtools.evaluate.significance import (
     confidence,
     matched_pairs,
     paired_bootstrap,
+    resample,
 )
 
 __all__ = [
@@ -46,5 +47,6 @@ __all__ = [
     "pair_gains",
     "paired_bootstrap",
     "reference",
+    "resample",
     "sentence_signature",
 ]

@@ -33,6 +33,32 @@ def read_words(path) -> frozenset[str]:
     return frozenset(words)
 
 
+def read_spellings(path) -> dict[str, str]:
+    """Words and what stands for each, of lines `WORD WORDS..` as Kaldi's utils/apply_map.pl reads
+    them; UserError for a line of one word, for a word given twice, and for none.
+    """
+    spellings = {}
+    for number, line in read_lines(path):
+        word, *others = line.split() or [""]
+        if word and not others:
+            raise UserError(f"{path}:{number}: {word!r} alone; write what stands for it after it")
+        if word in spellings:
+            raise UserError(f"{path}:{number}: {word!r} a second time; leave one line")
+        if word:
+            spellings[word] = " ".join(others)
+    if not spellings:
+        raise UserError(f"{path}:1: no words; write a line `mr mister` for each")
+    return spellings
+
+
+def spell(text: str, spellings: Mapping[str, str]) -> str:
+    """The text with other words for those of `spellings`, once; as it is where it has none."""
+    words = text.split()
+    if spellings.keys().isdisjoint(words):
+        return text
+    return " ".join(spellings.get(word, word) for word in words)
+
+
 def drop_words(nbests: Sequence[NBest], words: Collection[str]) -> tuple[list[NBest], int]:
     """Lists whose hypotheses and references lack `words`, and how many words that were; texts
     without them stay as they are.

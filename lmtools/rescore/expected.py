@@ -5,6 +5,10 @@ of the statistics that it expects (minimum risk, Smith and Eisner 2006; for BLEU
 p(hypothesis) is proportional to exp(weights . columns), so that the weights say how sharp it is,
 too; `RIDGE` keeps it soft where the lists do not say. Every hypothesis of every list counts, where
 the exact search sees only what is chosen: benchmarks/transfer.py has what that is worth.
+
+One sharpness for all lists misleads where a column is far surer on some lists than on others, as
+a pseudo-likelihood is on utterances of one word. `sharpen` then searches on exactly, and keeps what
+it finds where the set leaves no doubt.
 """
 
 from dataclasses import replace
@@ -12,14 +16,17 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from lmtools.rescore.features import combine
-from lmtools.rescore.search import SearchSpace
+from lmtools.evaluate import resample
+from lmtools.rescore.features import best, combine
+from lmtools.rescore.search import SearchSpace, descend
 
 RIDGE = 0.3  # on the squared weights of columns of unit typical spread, divided by utterances
 # of the first column and of the others; the loss has several valleys
 STARTS = ((1.0, 0.0), (1.0, 0.5), (0.3, 1.0))
 LEAST = 0.01  # weight of the first column, by which the others are divided
 STEP = 1e-4  # of a sum, for the derivative of the loss
+# what exact line searches have to gain: a share of the loss, and in all but so many of resamples
+GAIN, DOUBT, RESAMPLES = 0.03, 0.01, 2000
 
 
 def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
@@ -50,6 +57,23 @@ def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
     weights = min(ends, key=lambda end: end.fun).x  # the first of equals
     found = weights / units
     return found / found[0], expected_loss(weights, part)[0]
+
+
+def sharpen(space: SearchSpace, weights: np.ndarray, seed: int) -> tuple[np.ndarray, bool]:
+    """The weights after exact line searches from `weights` and True, where the loss of the chosen
+    hypotheses is then less by GAIN, and less in all but DOUBT of resampled sets (bootstrap of
+    Bisani and Ney 2004); else `weights` and False.
+    """
+    found = descend(space, weights, np.random.default_rng(seed))
+    loss = space.at(weights)
+    if loss - space.at(found) < GAIN * abs(loss):
+        return weights, False
+    chosen = [best(combine(each, space.columns), space.valid) for each in (weights, found)]
+    statistics = [space.statistics[np.arange(len(rows)), rows] for rows in chosen]
+    sums = resample(np.hstack(statistics), seed, RESAMPLES)
+    before, after = map(space.loss, np.split(sums, 2, axis=1))
+    clear = bool(np.mean(after >= before) <= DOUBT)
+    return (found if clear else weights), clear
 
 
 def regularised(weights: np.ndarray, space: SearchSpace, ridge: float) -> tuple[float, np.ndarray]:

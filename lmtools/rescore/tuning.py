@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescore.envelope import flat_region, sweep
-from lmtools.rescore.expected import RIDGE, minimise_expected
+from lmtools.rescore.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescore.features import LOOP, REFERENCES, Features, best, combine, set_hash
 from lmtools.rescore.search import SearchSpace, search
 from lmtools.rescore.weights import Dev, Weights
@@ -35,8 +35,8 @@ class TuningOptions:
     by heart. That of LOOP is always.
 
     Objective "expected" minimises the metric that the lists expect, with no more errors of a
-    hypothesis than its reference is long (`minimise_expected`, `METRICS[metric].cap`); "exact" that
-    of the chosen hypotheses as it is (`search`, which alone has a `seed`).
+    hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
+    "exact" that of the chosen hypotheses as it is (`search`).
     """
 
     metric: str = "wer"
@@ -214,7 +214,8 @@ def weights_of(
     else:
         capped = replace(space, statistics=METRICS[options.metric].cap(statistics))
         found, least = minimise_expected(capped)
-        notes = {"ridge": RIDGE, "expected": abs(least)}
+        found, sharpened = sharpen(capped, found, options.seed)
+        notes = {"ridge": RIDGE, "expected": abs(least), "sharpened": sharpened}
     free = dict(zip(names, map(float, (found * scales[0] / scales)[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}, notes
 

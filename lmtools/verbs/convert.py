@@ -4,6 +4,7 @@ with references, cut or merged.
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, lists, merging, plain, registry, rewriting
@@ -39,6 +40,11 @@ def arguments(parser):
         " <unk>, SIL ..; arcs of lattices get none"
     )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
+    about = (
+        "other words for some, in hypotheses and references once they are normalised: lines"
+        " `mr mister`"
+    )
+    parser.add_argument("--map-words", metavar="FILE", help=about)
     about = (
         "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
         " <|endoftext|>, *sighs*, ♪"
@@ -155,6 +161,9 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
     elif args.case and args.case != "keep":
         nbests = lists.rewrite_hyps(nbests, CASES[args.case])
+    if args.map_words:
+        map_words = partial(rewriting.spell, spellings=rewriting.read_spellings(args.map_words))
+        nbests = rewriting.normalise(nbests, map_words, map_words)
     if args.mass and not args.dedup:
         raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
@@ -209,6 +218,7 @@ def convert_lattices(args, source: str, target: str) -> str:
     """Convert lattices one by one; what to say of them."""
     count = arcs = dropped = 0
     drop = rewriting.read_words(args.drop_words) if args.drop_words else ()
+    spellings = rewriting.read_spellings(args.map_words) if args.map_words else {}
     case = CASES.get(args.case, str)
     change = normaliser_of(args) if has_normaliser_options(args) else case
 
@@ -217,7 +227,10 @@ def convert_lattices(args, source: str, target: str) -> str:
         for lattice in registry.find_format(source, LATTICES).read(args.input):
             count, arcs = count + 1, arcs + len(lattice.words)
             dropped += sum(word in drop for word in lattice.words)
-            yield rewriting.rewrite_arcs(lattice, lambda word: "" if word in drop else change(word))
+            yield rewriting.rewrite_arcs(
+                lattice,
+                lambda word: "" if word in drop else rewriting.spell(change(word), spellings),
+            )
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 

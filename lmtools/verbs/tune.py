@@ -166,6 +166,8 @@ def describe_weights(weights):
             f"with no more errors of a hypothesis than its reference has words:"
             f" {capped['first_pass']:.2f} -> {capped[weights.metric]:.2f}"
         )
+    if weights.search.get("sharpened"):
+        yield "sharpened: exact line searches are clearly better on this set"
     if is_worse(weights):
         remedy = "--reference rank tunes from that order on, --allow-negative may help"
         yield (

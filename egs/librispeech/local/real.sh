@@ -45,9 +45,9 @@ names=("${grams[@]}" "${neural[@]}")
 join_lists() {
   local set
   mkdir -p "$(dirname "$2")"
-  for set in ${1//+/ }; do
-    sed 's/\bmister\b/mr/g; s/\bmissus\b/mrs/g' "$nbest_dir/$set"*.jsonl
-  done | lmtools convert - "$2" --format jsonl --to jsonl --dedup
+  for set in ${1//+/ }; do cat "$nbest_dir/$set"*.jsonl; done |
+    lmtools convert - "$2" --format jsonl --to jsonl --dedup \
+      --map-words <(printf '%s\n' "mister mr" "missus mrs")
 }
 
 if stage 0 "prepare text and lists" "$text_dir" "$nbest_dir" : "$data"; then

@@ -70,6 +70,23 @@ def test_words_are_dropped_on_both_sides(here, capsys):
     assert second.hyps == (Hypothesis("", {"am": -3.0}), LISTS[1].hyps[1])
 
 
+def test_other_words_stand_for_some_once_normalised(here, capsys):
+    (here / "map").write_text("king queen regnant\n\nyes yea\n")
+    assert convert(capsys, "--normaliser", "librispeech", "--map-words", "map")[0] == 0
+    assert texts() == [
+        (
+            ["noise the queen regnant sil came", "the queen regnant came sil"],
+            "the queen regnant unk came noise",
+        ),
+        (["sil", "yea sir"], None),
+    ]
+    # of what stood there nothing is kept; without the normaliser KING, is another word
+    assert next(iter(jsonl.read("o.jsonl"))).hyps[1].extra == {"n": "4"}
+    assert convert(capsys, "--map-words", "map")[0] == 0
+    assert next(iter(jsonl.read("o.jsonl"))).hyps == LISTS[0].hyps
+    assert texts()[1] == (["SIL", "yea sir"], None)
+
+
 def test_the_normaliser_of_training_for_both_sides(here, capsys):
     assert convert(capsys, "--normaliser", "librispeech", "--drop-words", "noise")[0] == 0
     assert texts() == [
@@ -123,6 +140,9 @@ def test_written_times_are_those_of_the_words_left(here, capsys):
     [
         (["--drop-words", "two"], "two:2: 2 words on a line; write one a line"),
         (["--drop-words", "none"], "none:1: no words; write those to drop, one a line"),
+        (["--map-words", "none"], "none:1: no words; write a line `mr mister` for each"),
+        (["--map-words", "one"], "one:2: 'yes' alone; write what stands for it after it"),
+        (["--map-words", "twice"], "twice:2: 'yes' a second time; leave one line"),
         (
             ["--normaliser", "cased", "--case", "sentence"],
             "--case sentence: is no option of the normaliser; leave",
@@ -136,6 +156,8 @@ def test_written_times_are_those_of_the_words_left(here, capsys):
 def test_mistakes(here, capsys, arguments, cause):
     (here / "two").write_text("SIL\na b\n")
     (here / "none").write_text("\n")
+    (here / "one").write_text("no nay\nyes\n")
+    (here / "twice").write_text("yes yea\nyes aye\n")
     status, said = convert(capsys, *arguments)
     assert (
         status == 1 and said.count("\n") == 1 and cause in said and not (here / "o.jsonl").exists()

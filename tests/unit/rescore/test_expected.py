@@ -3,7 +3,7 @@ import pytest
 
 from lmtools.evaluate import METRICS
 from lmtools.rescore import TuningOptions, gather, tune
-from lmtools.rescore.expected import expected_loss, minimise_expected, typical_spread
+from lmtools.rescore.expected import expected_loss, minimise_expected, sharpen, typical_spread
 from lmtools.rescore.search import SearchSpace
 from lmtools.rescore.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
@@ -120,3 +120,29 @@ def test_capped_statistics(metric):
     if measure.lower_is_better:
         assert measure.score(statistics[2]) > 100
         assert measure.score(measure.cap(measure.statistics("", ["x y"]))[0]) == 100
+
+
+def test_weights_are_sharpened_where_one_sharpness_misleads():
+    case = space_of("wer", weights=1, lists=400)
+    misled = np.array([1.0, 20.0])
+    found, sharpened = sharpen(case, misled, 0)
+    assert sharpened and case.at(found) < 0.97 * case.at(misled)
+
+
+def test_weights_stay_where_exact_searches_gain_by_chance():
+    case, rng = space_of("wer", weights=0, lists=200), np.random.default_rng(5)
+    noise = rng.normal(size=(1, *case.valid.shape))
+    space = SearchSpace(
+        np.concatenate([case.columns, noise]),
+        case.valid,
+        case.statistics,
+        case.loss,
+        np.zeros(1, dtype=bool),
+    )
+    found, sharpened = sharpen(space, np.array([1.0, 0.0]), 0)
+    assert not sharpened and found.tolist() == [1, 0]
+
+
+def test_nothing_to_search_stays_as_it_is():
+    found, sharpened = sharpen(space_of("bleu", weights=0), np.ones(1), 0)
+    assert found.tolist() == [1] and not sharpened
