@@ -19,7 +19,7 @@ from itertools import product
 import sacrebleu
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore import Risk, minimum_risk
+from lmtools.rescoring import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
 SACRE = {

@@ -12,7 +12,7 @@ from lmtools.files import read_bytes, read_lines
 from lmtools.formats import scores
 from lmtools.lock import ASIDE
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
-from lmtools.rescore.features import UNCHECKED
+from lmtools.rescoring.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
 
 # what is expected of each artifact that several kinds of report read

@@ -6,8 +6,8 @@ import sys
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read, scores
-from lmtools.rescore import Risk, minimum_risk
-from lmtools.rescore.risk import UNIFORM
+from lmtools.rescoring import Risk, minimum_risk
+from lmtools.rescoring.risk import UNIFORM
 
 
 def arguments(parser):

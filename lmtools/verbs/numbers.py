@@ -83,7 +83,7 @@ def layers(text: str) -> str | tuple[int, ...]:
 
 def folds(text: str):
     """The FoldPlan of a number of folds from 2, or of whom they are by."""
-    from lmtools.rescore import parse_folds  # half a second that every other verb would pay
+    from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
 
     try:
         return parse_folds(text)

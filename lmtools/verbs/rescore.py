@@ -2,7 +2,7 @@
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescore import (
+from lmtools.rescoring import (
     DERIVED,
     check_signatures,
     gather,

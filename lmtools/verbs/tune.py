@@ -5,7 +5,7 @@ set.
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read
-from lmtools.rescore import (
+from lmtools.rescoring import (
     FORMS,
     LENGTHS,
     LOOP,

@@ -13,7 +13,7 @@ from lmtools.cli import main
 from lmtools.files import read_lines
 from lmtools.formats import jsonl, plain
 from lmtools.formats import read as read_lists
-from lmtools.rescore import Weights, load
+from lmtools.rescoring import Weights, load
 
 FILES = Path(__file__).resolve().parents[3] / "shared/data/formats"
 pytestmark = pytest.mark.skipif(

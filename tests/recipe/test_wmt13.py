@@ -18,7 +18,7 @@ from recipe import test_fetch
 from toys import sentences
 
 from lmtools.formats import kaldi_text
-from lmtools.rescore import read_systems
+from lmtools.rescoring import read_systems
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/wmt13/local"

@@ -254,7 +254,7 @@ def load_ngram(home: Path):
 
 
 def make_weights(home: Path) -> None:
-    from lmtools.rescore import Dev, Weights, save
+    from lmtools.rescoring import Dev, Weights, save
 
     search = {
         "form": "linear",
@@ -275,7 +275,7 @@ def make_weights(home: Path) -> None:
 
 
 def load_weights(home: Path):
-    from lmtools.rescore import load
+    from lmtools.rescoring import load
 
     return load(home / "weights.json")
 

@@ -12,7 +12,7 @@ import pytest
 
 from lmtools.cli import VERBS
 from lmtools.report.style import load_style
-from lmtools.rescore.systems import read_systems
+from lmtools.rescoring.systems import read_systems
 from lmtools.verbs.options import Parser, add_common
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.report.rescoring.experiment import read_names
-from lmtools.rescore import read_systems
+from lmtools.rescoring import read_systems
 
 SHOWN = ("bleu", "chrf", "ter")
 

@@ -30,7 +30,7 @@ from lmtools.report.rescoring.samples import (
 )
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, TEXT
 from lmtools.report.style import Style, load_style
-from lmtools.rescore import Weights, set_hash
+from lmtools.rescoring import Weights, set_hash
 
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),

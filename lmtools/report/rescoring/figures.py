@@ -15,7 +15,7 @@ from lmtools.report.rescoring.criteria_figures import criteria_pictures
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import LENGTHS, Measured, length_classes
 from lmtools.report.rescoring.tables import span
-from lmtools.rescore.tuning import FLAT
+from lmtools.rescoring.tuning import FLAT
 
 LINES, ROWS = 12, 30  # that one figure can hold
 

@@ -5,9 +5,9 @@ versions by features and signatures.
 from collections.abc import Collection, Mapping
 
 from lmtools.report.names import Makeup, Part
-from lmtools.rescore import SystemFacts, SystemLM, Weights, describe_lm
-from lmtools.rescore.tuning import INTERPOLATION
-from lmtools.rescore.weights import FIRST_PASS, LATTICES, SCORES
+from lmtools.rescoring import SystemFacts, SystemLM, Weights, describe_lm
+from lmtools.rescoring.tuning import INTERPOLATION
+from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 
 
 def find_makeups(

@@ -24,8 +24,8 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.report.names import FIRST, NOTHING, ORACLE
 from lmtools.report.page.columns import NONE
 from lmtools.report.rescoring.samples import Sample, System, features_of, judged, read_score_columns
-from lmtools.rescore import DERIVED, check_signatures, gather, weighted_totals
-from lmtools.rescore.features import best
+from lmtools.rescoring import DERIVED, check_signatures, gather, weighted_totals
+from lmtools.rescoring.features import best
 
 SEED = 1  # of the bootstrap
 # Words of the reference, both ends included.

@@ -9,8 +9,8 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.names import NOTHING, Makeup
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, fitting
-from lmtools.rescore import ScoreColumns, Weights, load, read_columns, set_hash
-from lmtools.rescore.features import summed
+from lmtools.rescoring import ScoreColumns, Weights, load, read_columns, set_hash
+from lmtools.rescoring.features import summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")

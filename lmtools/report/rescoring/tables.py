@@ -15,8 +15,8 @@ from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.lattices import lattice_tables
 from lmtools.report.rescoring.measure import LENGTHS, length_classes
 from lmtools.report.rescoring.scores import main_tables
-from lmtools.rescore import set_hash
-from lmtools.rescore.features import summed
+from lmtools.rescoring import set_hash
+from lmtools.rescoring.features import summed
 
 MEANINGS = {  # of what is computed from the text, and of what the names of means end in
     "words": "`words` is its number of words",

@@ -13,7 +13,7 @@ from lmtools.errors import UserError
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS

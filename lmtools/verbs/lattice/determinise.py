@@ -6,7 +6,7 @@ from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.lattice.determinise import STATES, determinise
 from lmtools.lattice.merge_scores import merge_scores
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 
 

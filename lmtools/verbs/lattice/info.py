@@ -10,7 +10,7 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, statistics
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.types import Lattice
 from lmtools.verbs import say
 from lmtools.verbs.lattice.common import choose_weights, read_lattices

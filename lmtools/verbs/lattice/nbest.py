@@ -5,7 +5,7 @@ scores
 from lmtools.formats import FORMATS, registry
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.paths import as_nbest
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 from lmtools.verbs.options import add_references
 

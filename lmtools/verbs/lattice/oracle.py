@@ -7,7 +7,7 @@ from lmtools.formats import kaldi_text
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 from lmtools.verbs.options import add_references
 

@@ -5,7 +5,7 @@ as the one score of other formats
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.forward import add_posteriors
-from lmtools.rescore import parse_weights
+from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
 
 

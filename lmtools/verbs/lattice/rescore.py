@@ -13,7 +13,7 @@ from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.expand import STATES
-from lmtools.rescore import mark, parse_weights
+from lmtools.rescoring import mark, parse_weights
 from lmtools.score.lattice_run import LatticeResult, LatticeTotals, Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json

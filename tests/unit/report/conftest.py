@@ -21,7 +21,7 @@ from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.page.drawing import Picture
-from lmtools.rescore import (
+from lmtools.rescoring import (
     Dev,
     SystemFacts,
     TuningOptions,
@@ -31,7 +31,7 @@ from lmtools.rescore import (
     save,
     tune,
 )  # fmt: skip
-from lmtools.rescore.weights import FIRST_PASS, LATTICES, LISTS, SCORES
+from lmtools.rescoring.weights import FIRST_PASS, LATTICES, LISTS, SCORES
 from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 

@@ -16,7 +16,7 @@ from lmtools.cli import main
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
-from lmtools.rescore import Dev, Weights, load, save
+from lmtools.rescoring import Dev, Weights, load, save
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 

@@ -14,7 +14,7 @@ from lmtools.report.artifacts import trained_on
 from lmtools.report.names import FIRST, ORACLE, Makeup, Names, Part
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.samples import set_name
-from lmtools.rescore import set_hash
+from lmtools.rescoring import set_hash
 from lmtools.seal import write_json
 from lmtools.text import Normaliser
 from lmtools.types import NBest

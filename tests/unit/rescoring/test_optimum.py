@@ -9,7 +9,7 @@ import pytest
 import sacrebleu.metrics
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore import TuningOptions, gather, tune
+from lmtools.rescoring import TuningOptions, gather, tune
 from lmtools.types import Hypothesis, NBest
 
 SACRE = {

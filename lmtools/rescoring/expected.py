@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from lmtools.evaluate import resample
-from lmtools.rescore.features import best, combine
-from lmtools.rescore.search import SearchSpace, descend
+from lmtools.rescoring.features import best, combine
+from lmtools.rescoring.search import SearchSpace, descend
 
 RIDGE = 0.3  # on the squared weights of columns of unit typical spread, divided by utterances
 # of the first column and of the others; the loss has several valleys

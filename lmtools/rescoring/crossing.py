@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore.features import Features, best, combine
-from lmtools.rescore.folds import Fold, FoldPlan, Folds, assign_folds
-from lmtools.rescore.tuning import DevSet, TuningOptions, tune_features
-from lmtools.rescore.weights import Weights
+from lmtools.rescoring.features import Features, best, combine
+from lmtools.rescoring.folds import Fold, FoldPlan, Folds, assign_folds
+from lmtools.rescoring.tuning import DevSet, TuningOptions, tune_features
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore import TuningOptions, gather, tune
-from lmtools.rescore.expected import expected_loss, minimise_expected, sharpen, typical_spread
-from lmtools.rescore.search import SearchSpace
-from lmtools.rescore.tuning import loss_of
+from lmtools.rescoring import TuningOptions, gather, tune
+from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen, typical_spread
+from lmtools.rescoring.search import SearchSpace
+from lmtools.rescoring.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 
 

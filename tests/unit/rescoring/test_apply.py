@@ -1,7 +1,7 @@
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.rescore import Dev, Weights, gather, rescore
+from lmtools.rescoring import Dev, Weights, gather, rescore
 from lmtools.types import Hypothesis, NBest
 
 HYPS = [("x y", -1.0, -9.0), ("x", -2.0, -1.0), ("z", -2.0, -1.0)]

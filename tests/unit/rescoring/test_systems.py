@@ -9,7 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, scores
-from lmtools.rescore import SystemPlan, load, read_systems
+from lmtools.rescoring import SystemPlan, load, read_systems
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.rescore.features import Features, ScoreColumns, combine
-from lmtools.rescore.weights import Weights
+from lmtools.rescoring.features import Features, ScoreColumns, combine
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NUMERICS, TOTAL, Hypothesis, NBest
 
 # What a signature says that changes the rounding of scores at most.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lmtools.evaluate import METRICS
-from lmtools.rescore.search import SearchSpace, bounds, descend, descents, line_search, search
+from lmtools.rescoring.search import SearchSpace, bounds, descend, descents, line_search, search
 
 WER, BLEU = METRICS["wer"].score, METRICS["bleu"].score
 

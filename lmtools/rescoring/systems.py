@@ -10,9 +10,9 @@ from lmtools.assignments import parse_pair, parse_pairs
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
 from lmtools.formats import checks
-from lmtools.rescore.crossing import Crossing
-from lmtools.rescore.features import DERIVED, Features, ScoreColumns, read_columns, summed
-from lmtools.rescore.tuning import (
+from lmtools.rescoring.crossing import Crossing
+from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
+from lmtools.rescoring.tuning import (
     FORMS,
     INTERPOLATION,
     LINEAR,
@@ -21,7 +21,7 @@ from lmtools.rescore.tuning import (
     measure_lists,
     tune_features,
 )
-from lmtools.rescore.weights import Weights, describe_system
+from lmtools.rescoring.weights import Weights, describe_system
 from lmtools.types import TOTAL, NBest
 from lmtools.workers import map_ordered
 

@@ -11,9 +11,9 @@ from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import checks
-from lmtools.rescore.features import MEANS, ScoreColumns, summed
-from lmtools.rescore.folds import RANDOM, SPEAKER, Fold, Folds
-from lmtools.rescore.marks import read_marks
+from lmtools.rescoring.features import MEANS, ScoreColumns, summed
+from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
+from lmtools.rescoring.marks import read_marks
 from lmtools.seal import read_json, write_json
 from lmtools.types import NBest
 

@@ -3,7 +3,7 @@ directions (Powell 1964).
 
 The first column has weight 1. With one other weight the search is exact; with more it starts from
 several places, and from where it ends without each of the other columns; the best end wins.
-What is least on the set may be so by a single utterance: lmtools/rescore/expected.py tunes by
+What is least on the set may be so by a single utterance: lmtools/rescoring/expected.py tunes by
 default.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.rescore.envelope import choose, sweep
-from lmtools.rescore.features import best, combine
+from lmtools.rescoring.envelope import choose, sweep
+from lmtools.rescoring.features import best, combine
 
 STARTS = 8
 ROUNDS = 10

@@ -15,7 +15,7 @@ from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, align, sentence_signature
 from lmtools.formats import jsonl, kaldi_text, moses, scores
-from lmtools.rescore import Risk, minimum_risk
+from lmtools.rescoring import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
 texts = st.lists(st.sampled_from(["the", "cat", "sat,", "Mat."]), max_size=6).map(" ".join)

@@ -2,9 +2,9 @@
 chosen with them.
 """
 
-from lmtools.rescore.apply import check_signatures, rescore, weighted_totals
-from lmtools.rescore.crossing import Crossing
-from lmtools.rescore.features import (
+from lmtools.rescoring.apply import check_signatures, rescore, weighted_totals
+from lmtools.rescoring.crossing import Crossing
+from lmtools.rescoring.features import (
     DERIVED,
     LENGTHS,
     LOOP,
@@ -14,10 +14,10 @@ from lmtools.rescore.features import (
     read_columns,
     set_hash,
 )
-from lmtools.rescore.folds import FoldPlan, parse_folds
-from lmtools.rescore.marks import mark
-from lmtools.rescore.risk import Risk, minimum_risk
-from lmtools.rescore.systems import (
+from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.rescoring.marks import mark
+from lmtools.rescoring.risk import Risk, minimum_risk
+from lmtools.rescoring.systems import (
     SystemPlan,
     list_lengths,
     of_system,
@@ -27,8 +27,8 @@ from lmtools.rescore.systems import (
     select_columns,
     tune_systems,
 )
-from lmtools.rescore.tuning import FORMS, OBJECTIVES, TuningOptions, tune
-from lmtools.rescore.weights import (
+from lmtools.rescoring.tuning import FORMS, OBJECTIVES, TuningOptions, tune
+from lmtools.rescoring.weights import (
     Dev,
     SystemFacts,
     SystemLM,

@@ -16,7 +16,7 @@ from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.formats.systems import PREFIX
-from lmtools.rescore.features import REFERENCES, gather
+from lmtools.rescoring.features import REFERENCES, gather
 from lmtools.types import NBest, ScoreTable
 
 UNIFORM = "uniform"

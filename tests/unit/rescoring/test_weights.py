@@ -6,7 +6,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescore import (
+from lmtools.rescoring import (
     Dev,
     SystemFacts,
     SystemLM,

@@ -11,7 +11,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl
-from lmtools.rescore import (
+from lmtools.rescoring import (
     Crossing,
     FoldPlan,
     TuningOptions,
@@ -22,8 +22,8 @@ from lmtools.rescore import (
     save,
     tune,
 )
-from lmtools.rescore.folds import assign_folds
-from lmtools.rescore.tuning import measure_lists
+from lmtools.rescoring.folds import assign_folds
+from lmtools.rescoring.tuning import measure_lists
 from lmtools.types import Hypothesis, NBest
 
 UTTERANCES = [

@@ -3,8 +3,16 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescore import TuningOptions
-from lmtools.rescore.features import DERIVED, LENGTHS, best, combine, gather, read_columns, set_hash
+from lmtools.rescoring import TuningOptions
+from lmtools.rescoring.features import (
+    DERIVED,
+    LENGTHS,
+    best,
+    combine,
+    gather,
+    read_columns,
+    set_hash,
+)
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [

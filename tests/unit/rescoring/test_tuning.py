@@ -3,9 +3,9 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.evaluate import evaluate
-from lmtools.rescore import TuningOptions, gather, rescore, tune
-from lmtools.rescore.tuning import POINTS, spread
-from lmtools.rescore.tuning import sample as sampled
+from lmtools.rescoring import TuningOptions, gather, rescore, tune
+from lmtools.rescoring.tuning import POINTS, spread
+from lmtools.rescoring.tuning import sample as sampled
 from lmtools.types import Hypothesis, NBest
 
 WORDS = [f"w{i}" for i in range(30)]

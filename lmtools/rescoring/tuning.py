@@ -7,11 +7,11 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
-from lmtools.rescore.envelope import flat_region, sweep
-from lmtools.rescore.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescore.features import LOOP, REFERENCES, Features, best, combine, set_hash
-from lmtools.rescore.search import SearchSpace, search
-from lmtools.rescore.weights import Dev, Weights
+from lmtools.rescoring.envelope import flat_region, sweep
+from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
+from lmtools.rescoring.features import LOOP, REFERENCES, Features, best, combine, set_hash
+from lmtools.rescoring.search import SearchSpace, search
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import NBest
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
