@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.metrics import METRICS
-from lmtools.evaluate.significance import MatchedPairs, matched_pairs
+from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ class Evaluation:
     def total(self) -> np.ndarray:
         """Statistics summed over utterances (width,)."""
         return self.statistics.sum(0)
+
+    def interval(self, seed: int = 1) -> tuple[float, float]:
+        """The 95% confidence interval of the score, by the bootstrap over utterances."""
+        return confidence(self.statistics, self.metric, seed)
 
 
 class References:

@@ -11,10 +11,12 @@ from lmtools.rescoring.features import (
     Features,
     ScoreColumns,
     gather,
+    make_columns,
     read_columns,
     set_hash,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.rescoring.lists import rescore_lists, tune_lists
 from lmtools.rescoring.marks import mark
 from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.rescoring.systems import (
@@ -35,9 +37,7 @@ from lmtools.rescoring.weights import (
     Weights,
     describe_lm,
     describe_system,
-    load,
     parse_weights,
-    save,
 )
 
 __all__ = [
@@ -62,7 +62,7 @@ __all__ = [
     "describe_system",
     "gather",
     "list_lengths",
-    "load",
+    "make_columns",
     "mark",
     "minimum_risk",
     "of_system",
@@ -72,11 +72,12 @@ __all__ = [
     "read_scores",
     "read_systems",
     "rescore",
-    "save",
+    "rescore_lists",
     "score_files",
     "select_columns",
     "set_hash",
     "tune",
+    "tune_lists",
     "tune_systems",
     "weighted_totals",
 ]

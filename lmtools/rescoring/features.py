@@ -119,18 +119,27 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Score
     UserError where a file was made of other lists: see `scores.check`.
     """
     # a file may stand there twice, for its sum and its mean
-    values, paths, read = {}, {}, functools.cache(scores.read)
+    paths, read = {}, functools.cache(scores.read)
     example = "write for instance --scores tta=exp/score/tta/dev.scores"
     for name, path in parse_pairs(specs, "--scores", "NAME=FILE", example).items():
         if not summed(name):
             raise UserError(f"--scores {name}={path}: not NAME=FILE; {example}")
-        values[name], paths[name] = column_of(name, read(path), nbests, path, source), path
-    tables = {path: read(path) for path in paths.values()}
-    warnings = tuple(
-        UNCHECKED.format(path) for path, table in tables.items() if table.checks is None
-    )
+        paths[name] = path
+    return make_columns({name: read(path) for name, path in paths.items()}, paths, nbests, source)
+
+
+def make_columns(
+    tables: Mapping[str, ScoreTable], paths: Mapping[str, str], nbests: Sequence[NBest], source
+) -> ScoreColumns:
+    """The column of each name from its table, which was read from the path of that name; the rest
+    is as of `read_columns`.
+    """
+    unchecked = [paths[name] for name, table in tables.items() if table.checks is None]
     return ScoreColumns(
-        values, {name: tables[path].signature for name, path in paths.items()}, paths, warnings
+        {n: column_of(n, table, nbests, paths[n], source) for n, table in tables.items()},
+        {name: table.signature for name, table in tables.items()},
+        paths,
+        tuple(UNCHECKED.format(path) for path in dict.fromkeys(unchecked)),
     )
 
 

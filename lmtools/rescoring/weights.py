@@ -102,6 +102,23 @@ class Weights:
     system: SystemFacts | None = None
     folds: Folds | None = None
 
+    def save(self, path) -> None:
+        """Write them as JSON."""
+        dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}
+        tree = {name: getattr(self, name) for name in KEYS}
+        tree |= {"features": dict(self.features), "dev": dev, "search": dict(self.search)}
+        tree[SIGNATURES] = {name: dict(signature) for name, signature in self.signatures.items()}
+        if self.system:
+            tree[SYSTEM] = asdict(self.system)
+        if self.folds:
+            tree[FOLDS] = asdict(self.folds)
+        write_json(tree, path, allow_nan=False)
+
+    @classmethod
+    def load(cls, path) -> "Weights":
+        """Those in `path`; UserError for keys that are missing, unknown or of another type."""
+        return read_weights(path)
+
 
 def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
     """What a system is made of that takes `columns` and the scores of the lists read from `source`.
@@ -126,21 +143,8 @@ def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> Syst
     return SystemLM(name, feature, score, normalised, source, dict(signature))
 
 
-def save(weights: Weights, path) -> None:
-    """Write `weights` as JSON."""
-    dev = {name: getattr(weights.dev, name) for name in DEV} | {weights.metric: weights.dev.score}
-    tree = {name: getattr(weights, name) for name in KEYS}
-    tree |= {"features": dict(weights.features), "dev": dev, "search": dict(weights.search)}
-    tree[SIGNATURES] = {name: dict(signature) for name, signature in weights.signatures.items()}
-    if weights.system:
-        tree[SYSTEM] = asdict(weights.system)
-    if weights.folds:
-        tree[FOLDS] = asdict(weights.folds)
-    write_json(tree, path, allow_nan=False)
-
-
-def load(path) -> Weights:
-    """The weights in `path`; UserError for keys that are missing, unknown or of another type."""
+def read_weights(path) -> Weights:
+    """See `Weights.load`."""
     remedy = "write it again with lmtools tune"
     tree = read_json(path, remedy)
     signatures, system, folds = (
@@ -252,7 +256,7 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
     if "=" not in text or Path(text).exists():
-        return dict(load(text).features)
+        return dict(Weights.load(text).features)
     pairs = parse_pairs(text.split(","), "--weights", "NAME=NUMBER", "write NAME=NUMBER,...")
     return {
         name: checks.number(value, f"--weights {text}", f"the weight of {name!r}")

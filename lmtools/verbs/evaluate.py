@@ -10,7 +10,6 @@ from lmtools.errors import UserError
 from lmtools.evaluate import (
     METRICS,
     References,
-    confidence,
     fill_empty,
     oracle_curve,
     oracle_texts,
@@ -85,7 +84,7 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
 def evaluate_system(refs: References, hyp: Texts, args, prefix: str):
     """The tree and the evaluation of one system, printed on the way."""
     evaluation = refs.evaluate(hyp.texts, hyp.path)
-    interval = confidence(evaluation.statistics, args.metric, args.seed)
+    interval = evaluation.interval(args.seed)
     print(prefix + show.line(evaluation, interval))
     if evaluation.missing:
         print(show.missing_line(evaluation))

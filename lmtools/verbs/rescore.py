@@ -1,18 +1,11 @@
 """lmtools rescore: choose hypotheses with tuned weights."""
 
+from functools import partial
+
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescoring import (
-    DERIVED,
-    check_signatures,
-    gather,
-    load,
-    of_system,
-    read_scores,
-    rescore,
-    select_columns,
-    set_hash,
-)
+from lmtools.rescoring import Weights, of_system, read_scores, rescore_lists, set_hash
+from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
 
 
@@ -30,23 +23,16 @@ def run(args):
     """Read, rescore, write, and say with which weights."""
     nbests = read(args.nbest, args.format)
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
-    tuned = {system: load(of_system(args.weights, system)) for system in systems}
-    known = [{*weights.features} for weights in tuned.values()]
-    derived = [name for name in (*DERIVED, "rank") if name in set().union(*known)]
-    features = gather(nbests, columns.values, args.nbest, derived)
-    say([*columns.warnings, *features.warnings])
-    for system, weights in tuned.items():
-        own = systems[system].columns
-        some = select_columns(features, columns.values, own)
-        unused = {*derived} - {*weights.features}
-        some = some.select([name for name in some.names if name not in unused])
-        apply_weights(args, nbests, columns.select(own), some, weights, system)
+    tuned = {system: Weights.load(of_system(args.weights, system)) for system in systems}
+    place = partial(of_system, args.weights)
+    warnings, chosen = rescore_lists(nbests, columns, systems, tuned, args.nbest, place)
+    say(warnings)
+    for system, lists, about in chosen:
+        write_choice(args, nbests, lists, tuned[system], system, about)
 
 
-def apply_weights(args, nbests, columns, features, weights, system):
-    """Choose by the weights of one system, write, and say so."""
-    lists = rescore(nbests, features, weights, args.nbest)
-    warnings = check_signatures(weights, columns, of_system(args.weights, system))
+def write_choice(args, nbests, lists, weights, system, warnings):
+    """Write what the weights of one system chose, and say so."""
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
@@ -77,12 +63,7 @@ def describe_choice(nbests, lists, weights, source, out):
             f"warning: {source} is the set that the weights were tuned on; its figures flatter,"
             " report those of another set"
         )
-    empty = [nbest.utt for nbest in nbests if not nbest.hyps]
-    if empty:
-        yield (
-            f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
-            " gives an empty hypothesis"
-        )
+    yield from warn_empty(nbests, "gives")
     changed = sum(
         bool(old.hyps) and old.hyps[0].text.split() != new.hyps[0].text.split()
         for old, new in zip(nbests, lists, strict=True)

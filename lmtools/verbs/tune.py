@@ -8,16 +8,12 @@ from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import (
     FORMS,
     LENGTHS,
-    LOOP,
     OBJECTIVES,
     Crossing,
     TuningOptions,
-    gather,
-    list_lengths,
     of_system,
     read_scores,
-    save,
-    tune_systems,
+    tune_lists,
 )
 from lmtools.verbs import say
 from lmtools.verbs.numbers import folds, named
@@ -102,11 +98,6 @@ def run(args):
     nbests = read(args.nbest, args.format)
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
     places = {system: of_system(args.out, system) for system in systems}
-    default = ["words"] if args.form == "linear" else []
-    lengths = [*(default if args.lengths is None else args.lengths), *[LOOP] * args.loop]
-    extra = [name for name in list_lengths(systems) if name not in lengths]
-    made = [*lengths, *extra, *["rank"] * (args.reference == "rank")]
-    features = gather(nbests, columns.values, args.nbest, made)
     options = TuningOptions(
         args.metric,
         args.seed,
@@ -117,13 +108,13 @@ def run(args):
         args.reference,
         args.objective,
     )
-    say([*columns.warnings, *features.warnings, *warn_empty(nbests)])
     crossing = cross(args, nbests)
-    tuned = tune_systems(
-        systems, nbests, columns, features, args.nbest, options, lengths, args.nj, crossing
+    warnings, tuned = tune_lists(
+        nbests, columns, systems, args.nbest, options, args.lengths, args.loop, crossing, args.nj
     )
+    say(warnings)
     for system, weights in tuned:
-        save(weights, places[system])
+        weights.save(places[system])
         before = "" if system is None else f"{system}: "
         say(before + line for line in describe_weights(weights))
 
@@ -136,16 +127,6 @@ def cross(args, nbests) -> Crossing | None:
         return None
     speakers = kaldi_text.read(args.utt2spk) if args.utt2spk else None
     return Crossing(nbests, args.folds, args.seed, speakers, args.nbest)
-
-
-def warn_empty(nbests):
-    """What to tell of lists without hypotheses."""
-    empty = [nbest.utt for nbest in nbests if not nbest.hyps]
-    if empty:
-        yield (
-            f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
-            " counts as an empty hypothesis"
-        )
 
 
 def describe_weights(weights):

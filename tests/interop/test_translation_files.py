@@ -13,7 +13,7 @@ from lmtools.cli import main
 from lmtools.files import read_lines
 from lmtools.formats import jsonl, plain
 from lmtools.formats import read as read_lists
-from lmtools.rescoring import Weights, load
+from lmtools.rescoring import Weights
 
 FILES = Path(__file__).resolve().parents[3] / "shared/data/formats"
 pytestmark = pytest.mark.skipif(
@@ -70,7 +70,7 @@ def rescored(run, text, form: str) -> tuple[Weights, float, float]:
         assert totals == sorted(totals, reverse=True)
     printed = run("evaluate --ref test.jsonl --hyp test.txt --metric bleu --against test.jsonl")
     after, before = map(float, re.findall(r"BLEU ([\d.]+)", printed)[:2])
-    return load("weights.json"), before, after
+    return Weights.load("weights.json"), before, after
 
 
 def total_weights(nbests, names: list[str]) -> np.ndarray:

@@ -254,7 +254,7 @@ def load_ngram(home: Path):
 
 
 def make_weights(home: Path) -> None:
-    from lmtools.rescoring import Dev, Weights, save
+    from lmtools.rescoring import Dev, Weights
 
     search = {
         "form": "linear",
@@ -262,22 +262,15 @@ def make_weights(home: Path) -> None:
             "tta": {"points": [[0.0, 20.5], [0.3, 21.5]], "flat": [0.3, 0.4], "chosen": 0.35}
         },
     }
-    save(
-        Weights(
-            "bleu",
-            {"am": 1.0, "tta": 0.25},
-            "am",
-            Dev("dev.jsonl", "ab" * 32, 3, 20.5, 21.5),
-            search,
-        ),
-        home / "weights.json",
-    )
+    dev = Dev("dev.jsonl", "ab" * 32, 3, 20.5, 21.5)
+    weights = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", dev, search)
+    weights.save(home / "weights.json")
 
 
 def load_weights(home: Path):
-    from lmtools.rescoring import load
+    from lmtools.rescoring import Weights
 
-    return load(home / "weights.json")
+    return Weights.load(home / "weights.json")
 
 
 def make_json(home: Path) -> None:

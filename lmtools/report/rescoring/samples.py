@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.names import NOTHING, Makeup
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, fitting
-from lmtools.rescoring import ScoreColumns, Weights, load, read_columns, set_hash
+from lmtools.rescoring import ScoreColumns, Weights, read_columns, set_hash
 from lmtools.rescoring.features import summed
 from lmtools.types import NBest
 
@@ -152,7 +152,7 @@ def read_systems(home: Path) -> dict[str, System]:
             path.stem: kaldi_text.read(path)
             for path in sorted((home / "rescore" / name).glob("*.txt"))
         }
-        tuned = load(weights) if weights.exists() else None
+        tuned = Weights.load(weights) if weights.exists() else None
         if tuned:
             fitting(
                 tuned.search, SEARCH_SHAPE, f"{weights}: search", "write it again with lmtools tune"

@@ -2,7 +2,7 @@
 of the best path
 """
 
-from lmtools.evaluate import confidence, evaluate, show
+from lmtools.evaluate import evaluate, show
 from lmtools.formats import kaldi_text
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.oracle import oracle
@@ -33,7 +33,7 @@ def run(args):
         least[lattice.utt] = " ".join(oracle(lattice, refs[lattice.utt].split()).words)
     for name, texts in (("best path", first), ("oracle", least)):
         evaluation = evaluate(refs, texts, "wer")
-        interval = confidence(evaluation.statistics, "wer", args.seed)
+        interval = evaluation.interval(args.seed)
         print(f"{name}: {show.line(evaluation, interval)}")
     if args.out:
         kaldi_text.write(least, args.out)

@@ -28,7 +28,6 @@ from lmtools.rescoring import (
     Weights,
     describe_lm,
     gather,
-    save,
     tune,
 )  # fmt: skip
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, LISTS, SCORES
@@ -97,7 +96,7 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
         )
         signatures = {lm: tables[lm]["dev"].signature for lm in lms}
         weights = replace(weights, signatures=signatures, system=facts(signatures))
-        save(weights, exp / "tune" / system / "weights.json")
+        weights.save(exp / "tune" / system / "weights.json")
         for name, nbests in sets.items():
             texts = {nbest.utt: chosen(nbest, weights.features, tables, name) for nbest in nbests}
             kaldi_text.write(texts, exp / "rescore" / system / f"{name}.txt")
@@ -355,7 +354,7 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
                         "wer", weights, "am", Dev("dev", "0", 1, 9.0, 9.0),
                         system=facts(signatures, kind),
                     )  # fmt: skip
-                    save(saved, exp / "tune" / f"{prefix}{system}" / "weights.json")
+                    saved.save(exp / "tune" / f"{prefix}{system}" / "weights.json")
                     texts = {nbest.utt: chosen(nbest, weights, tables, "test") for nbest in nbests}
                     kaldi_text.write(texts, exp / "rescore" / f"{prefix}{system}" / "test.txt")
                 took = {

@@ -15,11 +15,10 @@ from lmtools.rescoring import (
     Crossing,
     FoldPlan,
     TuningOptions,
+    Weights,
     gather,
-    load,
     parse_folds,
     rescore,
-    save,
     tune,
 )
 from lmtools.rescoring.folds import assign_folds
@@ -124,8 +123,8 @@ def test_weights_of_a_fold_are_those_of_the_other_utterances():
 def test_rescoring_takes_the_weights_that_did_not_see_the_utterance(tmp_path):
     nbests = [*make_lists(), replace(make_lists(1)[0], utt="a-new")]
     weights = crossed(nbests[:-1])
-    save(weights, tmp_path / "w.json")
-    assert load(tmp_path / "w.json") == weights
+    weights.save(tmp_path / "w.json")
+    assert Weights.load(tmp_path / "w.json") == weights
     parts = {utt: fold for fold in weights.folds.parts for utt in fold.utterances}
     for chosen in rescore(nbests, gather(nbests, {}, "lists", ["words"]), weights, "lists"):
         own = parts.get(chosen.utt, weights).features
@@ -154,13 +153,13 @@ def change(tree, part, key, value):
     ],
 )
 def test_damaged_folds(tmp_path, damage, message):
-    save(crossed(make_lists()), tmp_path / "w.json")
+    crossed(make_lists()).save(tmp_path / "w.json")
     tree = json.loads((tmp_path / "w.json").read_text())
     del tree["seal"]
     damage(tree)
     (tmp_path / "w.json").write_text(json.dumps(tree))
     with pytest.raises(UserError, match=message):
-        load(tmp_path / "w.json")
+        Weights.load(tmp_path / "w.json")
 
 
 def test_verbs(tmp_path, capsys):
@@ -170,7 +169,7 @@ def test_verbs(tmp_path, capsys):
     tuning = ["tune", "--nbest", lists, "--out", weights]
     assert main([*tuning, "--folds", "speaker"]) == 0
     said = capsys.readouterr().err
-    score = load(weights).folds.score
+    score = Weights.load(weights).folds.score
     assert f"cross-validated, 3 folds by speaker: WER {score:.2f} by weights that did not" in said
     assert main(["rescore", "--nbest", lists, "--weights", weights, "--out", out]) == 0
     said = capsys.readouterr().err
@@ -189,7 +188,7 @@ def test_verbs(tmp_path, capsys):
         and main(["rescore", "--nbest", lists, "--weights", weights, "--out", out]) == 0
     )
     assert "its figures flatter" in capsys.readouterr().err
-    assert load(weights).folds is None
+    assert Weights.load(weights).folds is None
     with pytest.raises(SystemExit):
         main([*tuning, "--folds", "one"])
     assert "'one' is none of N, speaker and speaker:N" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, scores
-from lmtools.rescoring import SystemPlan, load, read_systems
+from lmtools.rescoring import SystemPlan, Weights, read_systems
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"
@@ -167,10 +167,10 @@ def test_interpolated_systems_are_what_single_calls_give(here):
     for name, column in (("a-interpolated", "a"), ("a-mean-interpolated", "a/token")):
         single = (*tune, "--scores", f"{column}=a/dev.scores", *fixed, "--out", "w.json")
         assert main([*single]) == 0
-        assert load(f"{name}.json") == load("w.json")
-        assert 0 < load("w.json").search["lambda"] < 1
-    assert list(load("a.json").features) == ["am", "a"]
-    assert list(load("first-pass.json").features) == ["am"]
+        assert Weights.load(f"{name}.json") == Weights.load("w.json")
+        assert 0 < Weights.load("w.json").search["lambda"] < 1
+    assert list(Weights.load("a.json").features) == ["am", "a"]
+    assert list(Weights.load("first-pass.json").features) == ["am"]
     apply = ("rescore", "--nbest", "test.jsonl", "--scores", "{lm}/test.scores", *systems)
     assert main([*apply, "--weights", "{system}.json", "--out", "{system}.txt"]) == 0
     single = ("--scores", "a=a/test.scores", "--weights", "a-interpolated.json", "--out", "t.txt")
@@ -182,7 +182,7 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
     Path("s.yaml").write_text("forms: interpolation\nlms: a\n")
     tune = ("tune", "--systems", "s.yaml", "--scores", "{lm}/dev.scores", "--out", "{system}.json")
     assert main([*tune, "--nbest", "dev.jsonl"]) == 0
-    weights = load("a-interpolated.json")
+    weights = Weights.load("a-interpolated.json")
     part = weights.search["lambda"]
     assert weights.features == {"am": 1 - part, "a": part}
     lists = [json.loads(line) for line in Path("dev.jsonl").read_text().splitlines()]
@@ -194,7 +194,7 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
     assert main([*tune, "--nbest", "lm.jsonl"]) == 1
     assert "lm.jsonl: which of am, lm is the first pass's score" in capsys.readouterr().err
     assert main([*tune, "--nbest", "total.jsonl"]) == 0
-    weights = load("a-interpolated.json")
+    weights = Weights.load("a-interpolated.json")
     assert weights.features["am"] == weights.features["lm"] == 0 < weights.features["total"]
     Path("s.yaml").write_text("forms: interpolation\nlms: a\nfirst_pass: ac\n")
     assert main([*tune, "--nbest", "dev.jsonl"]) == 1

@@ -12,10 +12,8 @@ from lmtools.rescoring import (
     SystemLM,
     Weights,
     describe_system,
-    load,
     mark,
     read_columns,
-    save,
 )  # fmt: skip
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -27,8 +25,8 @@ WEIGHTS = Weights("bleu", {"am": 1.0, "tta": 0.25}, "am", DEV, SEARCH, "1", SIGN
 
 
 def test_what_is_saved_is_loaded(tmp_path):
-    save(WEIGHTS, tmp_path / "w.json")
-    assert load(tmp_path / "w.json") == WEIGHTS
+    WEIGHTS.save(tmp_path / "w.json")
+    assert Weights.load(tmp_path / "w.json") == WEIGHTS
     tree = json.loads((tmp_path / "w.json").read_text())
     assert tree["dev"] == {
         "path": "dev.jsonl",
@@ -41,11 +39,11 @@ def test_what_is_saved_is_loaded(tmp_path):
 
 
 def test_weights_of_older_versions_have_no_signatures_and_no_system(tmp_path):
-    save(WEIGHTS, tmp_path / "w.json")
+    WEIGHTS.save(tmp_path / "w.json")
     tree = json.loads((tmp_path / "w.json").read_text())
     del tree["signatures"], tree["system"], tree["seal"]
     (tmp_path / "w.json").write_text(json.dumps(tree))
-    assert load(tmp_path / "w.json") == replace(WEIGHTS, signatures={}, system=None)
+    assert Weights.load(tmp_path / "w.json") == replace(WEIGHTS, signatures={}, system=None)
 
 
 def change(tree, path, value):
@@ -78,7 +76,7 @@ def change(tree, path, value):
 )
 def test_loading_is_strict(tmp_path, path, value, message):
     file = tmp_path / "w.json"
-    save(WEIGHTS, file)
+    WEIGHTS.save(file)
     tree = json.loads(file.read_text())
     change(tree, path, value)
     file.write_text(json.dumps(tree))
@@ -86,18 +84,18 @@ def test_loading_is_strict(tmp_path, path, value, message):
         UserError,
         match=r"w.json: damaged, or edited .*; .* lmtools tune, or take the line of the seal out",
     ):
-        load(file)
+        Weights.load(file)
     del tree["seal"]
     file.write_text(json.dumps(tree))
     with pytest.raises(UserError, match=f"w.json: {message}.*; write it again with lmtools tune"):
-        load(file)
+        Weights.load(file)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "3"])
 def test_other_content_is_refused(tmp_path, content):
     (tmp_path / "w.json").write_text(content)
     with pytest.raises(UserError, match=r"w\.json: "):
-        load(tmp_path / "w.json")
+        Weights.load(tmp_path / "w.json")
 
 
 @pytest.mark.parametrize(
@@ -112,13 +110,13 @@ def test_other_content_is_refused(tmp_path, content):
 )
 def test_what_is_said_of_a_language_model_is_checked(tmp_path, tree, message):
     file = tmp_path / "w.json"
-    save(WEIGHTS, file)
+    WEIGHTS.save(file)
     whole = json.loads(file.read_text())
     del whole["seal"]
     whole["system"]["lms"] = [{"name": "a", **tree}]
     file.write_text(json.dumps(whole))
     with pytest.raises(UserError, match=f"w.json: .*{message}"):
-        load(file)
+        Weights.load(file)
 
 
 def columns(folder, nbests, **signatures):

@@ -1,0 +1,81 @@
+"""Lists tuned on and rescored: what `lmtools tune` and `lmtools rescore` do between reading and
+writing, and the functions of these names in Python.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from lmtools.rescoring.apply import check_signatures, rescore
+from lmtools.rescoring.crossing import Crossing
+from lmtools.rescoring.features import DERIVED, LOOP, ScoreColumns, gather
+from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_systems
+from lmtools.rescoring.tuning import LINEAR, TuningOptions
+from lmtools.rescoring.weights import Weights
+from lmtools.types import NBest
+
+Systems = Mapping[str | None, SystemPlan]
+
+
+def tune_lists(
+    nbests: Sequence[NBest],
+    columns: ScoreColumns,
+    systems: Systems,
+    source,
+    options: TuningOptions,
+    lengths: Sequence[str] | None = None,
+    loop: bool = False,
+    crossing: Crossing | None = None,
+    nj: int = 1,
+) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
+    """Warnings about the lists read from `source`, and the weights of each system, by name.
+
+    `lengths` are features beside the scores (None: `words`, in the linear form); with `loop` so is
+    LOOP. UserError as of `gather` and `tune_systems`.
+    """
+    given = (["words"] if options.form == LINEAR else []) if lengths is None else lengths
+    lengths = [*given, *[LOOP] * loop]
+    extra = [name for name in list_lengths(systems) if name not in lengths]
+    made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
+    features = gather(nbests, columns.values, source, made)
+    warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as")]
+    return warnings, tune_systems(
+        systems, nbests, columns, features, source, options, lengths, nj, crossing
+    )
+
+
+def rescore_lists(
+    nbests: Sequence[NBest],
+    columns: ScoreColumns,
+    systems: Systems,
+    tuned: Mapping[str | None, Weights],
+    source,
+    place: Callable[[str | None], str],
+) -> tuple[list[str], Iterator[tuple[str | None, list[NBest], list[str]]]]:
+    """Warnings about the lists read from `source`; and each system, its lists in the order of its
+    weights in `tuned`, and warnings about the weights, which were read from its `place`.
+
+    UserError as of `gather`, `rescore` and `check_signatures`.
+    """
+    known = set().union(*(weights.features for weights in tuned.values()))
+    derived = [name for name in (*DERIVED, "rank") if name in known]
+    features = gather(nbests, columns.values, source, derived)
+
+    def choose():
+        for system, weights in tuned.items():
+            own = systems[system].columns
+            some = select_columns(features, columns.values, own)
+            unused = {*derived} - {*weights.features}
+            some = some.select([name for name in some.names if name not in unused])
+            lists = rescore(nbests, some, weights, source)
+            yield system, lists, check_signatures(weights, columns.select(own), place(system))
+
+    return [*columns.warnings, *features.warnings], choose()
+
+
+def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
+    """What to tell of lists without hypotheses, each of which `what` an empty one."""
+    empty = [nbest.utt for nbest in nbests if not nbest.hyps]
+    if empty:
+        yield (
+            f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
+            f" {what} an empty hypothesis"
+        )
