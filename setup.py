@@ -19,7 +19,11 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=find_packages(include=["lmtools", "lmtools.*"]),
-    package_data={"lmtools.report": ["*.yaml"], "lmtools.report.page": ["*.html", "*.css", "*.js"]},
+    package_data={
+        "lmtools": ["py.typed"],
+        "lmtools.report": ["*.yaml"],
+        "lmtools.report.page": ["*.html", "*.css", "*.js"],
+    },
     install_requires=[
         "numpy>=1.24",
         "PyYAML>=6",

@@ -1,5 +1,75 @@
 """Train language models and use them to rescore the N-best lists and lattices of recognisers and
 translators.
+
+The names in `__all__` are the Python interface; they change only as CHANGES.md
+says, by semantic versions. Everything else is how the house is built. A name is imported when it is
+first asked for: `import lmtools` loads neither torch nor numpy.
 """
 
-__version__ = "0.1.0"
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lmtools import lattice
+    from lmtools.api.files import read, stream, write
+    from lmtools.api.lm import LM, TokenScores, load
+    from lmtools.api.measures import bleu, cer, measure, wer
+    from lmtools.api.weights import rescore, tune
+    from lmtools.errors import UserError
+    from lmtools.evaluate.corpus import Evaluation
+    from lmtools.rescoring.weights import Weights
+    from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
+
+__version__ = "0.2.0"
+
+__all__ = [
+    "LM",
+    "Arc",
+    "Evaluation",
+    "Final",
+    "Hypothesis",
+    "Lattice",
+    "NBest",
+    "ScoreTable",
+    "TokenScores",
+    "UserError",
+    "Weights",
+    "bleu",
+    "cer",
+    "lattice",
+    "load",
+    "measure",
+    "read",
+    "rescore",
+    "stream",
+    "tune",
+    "wer",
+    "write",
+]
+
+HOMES = {
+    "lmtools.api.files": ("read", "stream", "write"),
+    "lmtools.api.lm": ("LM", "TokenScores", "load"),
+    "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
+    "lmtools.api.weights": ("rescore", "tune"),
+    "lmtools.errors": ("UserError",),
+    "lmtools.evaluate.corpus": ("Evaluation",),
+    "lmtools.rescoring.weights": ("Weights",),
+    "lmtools.types": ("Arc", "Final", "Hypothesis", "Lattice", "NBest", "ScoreTable"),
+}
+HOME_OF = {name: home for home, names in HOMES.items() for name in names}
+
+
+def __getattr__(name: str):
+    """The public name, imported from its module (PEP 562)."""
+    if name == "lattice":
+        return importlib.import_module("lmtools.lattice")
+    if name not in HOME_OF:
+        raise AttributeError(f"module 'lmtools' has no attribute {name!r}")
+    value = getattr(importlib.import_module(HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,7 +1,7 @@
 """The values that all of the house passes around: small, frozen, torch-free."""
 
 import copyreg
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -51,6 +51,19 @@ class NBest:
     ref: str | None = None
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     more_refs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, utt: str, texts: Iterable[str], ref: str | None = None, **scores: Iterable[float]
+    ) -> "NBest":
+        """The list of `texts`, best first, and of scores by name, one a text: `NBest.of("u1",
+        texts, am=numbers)`. ValueError where there are more or fewer.
+        """
+        rows = zip(*(map(float, column) for column in scores.values()), strict=True)
+        named = [dict(zip(scores, row, strict=True)) for row in rows]
+        texts = list(texts)
+        pairs = zip(texts, named if scores else [EMPTY] * len(texts), strict=True)
+        return cls(utt, tuple(Hypothesis(text, own) for text, own in pairs), ref)
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,28 @@ def rows(
         yield line, match[1], int(match[2]), value, int(match[4]), match[5]
 
 
+def make_table(
+    nbests: Sequence[NBest],
+    values: Sequence[np.ndarray],
+    counts: Sequence[np.ndarray],
+    signature: Mapping[str, str],
+) -> ScoreTable:
+    """The table of log-probabilities and tokens, arrays (hypotheses,) a list; its rows vouch for
+    the texts of `nbests` as those of a file do.
+    """
+    utterances = [nbest.utt for nbest in nbests]
+    checks = [
+        [
+            vouch(spell_row(nbest.utt, rank, value, count), hyp.text)
+            for rank, (hyp, value, count) in enumerate(zip(nbest.hyps, *row, strict=True), 1)
+        ]
+        for nbest, *row in zip(nbests, values, counts, strict=True)
+    ]
+    columns = (dict(zip(utterances, part, strict=True)) for part in (values, counts, checks))
+    log_prob, tokens, checks = columns
+    return ScoreTable(log_prob, tokens, signature, checks)
+
+
 def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
     """Write the scores in `table` of `nbests` so that `read` gives back the same floats; UserError
     for one that is not finite.

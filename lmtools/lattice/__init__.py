@@ -1,1 +1,32 @@
-"""Algorithms on Lattice: validity, order, paths, posteriors, pruning, determinisation, oracle."""
+"""Algorithms on Lattice: validity, order, paths, posteriors, pruning, determinisation, oracle.
+
+The names in `__all__` are part of the Python interface, as `lmtools.lattice`.
+"""
+
+from lmtools.lattice.check import LatticeProblem, problems, repair
+from lmtools.lattice.density import Statistics, statistics
+from lmtools.lattice.determinise import determinise
+from lmtools.lattice.forward import add_posteriors, posteriors
+from lmtools.lattice.oracle import Oracle, oracle
+from lmtools.lattice.order import trim
+from lmtools.lattice.paths import Path, as_nbest, best, nbest
+from lmtools.lattice.prune import prune
+
+__all__ = [
+    "LatticeProblem",
+    "Oracle",
+    "Path",
+    "Statistics",
+    "add_posteriors",
+    "as_nbest",
+    "best",
+    "determinise",
+    "nbest",
+    "oracle",
+    "posteriors",
+    "problems",
+    "prune",
+    "repair",
+    "statistics",
+    "trim",
+]

@@ -42,6 +42,10 @@ class Scorer:
         """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
         raise NotImplementedError
 
+    def token_names(self, sentence: tuple) -> list[str]:
+        """What stands for each token that has a score, without the end of sentence."""
+        raise NotImplementedError
+
     def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
         """`log_probs` without the penalty."""
         raise NotImplementedError

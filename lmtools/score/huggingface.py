@@ -87,6 +87,9 @@ class HuggingFace(Scorer):
     def unknown(self, sentence):
         return np.array([token == self.tokenizer.unk_token_id for token in sentence], dtype=bool)
 
+    def token_names(self, sentence):
+        return self.tokenizer.convert_ids_to_tokens(list(sentence))
+
     def logits(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         """The model's logits (B, T, V)."""
         with torch.inference_mode(), autocast(self.device, self.precision):

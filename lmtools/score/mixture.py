@@ -41,12 +41,12 @@ def mixture_perplexity(
     check_same_tokens(scorers, lms)
     tuned = {}
     if weights is None:
-        tokens = TokenScores.of(held_out, scorers, lms)
+        tokens = JointScores.of(held_out, scorers, lms)
         weights = tune_mixture(tokens.logs)
         told = summarise(held_out, scorers[0], tokens.mixed(weights))
         names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
         tuned = {"held_out": {name: told[name] for name in names}}
-    tokens = TokenScores.of(texts, scorers, lms)
+    tokens = JointScores.of(texts, scorers, lms)
     parts = [summarise(texts, scorers[0], tokens.mixed(one)) for one in np.eye(len(lms))]
     rules = describe_rules("tokens", "perplexity", options.oov_penalty)
     return {
@@ -65,7 +65,7 @@ def mixture_perplexity(
 
 
 @dataclass(frozen=True)
-class TokenScores:
+class JointScores:
     """log p of each token and end of sentence of some texts in a row under each of P models, `logs`
     (P, N); where each text ends there, `ends` (texts,), and how many of its tokens are `unknown`
     (texts,).
@@ -78,7 +78,7 @@ class TokenScores:
     @classmethod
     def of(
         cls, texts: Sequence[str], scorers: Sequence[Scorer], lms: Sequence[str]
-    ) -> "TokenScores":
+    ) -> "JointScores":
         """Those of `texts` under `lms`; unknown tokens are those of the first."""
         rows = [score_tokens(texts, scorer, lm) for scorer, lm in zip(scorers, lms, strict=True)]
         ends = [np.cumsum([len(part) for part in row]) for row in rows]

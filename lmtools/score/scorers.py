@@ -84,6 +84,9 @@ class NeuralScorer(Scorer):
     def unknown(self, sentence):
         return np.array(sentence, dtype=np.int64) == UNK
 
+    def token_names(self, sentence):
+        return [self.subword.vocabulary[i] for i in sentence]
+
     def token_log_probs(self, sentences):
         return self.compute(sentences, self.score)
 
@@ -156,6 +159,10 @@ class TwoWayScorer(NeuralScorer):
         words = self.subword.words
         return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
 
+    def token_names(self, sentence):
+        spellings = self.subword.words.split(sentence)
+        return ["".join(super(TwoWayScorer, self).token_names(one)) for one in spellings]
+
     def split_values(self, values, sentences):
         bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
         parts = np.split(values, bounds)
@@ -192,6 +199,9 @@ class NgramScorer(Scorer):
 
     def unknown(self, sentence):
         return self.model.query(sentence)[1][:-1]
+
+    def token_names(self, sentence):
+        return list(sentence)
 
     def token_log_probs(self, sentences):
         return [self.model.query(sentence)[0] for sentence in sentences]

@@ -73,3 +73,25 @@ class WordPrefixes:
             pairs = zip(nodes, words, strict=True)
             log_p = log_p - [self.known.penalty(word, node == self.start) for node, word in pairs]
         return log_p, longer
+
+
+def count_tokens(
+    scorer: Scorer, texts: Sequence[str], sentences: Sequence[tuple]
+) -> list[list[int] | None]:
+    """How many tokens with a score each word of each text has; None where tokens cross words.
+
+    `sentences` are what the scorer prepared of `texts`.
+    """
+    known = WordTokens(scorer)
+    split = [text.split() for text in texts]
+    known.learn([word for words in split for word in words])
+    counts: list[list[int] | None] = []
+    for words, sentence in zip(split, sentences, strict=True):
+        joined: tuple = ()
+        own = []
+        for word in words:
+            tokens = known.tokens(word, not joined)
+            joined += tokens
+            own.append(len(scorer.unknown(tokens)) if tokens else 0)
+        counts.append(own if joined == sentence else None)
+    return counts

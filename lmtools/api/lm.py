@@ -1,0 +1,150 @@
+"""Language models: loaded once, asked for the scores of texts, tokens and lists."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+import torch
+
+from lmtools.api.weights import rescore
+from lmtools.batching import prepare_distinct
+from lmtools.errors import UserError
+from lmtools.formats import scores
+from lmtools.rescoring import DERIVED, Weights
+from lmtools.rescoring.features import summed
+from lmtools.score import ScoreOptions, score_texts
+from lmtools.score.compute import score_all
+from lmtools.score.words import count_tokens
+from lmtools.types import NBest, ScoreTable
+
+
+@dataclass(frozen=True)
+class TokenScores:
+    """The tokens of a text, each with its log-probability in nats (tokens,), the end of sentence
+    last.
+
+    `words[i]` is the place of the word, among those between spaces in the text, that token i is of;
+    -1 is of none: the end of sentence, and all tokens of a text some of which cross words.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    log_probs: np.ndarray
+    words: np.ndarray
+
+    def by_word(self) -> np.ndarray:
+        """The log-probability of each word (words,); 0 of one that has no token."""
+        own = self.words >= 0
+        return np.bincount(self.words[own], self.log_probs[own], len(self.text.split()))
+
+
+class LM:
+    """A language model that scores; `load` makes it.
+
+    `kind` says what exp(-log-probability / tokens) is: perplexity or pseudo-perplexity. `signature`
+    says which model it is and how it computes; `scorer` and `options` are what the rest of lmtools
+    takes.
+    """
+
+    def __init__(self, options: ScoreOptions):
+        self.options, self.scorer = options, options.load()
+        self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
+
+    def score(self, texts: Sequence[str]) -> np.ndarray:
+        """The log-probability of each text with the end of sentence, in nats, float64 (texts,).
+
+        Equal texts get equal scores; texts are computed in batches, so give as many at once as
+        there are.
+        """
+        return score_texts(several(texts), self.scorer, self.options).log_prob
+
+    def token_scores(self, texts: Sequence[str]) -> list[TokenScores]:
+        """The tokens of each text and their log-probabilities."""
+        sentences, which = prepare_distinct(several(texts), self.scorer.prepare)
+        values: list = [None] * len(sentences)
+        for batch, made in score_all(self.scorer, sentences):
+            for index, log_probs in zip(batch, made, strict=True):
+                values[index] = log_probs
+        names = [(*self.scorer.token_names(sentence), "</s>") for sentence in sentences]
+        counts = count_tokens(self.scorer, texts, [sentences[i] for i in which])
+        return [
+            TokenScores(text, names[i], values[i], number_words(own, len(names[i])))
+            for text, i, own in zip(texts, which, counts, strict=True)
+        ]
+
+    def score_lists(self, lists: Sequence[NBest]) -> ScoreTable:
+        """The scores of every hypothesis: a column for `lmtools.tune` and `lmtools.rescore`, what a
+        file of `lmtools score` holds.
+        """
+        texts = [hyp.text for nbest in lists for hyp in nbest.hyps]
+        flat = score_texts(texts, self.scorer, self.options)
+        bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in lists)])
+        values, counts = (
+            [column[begin:end] for begin, end in pairwise(bounds)]
+            for column in (flat.log_prob, flat.tokens)
+        )
+        return scores.make_table(lists, values, counts, flat.signature)
+
+    @overload
+    def rescore(self, nbest: NBest, weights: Weights) -> NBest: ...
+
+    @overload
+    def rescore(self, nbest: Sequence[NBest], weights: Weights) -> list[NBest]: ...
+
+    def rescore(self, nbest, weights):
+        """A list, or several, with the best hypothesis first, by weights that were tuned with this
+        model as their one column.
+
+        UserError where the weights are of no or several columns, or of another model's.
+        """
+        lists = [nbest] if isinstance(nbest, NBest) else list(nbest)
+        own = {name for one in lists for hyp in one.hyps for name in hyp.scores}
+        missing = [name for name in weights.features if name not in {*own, *DERIVED, "rank"}]
+        if len({summed(name) for name in missing}) != 1:
+            raise UserError(
+                f"the weights are of {', '.join(weights.features)}, where the lists lack"
+                f" {', '.join(missing) or 'none'}: not one column; use lmtools.rescore"
+            )
+        table = self.score_lists(lists)
+        best = rescore(lists, weights, dict.fromkeys(missing, table))
+        return best[0] if isinstance(nbest, NBest) else best
+
+
+def load(
+    lm: str,
+    *,
+    precision: str = "float32",
+    device: str = "auto",
+    threads: int | None = None,
+    cache: str = "none",
+    **more: Any,
+) -> LM:
+    """The language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or ARPA
+    file, or `hf:DIR`, a Hugging Face model on this disk.
+
+    `precision` is of matrix products (float32, bfloat16, auto), `device` cpu, cuda, cuda:1 or auto;
+    `threads` sets torch's in this whole process. `cache` keeps scores between runs: a directory or
+    `default`, that of the command line. `more` are other options of `lmtools score`: `intact`,
+    `normalise`, `oov_penalty`, `nj`, `rows`, `noise` (lmtools.score.ScoreOptions). UserError where
+    there is no such model, or it cannot do what is asked.
+    """
+    if threads is not None:
+        torch.set_num_threads(threads)
+    return LM(ScoreOptions(str(lm), precision=precision, device=device, cache=cache, **more))
+
+
+def several(texts: Sequence[str]) -> Sequence[str]:
+    """The texts; UserError for a single one, whose characters they would be."""
+    if isinstance(texts, str):
+        raise UserError("one text alone; write [text]")
+    return texts
+
+
+def number_words(counts: Sequence[int] | None, tokens: int) -> np.ndarray:
+    """The word of each token (tokens,), the end last, from the tokens of each word."""
+    words = np.full(tokens, -1, dtype=np.int64)
+    if counts is not None:
+        words[: tokens - 1] = np.repeat(np.arange(len(counts)), counts)
+    return words

@@ -1,0 +1,130 @@
+"""Weights tuned on a development set, and lists in their order."""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.formats import scores
+from lmtools.rescoring import (
+    Crossing,
+    ScoreColumns,
+    SystemPlan,
+    TuningOptions,
+    Weights,
+    make_columns,
+    parse_folds,
+    rescore_lists,
+    tune_lists,
+)
+from lmtools.types import NBest, ScoreTable
+
+Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
+Columns: TypeAlias = Mapping[str, Column]
+
+
+def tune(
+    lists: Sequence[NBest],
+    columns: Columns | None = None,
+    metric: str = "wer",
+    *,
+    lengths: Sequence[str] | None = None,
+    loop: bool = False,
+    fix: Mapping[str, float] | None = None,
+    reference: str | None = None,
+    objective: str = TuningOptions.objective,
+    form: str = TuningOptions.form,
+    allow_negative: bool = False,
+    folds: int | str | None = None,
+    speakers: Mapping[str, str] | None = None,
+    seed: int = 0,
+    source: str = "lists",
+) -> Weights:
+    """The weights of the lists' own scores and of `columns` that are best for `metric` (wer, cer,
+    bleu, chrf, ter) on lists with references: what `lmtools tune` finds with options of these
+    names.
+
+    A column is what `LM.score_lists` gave, the path of a score file, or numbers, one sequence a
+    list; NAME/token and NAME/word are means of the first two. `source` is what messages and the
+    weights call the lists. UserError for what does not fit together; lesser doubts are warnings.
+    """
+    table = build_columns(columns, lists, source)
+    options = TuningOptions(
+        metric, seed, dict(fix or {}), (), form, allow_negative, reference, objective
+    )
+    crossing = None
+    if folds is not None:
+        crossing = Crossing(lists, parse_plan(folds), seed, speakers, source)
+    told, tuned = tune_lists(lists, table, plan_of(table), source, options, lengths, loop, crossing)
+    warn(told)
+    return next(tuned)[1]
+
+
+def rescore(
+    lists: Sequence[NBest],
+    weights: Weights,
+    columns: Columns | None = None,
+    *,
+    source: str = "lists",
+) -> list[NBest]:
+    """The lists with the best hypothesis first, each hypothesis with all features and `total` as
+    its scores: what `lmtools rescore` chooses.
+
+    `columns` are those that the weights were tuned with, of these lists. UserError unless they are,
+    and where their scores are surely of another model.
+    """
+    table = build_columns(columns, lists, source)
+    told, chosen = rescore_lists(
+        lists, table, plan_of(table), {None: weights}, source, lambda _: weights.dev.path
+    )
+    _, best, about = next(chosen)
+    warn([*told, *about])
+    return best
+
+
+def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) -> ScoreColumns:
+    """The columns as the verbs have them."""
+    if isinstance(lists, NBest):
+        raise UserError(f"{source}: one list alone; write [nbest]")
+    columns = columns or {}
+    tables = {name: read_column(name, column, lists) for name, column in columns.items()}
+    paths = {
+        name: str(column) if isinstance(column, str | os.PathLike) else f"column {name!r}"
+        for name, column in columns.items()
+    }
+    return make_columns(tables, paths, lists, source)
+
+
+def read_column(name: str, column: Column, lists: Sequence[NBest]) -> ScoreTable:
+    """The scores of a column; UserError for numbers that are not one a hypothesis."""
+    if isinstance(column, ScoreTable):
+        return column
+    if isinstance(column, str | os.PathLike):
+        return scores.read(column)
+    values = [np.asarray(row, dtype=np.float64) for row in column]
+    if [len(row) for row in values] != [len(nbest.hyps) for nbest in lists]:
+        raise UserError(f"column {name!r}: not one number for each hypothesis of each list")
+    counts = [np.ones(len(row), dtype=np.int64) for row in values]
+    return scores.make_table(lists, values, counts, {})
+
+
+def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
+    """The one system that takes all columns."""
+    return {None: SystemPlan(tuple(columns.values))}
+
+
+def parse_plan(folds: int | str):
+    """The folds; UserError for what --folds does not take either."""
+    try:
+        return parse_folds(str(folds))
+    except ValueError as error:
+        raise UserError(f"folds: {error}") from None
+
+
+def warn(lines: Sequence[str]) -> None:
+    """Say what the verbs print as warnings, where the caller's caller stands."""
+    for line in lines:
+        warnings.warn(line.removeprefix("warning: "), stacklevel=3)
