@@ -12,7 +12,7 @@ import grimp
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
 ENTRIES = ("lmtools.__main__", "lmtools.cli", "lmtools.espnet.__main__", "lmtools.espnet.plugin")
-ROOMS = ("lmtools.verbs", "lmtools.api")
+ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.decoders")
 
 
 def read_sources(tree: Path, folder: str = "lmtools") -> dict[Path, str]:
