@@ -56,6 +56,27 @@ def test_whole(recipe):
     assert "folds" in json.dumps(weights)
 
 
+def test_curve(recipe, tmp_path):
+    # models of two sizes that choose as the n-gram and the first pass do
+    exp = recipe.home / "exp/real"
+    (tmp_path / "data").symlink_to(exp / "data")
+    for name, like, loss in (("tta-1K", "ngram2", 5.0), ("tta-2K", "first-pass", 4.0)):
+        (tmp_path / "lm" / name).mkdir(parents=True)
+        rows = ({"step": 1, "train_loss": 6.0}, {"step": 2, "valid_loss": loss})
+        (tmp_path / "lm" / name / "metrics.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        place = tmp_path / "dev+test/rescore"
+        for system in (like, name):
+            (place / system).mkdir(parents=True, exist_ok=True)
+            text = (exp / "dev+test/rescore" / like / "dev.txt").read_text()
+            (place / system / "dev.txt").write_text(text)
+    script = [sys.executable, recipe.home / "local/real_curve.py", tmp_path]
+    for out in ("one.png", "two.png"):
+        command = [*script, tmp_path / out, "dev+test/dev:WER of all"]
+        subprocess.run(command, env=recipe.env, check=True)
+    drawn = (tmp_path / "one.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG") and drawn == (tmp_path / "two.png").read_bytes()
+
+
 def test_text(recipe, tmp_path):
     books = recipe.home / "books"
     script = [sys.executable, recipe.home / "local/real_text.py", tmp_path, "20", "1K", "b:2-3"]

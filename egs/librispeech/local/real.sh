@@ -112,4 +112,9 @@ if stage 4 "tune, rescore, report" "$data" "$expdir/{cases}/score/{names}" conf/
     lmtools report "$expdir/$case" --nbest "$data/$case"/*/nbest.jsonl --conf conf/report.yaml \
       --title "$case"
   done
+  panels=()
+  for case in "${cases[@]}"; do
+    [[ $case = *-to-* ]] && panels+=("$case/test:WER, $case") || panels+=("$case/dev:WER, $case")
+  done
+  ((${#neural[@]} == 0)) || python3 local/real_curve.py "$expdir" "$expdir/curve.png" "${panels[@]}"
 fi
