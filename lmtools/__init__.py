@@ -1,7 +1,7 @@
 """Train language models and use them to rescore the N-best lists and lattices of recognisers and
 translators.
 
-The names in `__all__` are the Python interface; they change only as CHANGES.md
+The names in `__all__` are the Python interface (docs/python.md); they change only as CHANGES.md
 says, by semantic versions. Everything else is how the house is built. A name is imported when it is
 first asked for: `import lmtools` loads neither torch nor numpy.
 """

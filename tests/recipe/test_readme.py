@@ -274,8 +274,24 @@ def test_real_lists(tmp_path, lm):
     readme = (ROOT / "README.md").read_text()
     assert before == 21.09 and f"21.09% WER become {after:.2f}%" in readme.replace("\n", " ")
     said = follow(blocks(*page, "python"), tmp_path, lm, sys.executable)
-    right, wrong = (float(one) for one in said[1 : said.index("]")].split())
-    assert right > wrong and said.endswith("[6 6]\n")
+    first, best, right, wrong = map(float, re.findall(r"-?[\d.]+", said))
+    assert (round(first, 2), round(best, 2)) == (before, after)
+    assert f"{before} and {after}" in readme and right > wrong
+
+
+def test_python(tmp_path, lm):
+    own_lists(tmp_path)
+    shutil.copytree(lm, tmp_path / "lm")
+    page = "docs/python.md"
+    code = [
+        part
+        for title in ("Rescoring", "Tokens and words")
+        for part in blocks(page, title, "python")
+    ]
+    said = follow(code, tmp_path, lm, sys.executable)
+    first, best, *interval = map(float, re.findall(r"[\d.]+", said.splitlines()[0]))
+    assert interval[0] < best < interval[1] and best < first
+    assert "city" in said and len(list(jsonl.read(tmp_path / "dev.best.jsonl"))) == SIZES["dev"]
 
 
 RESCORING = (
