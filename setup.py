@@ -39,6 +39,7 @@ setup(
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
+        "onnx": ["onnx>=1.15"],  # lmtools export --to onnx
         "gguf": ["gguf>=0.10", "accelerate>=1"],  # utils/convert_gguf.py
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
@@ -58,7 +59,12 @@ setup(
             "soundfile>=0.12",  # and this
         ],
         # whose files tests read and write
-        "interop": ["pocketsphinx==5.1.1", "kaldifst>=1.7", "kaldi_native_io>=1.22"],
+        "interop": [
+            "pocketsphinx==5.1.1",
+            "kaldifst>=1.7",
+            "kaldi_native_io>=1.22",
+            "onnxruntime>=1.17",
+        ],
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
     },
     entry_points={"console_scripts": ["lmtools=lmtools.cli:main"]},

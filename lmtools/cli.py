@@ -42,6 +42,7 @@ VERBS = {
         " models"
     ),
     "report": "tables, figures and an HTML page of an experiment",
+    "export": "a language model in a form that other programs load: ONNX",
     "bench": "measure speed",
 }
 

@@ -43,7 +43,8 @@ class Tta(Transformer):
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
-        others = ~torch.eye(width, dtype=torch.bool, device=tokens.device)
+        place = torch.arange(width, device=tokens.device)
+        others = place[:, None] != place
         mask = (real_positions(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
         source = self.embedding(tokens)
         yield source

@@ -1,0 +1,76 @@
+"""ONNX: model.onnx in the form of icefall's and sherpa-onnx's offline language models, token ids
+and lengths in, negative log-probabilities of whole sentences out; and the subword model beside it.
+"""
+
+import warnings
+from pathlib import Path
+
+import torch
+
+from lmtools.atomic import atomic_directory
+from lmtools.checkpoint import load_model, model_hash
+from lmtools.errors import UserError
+from lmtools.export.graph import SentenceScores
+from lmtools.lm import LanguageModel
+from lmtools.subword import SPECIALS
+
+MODEL, OPSET = "model.onnx", 17
+INPUTS, OUTPUTS = ["x", "x_lens"], ["nll", "log_prob"]
+AXES = {"x": {0: "N", 1: "T"}, "x_lens": {0: "N"}, "nll": {0: "N"}, "log_prob": {0: "N", 1: "T+1"}}
+
+
+def write_onnx(directory: str, out: str) -> str:
+    """Write the model in `directory` as `out`/model.onnx, with `out`/subword; what to say of it.
+
+    Inputs x (N, T) and x_lens (N,), int64; outputs nll (N,) and log_prob (N, T + 1), see
+    SentenceScores. UserError for models that no graph is made of.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise UserError("--to onnx: needs the package onnx; pip install 'lmtools[onnx]'") from None
+    lm, subword = load_model(directory)
+    refuse_unable(lm, directory)
+    about = {
+        "model": lm.settings.model, "objective": lm.settings.objective,
+        "vocabulary": str(subword.size), "subword": subword.hash, "hash": model_hash(directory),
+        # the longest sentence in tokens, without the boundary tokens that the graph adds
+        "longest": str(lm.longest),
+    }  # fmt: skip
+    with atomic_directory(out, MODEL) as temporary:
+        trace_graph(lm, subword.size, temporary / MODEL)
+        made = onnx.load(temporary / MODEL)
+        onnx.helper.set_model_props(made, about)
+        onnx.checker.check_model(made)
+        onnx.save(made, temporary / MODEL)
+        subword.save_to(temporary / "subword")
+    return (
+        f"{out}/{MODEL}: x (N, T), x_lens (N,) -> nll (N,), log_prob (N, T + 1); ids are those of"
+        f" {out}/subword"
+    )
+
+
+def refuse_unable(lm: LanguageModel, directory) -> None:
+    """UserError for models that no graph of standard operations is made of."""
+    if lm.two_way:
+        raise UserError(
+            f"{directory}: an {lm.settings.model} model reads spelled words, which is no input of"
+            " token ids; export another model"
+        )
+    if getattr(lm.trunk.config, "projection", 0):
+        raise UserError(
+            f"{directory}: ONNX's LSTM has no projection (arch.projection); export a model without"
+        )
+
+
+def trace_graph(lm: LanguageModel, size: int, path: Path) -> None:
+    """Write the graph of a model over `size` ids, for sentences of any number and length."""
+    x = torch.randint(min(len(SPECIALS), size - 1), size, (2, 5))
+    x_lens = torch.tensor([5, 3])
+    with warnings.catch_warnings(), torch.no_grad():
+        # torch's newer exporter takes 20 times as long and makes no LSTM of any length
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            SentenceScores(lm).eval(), (x, x_lens), path, dynamo=False, opset_version=OPSET,
+            input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=AXES,
+        )  # fmt: skip

@@ -1,0 +1,18 @@
+"""lmtools export: a model of `lmtools train` in a form that other programs load."""
+
+from lmtools.export import FORMS
+from lmtools.lock import hold_lock
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.add("--lm", help="directory of a model that `lmtools train` made")
+    about = "form to write"
+    parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=about)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run(args):
+    """Write, and say what is there."""
+    with hold_lock(args.out):
+        print(FORMS[args.to](args.lm, args.out))

@@ -1,0 +1,95 @@
+"""What `lmtools export` writes, loaded by who it is for: our scores to 1e-4."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from toys import TRANSFORMER, sentences, settings
+
+from lmtools.atomic import atomic_directory
+from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.cli import main
+from lmtools.lm import LanguageModel
+from lmtools.score.scorers import load_scorer
+from lmtools.subword import load_subword, train
+from lmtools.text import Normaliser
+
+TEXTS = [*sentences(12, seed=5, longest=7), "the"]
+LOWER = Normaliser("lower")
+FORMER = TRANSFORMER | {"positions": 40}
+LSTM = {"layers": 1, "dim": 16, "units": 24, "tied": True}
+PRE = {**FORMER, "norm": "pre", "position": "none"}
+MODELS = {
+    **{name: settings(name, arch=FORMER) for name in ("causal", "masked", "tta")},
+    "lstm": settings("lstm"),
+    "gcnn": replace(settings("causal"), model="gcnn", arch={"dim": 16, "blocks": ["[4, 16] x 2"]}),
+    "tied": settings("lstm", arch=LSTM),
+    "projected": settings("lstm", arch=LSTM | {"projection": 12}),
+    "pre": settings("causal", arch=PRE),
+    "untied": settings("causal", arch=FORMER | {"tied": False}),
+    "adaptive": settings("causal", arch=FORMER, criterion="adaptive", output={"cutoffs": [20]}),
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """The directory of a model of MODELS over some subwords, with random weights."""
+    home = tmp_path_factory.mktemp("models")
+
+    def make(name: str, scheme: str = "bpe", normaliser: Normaliser = LOWER) -> str:
+        directory = home / f"{name}-{scheme}-{normaliser.hash[:8]}"
+        if directory.exists():
+            return str(directory)
+        size = 48 if scheme in ("bpe", "unigram") else None
+        subword = train(
+            scheme, sentences(300, seed=1), size, normaliser, home / f"s-{directory.name}"
+        )
+        torch.manual_seed(1)
+        lm = LanguageModel(MODELS[name], subword.size, counts=np.arange(subword.size))
+        for parameter in lm.parameters():  # far from uniform, biases and all
+            parameter.data.add_(torch.randn_like(parameter), alpha=0.2)
+        with atomic_directory(directory, "config.yaml") as temporary:
+            prepare_directory(temporary, MODELS[name], subword)
+            save_weights(temporary, lm)
+        return str(directory)
+
+    return make
+
+
+def our_scores(directory: str, texts) -> tuple[list[tuple[int, ...]], list[np.ndarray]]:
+    """The ids of texts and the scores of their tokens, as `lmtools score` has them."""
+    scorer = load_scorer(directory, "cpu")
+    ids = scorer.prepare(texts)
+    return ids, scorer.log_probs(ids)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "projected"])
+def test_onnx_runtime_gives_our_scores(name, models, tmp_path):
+    pytest.importorskip("onnx", reason="needs the package onnx")
+    runtime = pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
+    lm = models(name)
+    assert main(f"export --lm {lm} --to onnx --out {tmp_path}/out".split()) == 0
+    session = runtime.InferenceSession(tmp_path / "out/model.onnx")
+    ids, expected = our_scores(lm, TEXTS)
+    for some in (slice(0, 1), slice(None)):  # any number and length, any padding
+        lengths = np.array([len(one) for one in ids[some]])
+        x = np.full((len(lengths), lengths.max()), 7)
+        for row, one in zip(x, ids[some], strict=True):
+            row[: len(one)] = one
+        nll, log_prob = session.run(None, {"x": x, "x_lens": lengths})
+        for values, own, sentence in zip(log_prob, expected[some], nll, strict=True):
+            assert values[: len(own)] == pytest.approx(own, abs=1e-4)
+            assert not values[len(own) :].any()
+            assert sentence == pytest.approx(-own.sum(), abs=1e-4)
+    said = session.get_modelmeta().custom_metadata_map
+    assert said["longest"] == str(load_scorer(lm, "cpu").lm.longest)
+    assert load_subword(tmp_path / "out/subword").hash == said["subword"]
+
+
+def test_onnx_refuses_what_it_has_no_operation_for(models, tmp_path, capsys):
+    pytest.importorskip("onnx", reason="needs the package onnx")
+    lm = models("projected")
+    assert main(f"export --lm {lm} --to onnx --out {tmp_path}/out".split()) == 1
+    assert "projection" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
