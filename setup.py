@@ -39,6 +39,7 @@ setup(
     ],
     extras_require={
         "hf": ["transformers>=4.40"],
+        "ct2": ["ctranslate2>=4.5"],  # lmtools export --to ct2
         "onnx": ["onnx>=1.15"],  # lmtools export --to onnx
         "gguf": ["gguf>=0.10", "accelerate>=1"],  # utils/convert_gguf.py
         # lmtools decode; utils/install_asr.sh fetches models too

@@ -5,8 +5,9 @@ A form is a function (directory of `lmtools train`, directory to write) -> what 
 
 from collections.abc import Callable
 
+from lmtools.export.ct2 import write_ct2
 from lmtools.export.onnx import write_onnx
 
-FORMS: dict[str, Callable[[str, str], str]] = {"onnx": write_onnx}
+FORMS: dict[str, Callable[[str, str], str]] = {"ct2": write_ct2, "onnx": write_onnx}
 
 __all__ = ["FORMS"]
