@@ -13,7 +13,8 @@ from torch import Tensor
 from lmtools.errors import UserError
 from lmtools.types import NUMERICS
 
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+# of matrix products -> of what is multiplied; int8 takes float32 and rounds it by itself
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.float32}
 # model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
 ROWS, ROWS_GPU = 256, 4096
 
@@ -43,17 +44,20 @@ def autocast(device: torch.device, precision: str):
     return torch.autocast(device.type, PRECISIONS[precision])
 
 
-def resolve_precision(precision: str, device: torch.device) -> str:
-    """`auto` is bfloat16 where the device multiplies it natively, else float32."""
+def resolve_precision(precision: str, device: torch.device, integers: bool = False) -> str:
+    """`auto` is bfloat16 where the device multiplies it natively, else float32; int8 is for those
+    that have prepared models (`integers`).
+    """
     if precision == "auto":
         if device.type == "cuda":
             fast = torch.cuda.is_bf16_supported(including_emulation=False)
         else:
             fast = cpu_multiplies_bfloat16()
         return "bfloat16" if fast else "float32"
-    if precision not in PRECISIONS:
+    known = [name for name in PRECISIONS if integers or name != "int8"]
+    if precision not in known:
         raise UserError(
-            f"precision: {precision!r} is unknown; known: auto, {', '.join(PRECISIONS)}"
+            f"precision: {precision!r} is unknown here; known: auto, {', '.join(known)}"
         )
     return precision
 

@@ -175,7 +175,7 @@ class Reader:
             for task in (TASKS[0], TASKS[0] + HIDDEN)
         ]
         self.scorer.precision = precision
-        parameters = sum(p.numel() for p in self.scorer.lm.parameters())
+        parameters = self.scorer.parameters
         return {"parameters": parameters, "flops": counts[0], "flops_hidden": counts[1]}
 
 
@@ -230,7 +230,7 @@ def load_scorers(
     """
     kept = {name: one for name, one in settings.items() if name not in lms}
     random = {name: random_scorer(one, size, device, precision) for name, one in kept.items()}
-    trained = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
+    trained = {name: load_scorer(lm, device, precision, engine="torch") for name, lm in lms.items()}
     return {name: (random | trained)[name] for name in dict.fromkeys([*settings, *lms])}
 
 

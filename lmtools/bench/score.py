@@ -256,7 +256,7 @@ def collect_figures(
         "machine": describe_machine(first.device), "threads": torch.get_num_threads(),
         "precision": first.precision, "repeats": repeats,
         "models": {
-            name: s.signature | {"parameters": sum(p.numel() for p in s.lm.parameters())}
+            name: s.signature | {"parameters": s.parameters}
             for name, s in scorers.items()
         },
     }  # fmt: skip

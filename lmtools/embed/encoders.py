@@ -9,6 +9,7 @@ from lmtools.embed.base import Encoder
 from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
+from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.subword import MASK
@@ -23,17 +24,30 @@ class NeuralEncoder(ContextualEncoder):
     """
 
     def __init__(
-        self, lm: LanguageModel, subword, source, identity, how: How, device, precision, rows=None
+        self,
+        lm: LanguageModel,
+        subword,
+        source,
+        identity,
+        how: How,
+        device,
+        precision,
+        rows=None,
+        engine="torch",
     ):
         self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+        self.precision = resolve_precision(precision, self.device, integers=True)
+        engine = resolve_engine(engine, self.precision, self.device)
         self.rows = batch_rows(rows, self.device)
         self.lm, self.subword, self.longest = lm.to(self.device).eval(), subword, lm.longest
+        if engine == "prepared":
+            prepare(self.lm, self.precision)
         self.take_trunk(lm.trunk, how, source, lm.trunk.masks, lm.objective.boundary > 1)
         self.signature = {
             "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16],
             **how.signature,
             **numerics(self.precision, self.device, self.rows), "version": __version__,
+            **describe_engine(engine, self.precision),
         }  # fmt: skip
 
     def prepare(self, texts):
@@ -73,11 +87,13 @@ def load_encoder(
     device="auto",
     precision="float32",
     rows=None,
+    engine="auto",
 ) -> Encoder:
     """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a
     file), tfidf or tfidf:TEXT; see How.
 
-    `rows`: model rows of a batch, None: what suits the device.
+    `rows`: model rows of a batch, None: what suits the device. `engine` is one of
+    lmtools.engine.ENGINES, for neural models of ours.
     """
     how = How(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
@@ -92,6 +108,8 @@ def load_encoder(
         # transformers is an optional dependency
         from lmtools.embed.huggingface import load_huggingface
 
+        if engine == "prepared":
+            raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
         return load_huggingface(lm.removeprefix("hf:"), how, device, precision, rows)
     path = Path(lm)
     if not (path / WEIGHTS).exists():
@@ -102,5 +120,5 @@ def load_encoder(
         )
     model, subword = load_model(path)
     return (TwoWayEncoder if model.two_way else NeuralEncoder)(
-        model, subword, lm, model_hash(path), how, device, precision, rows
+        model, subword, lm, model_hash(path), how, device, precision, rows, engine
     )

@@ -102,6 +102,7 @@ class TransformerBlock(nn.Module):
         self.attention = nn.Linear(config.dim, config.dim)
         self.attention_norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.inner = nn.Linear(config.dim, config.ffn)
+        self.activation = nn.GELU()
         self.outer = nn.Linear(config.ffn, config.dim)
         self.norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.dropout = Dropout(config.dropout)
@@ -139,7 +140,7 @@ class TransformerBlock(nn.Module):
         output and feed-forward network.
         """
         state = self.attention_norm(state + self.dropout(self.attention(context)))
-        return self.norm(state + self.dropout(self.outer(F.gelu(self.inner(state)))))
+        return self.norm(state + self.dropout(self.outer(self.activation(self.inner(state)))))
 
 
 class PreNormBlock(TransformerBlock):
@@ -150,7 +151,7 @@ class PreNormBlock(TransformerBlock):
 
     def finish(self, state: Tensor, context: Tensor) -> Tensor:
         state = state + self.dropout(self.attention(context))
-        return state + self.dropout(self.outer(F.gelu(self.inner(self.norm(state)))))
+        return state + self.dropout(self.outer(self.activation(self.inner(self.norm(state)))))
 
 
 BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
@@ -190,6 +191,7 @@ class Transformer(Trunk):
         self.embedding = Embedding(config, vocabulary)
         self.blocks = nn.ModuleList(BLOCKS[config.norm](config) for _ in range(config.layers))
         self.head_dense = nn.Linear(config.dim, config.dim) if config.norm == "post" else None
+        self.head_activation = nn.GELU()
         self.head_norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.apply(initialise_module)
         if config.norm == "pre":
@@ -209,7 +211,7 @@ class Transformer(Trunk):
 
     def head(self, states: Tensor) -> Tensor:
         if self.head_dense is not None:
-            states = F.gelu(self.head_dense(states))
+            states = self.head_activation(self.head_dense(states))
         return self.head_norm(states)
 
 

@@ -25,6 +25,10 @@ class OutputLayer(nn.Module, ABC):
     sampled: ClassVar[bool] = False  # training touches a sample of the matrix's rows
     weight: nn.Parameter | None
     sparse: bool = False
+    # the logits are states times `weight` plus a bias, so that `packed` may do it
+    linear: bool = False
+    # stands for `weight` where lmtools.engine prepared it
+    packed = None
     # draws the noise of sampled criteria, on the CPU; None: torch's own
     generator: torch.Generator | None = None
 
@@ -64,6 +68,10 @@ class OutputLayer(nn.Module, ABC):
     def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
         """log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
         return self.unnormalised(states, targets) - self.log_normaliser(states)
+
+    def matrix(self, dtype: torch.dtype):
+        """What is multiplied with states of `dtype`: the prepared matrix, or `weight` in it."""
+        return self.weight.to(dtype) if self.packed is None else self.packed
 
     @abstractmethod
     def distribution(self, states: Tensor) -> Tensor:

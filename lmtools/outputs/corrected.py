@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from lmtools.outputs import softmax
 from lmtools.outputs.base import OutputLayer
@@ -23,6 +22,10 @@ class Corrected(OutputLayer):
     """
 
     link = None  # an elementwise function, increasing
+
+    @property
+    def linear(self) -> bool:
+        return self.link is None
 
     def __init__(self, weight: nn.Parameter):
         super().__init__()
@@ -52,14 +55,19 @@ class Corrected(OutputLayer):
         for begin in range(0, len(targets), 1 << 14):
             some = slice(begin, begin + (1 << 14))
             ids = targets[some]
-            rows, bias = self.weight[ids].to(states.dtype).float(), self.shifted_bias(ids)
-            value = self.apply_link((states[some].float() * rows).sum(-1) + bias)
+            value = self.apply_link(self.products(states[some], ids) + self.shifted_bias(ids))
             result[some] = value + self.after(ids)
         return result
 
+    def products(self, states: Tensor, ids: Tensor) -> Tensor:
+        """h . W[id] with float32 accumulation, (N,)."""
+        if self.packed is not None:
+            return self.packed.dot(states, ids)
+        return (states.float() * self.weight[ids].to(states.dtype).float()).sum(-1)
+
     @torch.no_grad()
     def log_normaliser(self, states):
-        weight, bias = self.weight.to(states.dtype), self.posterior_bias
+        weight, bias = self.matrix(states.dtype), self.posterior_bias
         rows, columns = tile(len(weight), states.device)
         parts = [self.block_normaliser(some, weight, bias, columns) for some in states.split(rows)]
         return torch.cat(parts) if parts else torch.empty(0, device=states.device)
@@ -79,8 +87,8 @@ class Corrected(OutputLayer):
 
     @torch.no_grad()
     def distribution(self, states):
-        z = F.linear(states, self.weight.to(states.dtype)).float()
-        return (self.apply_link(z + self.posterior_bias) + self.after()).log_softmax(-1)
+        shifted = softmax.all_logits(states, self.matrix(states.dtype), self.posterior_bias)
+        return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 
     def apply_link(self, shifted: Tensor) -> Tensor:
         """The link of z + before."""

@@ -42,6 +42,7 @@ class Softmax(OutputLayer):
     """
 
     Config = SoftmaxConfig
+    linear = True
 
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
@@ -59,7 +60,7 @@ class Softmax(OutputLayer):
         return LinearCrossEntropy.apply(states, self.weight, self.bias, targets)
 
     def log_prob(self, states, targets):
-        weight, bias = self.weight.to(states.dtype), self.bias.float()
+        weight, bias = self.matrix(states.dtype), self.bias.float()
         result = torch.empty(len(targets), device=states.device)
         rows, columns = tile(len(weight), states.device)
         for begin in range(0, len(targets), rows):
@@ -69,16 +70,16 @@ class Softmax(OutputLayer):
         return result
 
     def unnormalised(self, states, targets):
-        return target_logit(states, self.weight.to(states.dtype), self.bias.float(), targets)
+        return target_logit(states, self.matrix(states.dtype), self.bias.float(), targets)
 
     def log_normaliser(self, states):
-        weight, bias = self.weight.to(states.dtype), self.bias.float()
+        weight, bias = self.matrix(states.dtype), self.bias.float()
         rows, columns = tile(len(weight), states.device)
         parts = [log_normaliser(some, weight, bias, columns) for some in states.split(rows)]
         return torch.cat(parts)
 
     def distribution(self, states):
-        return (F.linear(states, self.weight.to(states.dtype)).float() + self.bias).log_softmax(-1)
+        return all_logits(states, self.matrix(states.dtype), self.bias.float()).log_softmax(-1)
 
 
 def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
@@ -96,17 +97,34 @@ def training_rows(vocabulary: int, device: torch.device) -> int:
 
 def target_logit(states: Tensor, weight: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """h . W[target] + b[target] with float32 accumulation, (N,)."""
+    if not isinstance(weight, Tensor):
+        return weight.dot(states, targets) + bias[targets]
     return (states.float() * weight[targets].float()).sum(-1) + bias[targets]
+
+
+def all_logits(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """h W^T + b in float32, (N, V)."""
+    if isinstance(weight, Tensor):
+        return F.linear(states, weight).float() + bias
+    columns = tile(len(weight), states.device)[1]
+    blocks = zip(weight.split(columns), bias.split(columns), strict=True)
+    return torch.cat([block_logits(states, w, b) for w, b in blocks], -1)
+
+
+def block_logits(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """h W^T + b in float32 of a block of the vocabulary."""
+    if not isinstance(weight, Tensor):
+        return weight.logits(states, bias)
+    if states.dtype == torch.float32:
+        return torch.addmm(bias, states, weight.T)
+    return (states @ weight.T).float().add_(bias)
 
 
 def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
     """log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a time."""
     parts = []
     for w, b in zip(weight.split(columns), bias.split(columns), strict=True):
-        if states.dtype == torch.float32:
-            logits = torch.addmm(b, states, w.T)
-        else:
-            logits = (states @ w.T).float().add_(b)
+        logits = block_logits(states, w, b)
         top = logits.amax(-1, keepdim=True)
         parts.append(logits.sub_(top).exp_().sum(-1).log_() + top[:, 0])
     return parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(0)

@@ -12,7 +12,7 @@ from lmtools.rescoring.weights import Weights
 from lmtools.types import NUMERICS, TOTAL, Hypothesis, NBest
 
 # What a signature says that changes the rounding of scores at most.
-ROUNDING = frozenset({*NUMERICS, "version"})
+ROUNDING = frozenset({*NUMERICS, "engine", "version"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 

@@ -34,8 +34,8 @@ class LatticeOptions:
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
     the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models)
-    and `oov_penalty` are those of lmtools.score.ScoreOptions; `old` is not concerned, as the
-    recogniser scored without them.
+    `oov_penalty` and `engine` are those of lmtools.score.ScoreOptions; `old` is not concerned by
+    the first two, as the recogniser scored without them.
     """
 
     lms: Mapping[str, str]
@@ -53,12 +53,13 @@ class LatticeOptions:
     precision: str = "float32"
     normalise: str = "full"
     oov_penalty: float = 0.0
+    engine: str = "auto"
 
     def load(self) -> "Rescorer":
         """The rescorer, its models loaded; UserError for one that cannot be, and for names that do
         not fit together.
         """
-        how = {"device": self.device, "precision": self.precision}
+        how = {"device": self.device, "precision": self.precision, "engine": self.engine}
         load = functools.cache(lambda lm, normalise: load_scorer(lm, normalise=normalise, **how))
         scorers = {
             name: load(spec, self.normalise).with_oov_penalty(self.oov_penalty)

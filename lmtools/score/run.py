@@ -48,11 +48,12 @@ class ScoreOptions:
     rows: int | None = None
     noise: str | None = None
     noise_power: float = 0.75  # of unigram noise
+    engine: str = "auto"  # what multiplies, of lmtools.engine.ENGINES
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise."""
         how = self.device, self.precision, self.intact, self.normalise, self.rows
-        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power)
+        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine)
         if isinstance(scorer, NgramScorer) and self.normalise != "full":
             raise UserError(
                 f"{self.lm}: an n-gram model has no score without normalisation; leave"

@@ -19,6 +19,7 @@ from lmtools.device import (
     numerics,
     resolve_precision,
 )
+from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
@@ -39,7 +40,8 @@ class NeuralScorer(Scorer):
     paper: each token sees itself). Sentences that do not fit the positions are scored in
     overlapping windows, each token where it has most context. With `normalise` none a token's score
     is log p up to normalisation (`output.unnormalised`), without a pass over the vocabulary.
-    `output` is the output layer with its matrices in the precision of matrix products.
+    `output` is the output layer with its matrices in the precision of matrix products. An engine
+    (lmtools.engine) that is not torch changes `lm` for good.
     """
 
     def __init__(
@@ -52,23 +54,31 @@ class NeuralScorer(Scorer):
         intact=False,
         normalise="full",
         rows=None,
+        engine="torch",
     ):
         if normalise not in NORMALISATIONS:
             raise UserError(
                 f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}"
             )
         self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+        self.precision = resolve_precision(precision, self.device, integers=True)
+        self.engine = resolve_engine(engine, self.precision, self.device)
+        self.parameters = sum(parameter.numel() for parameter in lm.parameters())
         self.rows = batch_rows(rows, self.device)
         self.lm, self.subword = lm.to(self.device).eval(), subword
         self.intact, self.normalised = intact, normalise == "full"
-        self.output = in_precision(self.lm.output, PRECISIONS[self.precision])
+        self.output = (
+            prepare(self.lm, self.precision)
+            if self.engine == "prepared"
+            else in_precision(self.lm.output, PRECISIONS[self.precision])
+        )
         self.masked = lm.trunk.masks and not intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
             "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16],
             "vocabulary": subword.hash[:16],
             "version": __version__, **numerics(self.precision, self.device, self.rows),
+            **describe_engine(self.engine, self.precision),
             **({} if self.normalised else {"normalise": "none"}),
         }  # fmt: skip
 
@@ -216,13 +226,15 @@ def load_scorer(
     rows=None,
     noise: str | None = None,
     noise_power=0.75,
+    engine="auto",
 ) -> Scorer:
     """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or
     `hf:DIR` (a Hugging Face directory).
 
     `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
     as they are. `rows`: model rows of a batch, None: what suits the device. `noise`, `noise_power`:
-    what `score.noise.correct_by` takes, of sampled criteria.
+    what `score.noise.correct_by` takes, of sampled criteria. `engine` is one of
+    lmtools.engine.ENGINES, for neural models of ours; n-grams stay as they are.
     """
     path, foreign = Path(lm), lm.startswith("hf:") or (Path(lm) / "config.json").exists()
     neural = not foreign and (path / "model.safetensors").exists()
@@ -237,6 +249,8 @@ def load_scorer(
                 f"{lm}: a Hugging Face model has no score without normalisation; leave"
                 " --normalise out"
             )
+        if engine == "prepared":
+            raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
         return load_huggingface(lm.removeprefix("hf:"), device, precision, intact, rows)
     if not path.exists():
         raise UserError(
@@ -252,7 +266,7 @@ def load_scorer(
     model, subword = load_model(path)
     by = {"noise": correct_by(model, subword, noise, noise_power)} if noise else {}
     scorer = (TwoWayScorer if model.two_way else NeuralScorer)(
-        model, subword, model_hash(path), device, precision, intact, normalise, rows
+        model, subword, model_hash(path), device, precision, intact, normalise, rows, engine
     )
     scorer.signature |= by
     return scorer

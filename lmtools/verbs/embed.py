@@ -80,6 +80,8 @@ def is_two_way(lm: str) -> bool:
 def embed_words(args, texts):
     """Vectors of words, lazily."""
     check_suffix(args.out)
+    if args.engine == "prepared":
+        raise UserError("--pool words: vectors of words are made in torch; leave --engine out")
     if args.boundaries or args.masked:
         raise UserError(
             "--pool words: vectors of words know no --boundaries and no --masked; leave them out"

@@ -14,7 +14,7 @@ from lmtools.verbs import say
 def encoder_of(args) -> Encoder:
     """The encoder that the options say."""
     how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    return load_encoder(args.lm, *how, args.device, args.precision, args.rows)
+    return load_encoder(args.lm, *how, args.device, args.precision, args.rows, args.engine)
 
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:

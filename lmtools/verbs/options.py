@@ -10,6 +10,7 @@ from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
 from lmtools.verbs.numbers import amount, layers, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
+ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
 NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(
@@ -163,8 +164,15 @@ GROUPS: dict[str, dict[str, dict]] = {
         },
         "--precision": {
             "default": "float32",
-            "help": "of matrix products: float32, bfloat16, auto (default: %(default)s)",
+            "help": "of matrix products: float32, bfloat16, auto; to score and embed on a CPU also"
+            " int8 (default: %(default)s)",
         },
+        "--engine": choice(
+            ENGINES,
+            "torch, or prepared: a CPU multiplies with weights packed once; auto: prepared where no"
+            " bit changes, in bfloat16, and in int8 (default: %(default)s)",
+            default="auto",
+        ),
         "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
         "--cache": value(
             "DIR",
@@ -198,7 +206,7 @@ ENCODER = {
 }
 NOISE = ("--noise", "--noise-power")
 SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty", *NOISE)
-COMPUTING = ("--device", "--precision", "--cache", "--rows")
+COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
@@ -291,4 +299,4 @@ def scoring_options(args: argparse.Namespace):
 
     how = args.precision, args.intact, args.normalise, args.oov_penalty
     machine = args.device, args.nj, args.cache, args.rows
-    return ScoreOptions(args.lm, *how, *machine, args.noise, args.noise_power)
+    return ScoreOptions(args.lm, *how, *machine, args.noise, args.noise_power, args.engine)

@@ -25,7 +25,7 @@ from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references
 # options that LatticeOptions calls alike
 SAME = (
     *("prune_beam", "prune_arcs", "cover_beam", "beam", "tokens", "states"),
-    *("device", "precision", "normalise", "oov_penalty"),
+    *("device", "precision", "engine", "normalise", "oov_penalty"),
 )
 
 
@@ -74,7 +74,7 @@ def arguments(parser):
         " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=about)
-    parser.add("--device", "--precision", "--nj")
+    parser.add("--device", "--precision", "--engine", "--nj")
 
 
 def run(args):

@@ -79,7 +79,7 @@ def random_sentences(count: int, longest: int) -> list[tuple[int, ...]]:
     )
 
 
-def check(families, threads, precisions=("float32", "bfloat16")):
+def check(families, threads, precisions=("float32", "bfloat16"), engine="torch"):
     """Assert that scores and vectors do not depend on order, company, what the cache knows, or
     threads.
     """
@@ -87,17 +87,17 @@ def check(families, threads, precisions=("float32", "bfloat16")):
     try:
         for family, criterion in families:
             for precision in precisions:
-                agree(model(family, criterion), precision, threads)
+                agree(model(family, criterion), precision, threads, engine)
     finally:
         torch.set_num_threads(before)
 
 
-def agree(lm: LanguageModel, precision: str, threads) -> None:
+def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
     """`check` for one model in one precision."""
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
-    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", precision)
-    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision)
+    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", precision, engine=engine)
+    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision, engine=engine)
     options, expected = ScoreOptions("-", cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)
@@ -128,6 +128,13 @@ def agree(lm: LanguageModel, precision: str, threads) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bits_do_not_depend_on_company_order_or_threads(family):
     check([(family, "softmax")], (1, 2, 3))
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_nor_with_prepared_weights(precision):
+    if precision == "int8" and not torch.cpu._is_vnni_supported():
+        pytest.skip("this processor has no VNNI instructions")
+    check([("causal", "softmax"), ("tta", "ce-nce")], (1, 2), [precision], "prepared")
 
 
 def test_nor_do_those_of_a_sampled_criterion():

@@ -1,0 +1,71 @@
+"""Linear layers whose weights were packed once: by oneDNN in float32 and bfloat16, and in int8."""
+
+import torch
+from torch import Tensor, nn
+
+# what the layout of packed weights is chosen for; other numbers of rows are as fast
+ROWS = 256
+LEVELS = 127  # of int8 on either side of 0
+
+
+class PackedLinear(nn.Module):
+    """x W^T + b, and GELU where `post` says so, in `dtype`: (..., K) of any type -> (..., N).
+
+    In bfloat16 the same bits as torch's own; in float32 the sums have another order.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype):
+        super().__init__()
+        self.dtype, self.post = dtype, "none"
+        # plain attributes: nothing moves or saves them
+        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), ROWS)
+        self.bias = None if bias is None else bias.detach().to(dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return packed_product(x.to(self.dtype), self.packed, self.bias, self.post)
+
+
+def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:
+    """What oneDNN makes of `x` and packed weights, with `gelu` (the exact one) after it or none."""
+    return torch.ops.mkldnn._linear_pointwise(x, packed, bias, post, [], "none")
+
+
+class Int8Linear(nn.Module):
+    """x W^T + b with W in int8, a scale a row of W, and x in int8, a scale a row of x that is found
+    as it comes: (..., K) -> (..., N) float32.
+
+    Integers add up exactly and a row has its own scale, so what else is in a batch changes no bit.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None):
+        super().__init__()
+        weight = weight.detach().float()
+        self.columns = len(weight)
+        self.bias = torch.zeros(self.columns) if bias is None else bias.detach().float()
+        levels, scale = quantise_rows(weight)
+        self.scale = scale[:, 0]
+        self.zero = torch.zeros(self.columns, dtype=torch.int32)
+        # x is multiplied as x + 128, which is never negative; this takes it off again
+        self.offset = -128.0 * levels.sum(1, dtype=torch.int64).float() * self.scale
+        self.packed = torch.ops.onednn.qlinear_prepack(levels, [ROWS, weight.shape[1]])
+
+    def forward(self, x: Tensor) -> Tensor:
+        levels, scale = quantise_rows(x.flatten(0, -2).float())
+        return self.multiply(levels, scale, self.bias).view(*x.shape[:-1], self.columns)
+
+    def multiply(self, levels: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+        """The product of quantised rows (M, K) int8 and their scales (M, 1), plus `bias` (N,)."""
+        made = torch.ops.onednn.qlinear_pointwise(
+            levels.view(torch.uint8).bitwise_xor(128), 1.0, 0,
+            self.packed, self.scale, self.zero, self.offset,
+            1.0, 0, torch.float32, "none", [], "",
+        )  # fmt: skip
+        return torch.addcmul(bias, made, scale, out=made)
+
+
+def quantise_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Levels (M, K) int8 and their scale (M, 1) of each row: x is about levels * scale."""
+    size = x.abs()
+    largest = size.amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny * 256)
+    torch.mul(x, LEVELS / largest, out=size)
+    return size.round_().to(torch.int8), largest / LEVELS
