@@ -1,5 +1,6 @@
 """Language models: loaded once, asked for the scores of texts, tokens and lists."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -113,7 +114,7 @@ class LM:
 
 
 def load(
-    lm: str,
+    lm: str | os.PathLike,
     *,
     precision: str = "float32",
     device: str = "auto",

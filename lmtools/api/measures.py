@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from lmtools.errors import UserError
-from lmtools.evaluate import Evaluation, evaluate, reference
+from lmtools.evaluate import METRICS, Evaluation, evaluate, reference
+from lmtools.rescoring.weights import refuse_other
 from lmtools.types import NBest
 
 Texts = Mapping[str, str] | Sequence[str] | Sequence[NBest]
@@ -18,6 +19,7 @@ def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Eval
     `signature` what one must know to compute it again. UserError for a list without reference, and
     for hypotheses without.
     """
+    refuse_other("metric", metric, METRICS)
     chosen = refs if hyps is None else hyps
     if hyps is None and not holds_lists(refs):
         raise UserError("hyps: missing; only N-best lists hold references and hypotheses")

@@ -8,8 +8,12 @@ from typing import TypeAlias
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.evaluate import METRICS
 from lmtools.formats import scores
 from lmtools.rescoring import (
+    FORMS,
+    LENGTHS,
+    OBJECTIVES,
     Crossing,
     ScoreColumns,
     SystemPlan,
@@ -20,6 +24,7 @@ from lmtools.rescoring import (
     rescore_lists,
     tune_lists,
 )
+from lmtools.rescoring.weights import refuse_other
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
@@ -51,6 +56,13 @@ def tune(
     list; NAME/token and NAME/word are means of the first two. `source` is what messages and the
     weights call the lists. UserError for what does not fit together; lesser doubts are warnings.
     """
+    for name, value, known in (
+        ("metric", metric, METRICS),
+        ("objective", objective, OBJECTIVES),
+        ("form", form, FORMS),
+        *(("lengths", length, LENGTHS) for length in lengths or ()),
+    ):
+        refuse_other(name, value, known)
     table = build_columns(columns, lists, source)
     options = TuningOptions(
         metric, seed, dict(fix or {}), (), form, allow_negative, reference, objective

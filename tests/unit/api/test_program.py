@@ -79,6 +79,16 @@ def test_columns_of_other_lists_and_models_are_refused(lists, trained):
         lm.rescore(test, lmtools.tune(dev))
 
 
+@pytest.mark.parametrize("wrong", ["metric", "objective", "form", "lengths", "folds"])
+def test_unknown_options_are_refused(wrong):
+    """With one line, as the command line refuses them."""
+    lists = [lmtools.NBest.of("u-1", ["a b", "a"], "a b"), lmtools.NBest.of("u-2", ["a"], "a b")]
+    with pytest.raises(lmtools.UserError, match=f"{wrong}.*'x"):
+        lmtools.tune(lists, **{wrong: ["xy"] if wrong == "lengths" else "xy"})
+    with pytest.raises(lmtools.UserError, match="metric"):
+        lmtools.measure(lists, metric="xy")
+
+
 def test_one_list_alone_is_rescored_as_among_others(lists, trained):
     lm, dev, test = lmtools.load(trained["tta"]), *map(lmtools.read, ("dev.jsonl", "test.jsonl"))
     weights = lmtools.tune(dev, {"a": lm.score_lists(dev)}, folds=3)
