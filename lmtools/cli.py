@@ -42,7 +42,7 @@ VERBS = {
         " models"
     ),
     "report": "tables, figures and an HTML page of an experiment",
-    "export": "a language model in a form that other programs load: ONNX",
+    "export": "a language model for other programs: transformers, CTranslate2, ONNX",
     "bench": "measure speed",
 }
 

@@ -299,6 +299,6 @@ def from_bert(model) -> tuple[Masked, Softmax]:
     trunk, head = bert_trunk(model.bert), model.cls.predictions
     trunk.head_dense.load_state_dict(head.transform.dense.state_dict())
     trunk.head_norm.load_state_dict(head.transform.LayerNorm.state_dict())
-    output = Softmax(trunk.shared)
+    output = Softmax(head.decoder.weight)  # the embedding, or one of its own
     output.bias.data.copy_(head.bias if hasattr(head, "bias") else head.decoder.bias)
     return trunk, output

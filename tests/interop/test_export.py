@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import sentencepiece
 import torch
 from toys import TRANSFORMER, sentences, settings
 
 from lmtools.atomic import atomic_directory
 from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
+from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.score.scorers import load_scorer
-from lmtools.subword import load_subword, train
-from lmtools.text import Normaliser
+from lmtools.subword import adopt, load_subword, train
+from lmtools.text.normaliser import NORMALISERS, Normaliser
 
 TEXTS = [*sentences(12, seed=5, longest=7), "the"]
 LOWER = Normaliser("lower")
@@ -117,3 +119,96 @@ def test_onnx_refuses_what_it_has_no_operation_for(models, tmp_path, capsys):
     assert main(f"export --lm {lm} --to onnx --out {tmp_path}/out".split()) == 1
     assert "projection" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+HARD = [
+    "", "the", "Señor  “Ünal’s” re-signed — ’twas 'tis' ''quoted'' rock'n'roll ½ ﬁne",
+    "THE KING WENT\tto the 城市 of  ghosts\u00a0xyzzy qqq", "a▁b ... ' !", "straße ŉ it´s o`clock",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["causal", "masked", "untied"])
+def test_hugging_face_models_give_our_scores(name, models, tmp_path):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    lm = models(name)
+    assert main(f"export --lm {lm} --to hf --out {tmp_path}/out".split()) == 0
+    theirs, expected = our_scores(f"hf:{tmp_path}/out", TEXTS), our_scores(lm, TEXTS)
+    assert theirs[0] == expected[0]
+    for values, own in zip(theirs[1], expected[1], strict=True):
+        # BERT's ends of sentences are not scored
+        known = len(own) - (name == "masked")
+        assert values[:known] == pytest.approx(own[:known], abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["causal", "masked"])
+def test_transformers_gives_our_scores(name, models, tmp_path):
+    """By transformers' own classes, tokenizer and boundary tokens."""
+    transformers = pytest.importorskip("transformers", reason="needs the package transformers")
+    lm = models(name)
+    assert main(f"export --lm {lm} --to hf --out {tmp_path}/out".split()) == 0
+    kind = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}[name]
+    model = getattr(transformers, kind).from_pretrained(tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    _, expected = our_scores(lm, TEXTS)
+    for text, own in zip(TEXTS, expected, strict=True):
+        ids = tokenizer(text, return_tensors="pt")["input_ids"]
+        with torch.no_grad():
+            if name == "causal":
+                logits = model(ids).logits[0, :-1]
+            else:
+                copies = ids.repeat(ids.shape[1] - 1, 1)
+                copies[torch.arange(len(copies)), torch.arange(1, ids.shape[1])] = (
+                    tokenizer.mask_token_id
+                )
+                logits = model(copies).logits[torch.arange(len(copies)), 1:].diagonal().T
+        values = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
+        assert values.numpy() == pytest.approx(own, abs=1e-4)
+
+
+NORMALISED = [
+    LOWER, Normaliser(), NORMALISERS["librispeech"], NORMALISERS["cased"],
+    Normaliser("upper", "strip", "strip", "NFC"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["bpe", "unigram", "word", "char"])
+def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
+    pytest.importorskip("tokenizers", reason="needs the package tokenizers")
+    from lmtools.export.tokenizer import make_tokenizer
+
+    size = 80 if scheme in ("bpe", "unigram") else None
+    texts = [*HARD, *sentences(300, seed=3)]
+    for normaliser in NORMALISED:
+        subword = train(scheme, sentences(300, seed=1) + HARD[:2], size, normaliser, tmp_path)
+        tokenizer = make_tokenizer(subword, "lm")
+        made = tokenizer.encode_batch(texts, add_special_tokens=False)
+        assert [one.ids for one in made] == [subword.encode(text) for text in texts]
+
+
+def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    for name, reason in (("tta", "model tta"), ("pre", "norm pre"), ("adaptive", "adaptive")):
+        assert main(f"export --lm {models(name)} --to hf --out {tmp_path}/out".split()) == 1
+        assert reason in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("rule, symbols", [("nmt_nfkc_cf", []), ("identity", ["[x]"])])
+def test_the_tokenizer_of_another_toolkits_model(rule, symbols, tmp_path):
+    """What a SentencePiece model does to text by itself is in the tokenizer too."""
+    pytest.importorskip("tokenizers", reason="needs the package tokenizers")
+    from lmtools.export.tokenizer import make_tokenizer
+
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),
+        vocab_size=40, model_type="unigram", normalization_rule_name=rule,
+        user_defined_symbols=symbols, minloglevel=2,
+    )  # fmt: skip
+    subword = adopt(tmp_path / "theirs.model", Normaliser(), tmp_path / "ours")
+    if symbols:
+        with pytest.raises(UserError, match="user-defined"):
+            make_tokenizer(subword, "lm")
+        return
+    made = make_tokenizer(subword, "lm").encode("THE Ｋｉｎｇ ﬁne", add_special_tokens=False)
+    assert made.ids == subword.encode("THE Ｋｉｎｇ ﬁne")
+    assert made.ids == subword.encode("the king fine")
