@@ -1,16 +1,24 @@
 """Language models in the forms that other programs load; one file a form, and a name in FORMS.
 
-A form is a function (directory of `lmtools train`, directory to write) -> what to say of it.
+A form is a function (directory of a model, directory to write) -> what to say of it.
 """
 
 from collections.abc import Callable
 
+from lmtools.export.arpa import write_arpa, write_arpa_ids, write_arpa_nemo
 from lmtools.export.ct2 import write_ct2
+from lmtools.export.fst import write_fst
 from lmtools.export.huggingface import write_huggingface
 from lmtools.export.onnx import write_onnx
 
 FORMS: dict[str, Callable[[str, str], str]] = {
-    "ct2": write_ct2, "hf": write_huggingface, "onnx": write_onnx
-}  # fmt: skip
+    "arpa": write_arpa,
+    "arpa-ids": write_arpa_ids,
+    "arpa-nemo": write_arpa_nemo,
+    "ct2": write_ct2,
+    "fst": write_fst,
+    "hf": write_huggingface,
+    "onnx": write_onnx,
+}
 
 __all__ = ["FORMS"]

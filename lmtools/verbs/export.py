@@ -1,4 +1,4 @@
-"""lmtools export: a model of `lmtools train` in a form that other programs load."""
+"""lmtools export: a language model in a form that other programs load."""
 
 from lmtools.export import FORMS
 from lmtools.lock import hold_lock
@@ -6,7 +6,7 @@ from lmtools.lock import hold_lock
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.add("--lm", help="directory of a model that `lmtools train` made")
+    parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
     about = "form to write"
     parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=about)
     parser.add("--out", metavar="DIR", help="directory to write")
