@@ -118,6 +118,7 @@ def load(
     *,
     precision: str = "float32",
     device: str = "auto",
+    engine: str = "auto",
     threads: int | None = None,
     cache: str = "none",
     **more: Any,
@@ -125,15 +126,19 @@ def load(
     """The language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or ARPA
     file, or `hf:DIR`, a Hugging Face model on this disk.
 
-    `precision` is of matrix products (float32, bfloat16, auto), `device` cpu, cuda, cuda:1 or auto;
-    `threads` sets torch's in this whole process. `cache` keeps scores between runs: a directory or
-    `default`, that of the command line. `more` are other options of `lmtools score`: `intact`,
-    `normalise`, `oov_penalty`, `nj`, `rows`, `noise` (lmtools.score.ScoreOptions). UserError where
-    there is no such model, or it cannot do what is asked.
+    `precision` is of matrix products (float32, bfloat16, int8, auto), `device` cpu, cuda, cuda:1 or
+    auto, `engine` what multiplies (torch, prepared, auto); `threads` sets torch's in this whole
+    process. `cache` keeps scores between runs: a directory or `default`, that of the command line.
+    `more` are other options of `lmtools score`: `intact`, `normalise`, `oov_penalty`, `nj`, `rows`,
+    `noise` (lmtools.score.ScoreOptions). UserError where there is no such model, or it cannot do
+    what is asked.
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    return LM(ScoreOptions(str(lm), precision=precision, device=device, cache=cache, **more))
+    options = ScoreOptions(
+        str(lm), precision=precision, device=device, engine=engine, cache=cache, **more
+    )
+    return LM(options)
 
 
 def several(texts: Sequence[str]) -> Sequence[str]:

@@ -134,6 +134,13 @@ def test_words_have_their_pieces(tmp_path, tiny):
     )
 
 
+def test_options_of_scoring_reach_the_model(trained):
+    lm = lmtools.load(trained["causal"], engine="prepared", oov_penalty=2.0, device="cpu")
+    assert (lm.signature["engine"], lm.signature["oov"]) == ("prepared", "2.0")
+    with pytest.raises(lmtools.UserError, match="no such language model"):
+        lmtools.load("nowhere")
+
+
 def test_measures_take_texts_and_lists():
     assert lmtools.wer(["a b c d"], ["a x c d"]).score == 25
     assert lmtools.cer({"u": "ab"}, {"u": "ab"}).score == 0
