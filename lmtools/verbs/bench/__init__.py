@@ -1,11 +1,14 @@
 """lmtools bench: measurements of speed."""
 
 from lmtools.seal import write_json
-from lmtools.verbs.bench import criteria, lattice, lists, lm, score
+from lmtools.verbs.bench import criteria, engine, lattice, lists, lm, score
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import add_actions
 
-KINDS = {"score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria}
+KINDS = {
+    "score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria,
+    "engine": engine,
+}  # fmt: skip
 
 
 def arguments(parser):

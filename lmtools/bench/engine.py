@@ -1,0 +1,163 @@
+"""What each engine and precision costs and changes: speed, memory, loading, sums of log-probability
+and, with weights, the hypotheses that win.
+"""
+
+import resource
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+import torch
+
+from lmtools.bench.machine import describe_machine, stopwatch
+from lmtools.bench.score import TOKENS_A_WORD, random_sentences
+from lmtools.errors import UserError
+from lmtools.evaluate import METRICS, evaluate
+from lmtools.formats import scores
+from lmtools.rescoring import DERIVED, SystemPlan, Weights, make_columns, rescore_lists
+from lmtools.rescoring.features import summed
+from lmtools.score.run import ScoreOptions, score_texts
+from lmtools.score.scorers import NeuralScorer
+from lmtools.types import NBest
+from lmtools.workers import CONTEXT
+
+FEW = 200  # hypotheses that show the peak memory
+# (precision, engine); the first is what the others are compared with
+WAYS = (
+    *(("float32", engine) for engine in ("torch", "prepared")),
+    *(("bfloat16", engine) for engine in ("torch", "prepared")),
+    ("int8", "prepared"),
+)
+
+
+def bench_engines(
+    lm: str, nbests: Sequence[NBest], weights: Weights | None, words: int, repeats: int
+) -> dict:
+    """A row a way of computing. One sentence of `words` words is timed in turns, the least of
+    `repeats`; then all hypotheses of `nbests`. Loading and peak memory are those of a process of
+    its own that scores a few.
+
+    `weights` choose hypotheses; their one column that the lists lack is this model's.
+    """
+    texts = [hyp.text for nbest in nbests for hyp in nbest.hyps]
+    rows = [{"precision": precision, "engine": engine} for precision, engine in WAYS]
+    for row in rows:
+        row |= measure_alone(options_of(lm, row), texts[:FEW])
+    scorers = [options_of(lm, row).load() for row in rows]
+    if not all(isinstance(scorer, NeuralScorer) for scorer in scorers):
+        raise UserError(f"{lm}: not a neural model of `lmtools train`; engines are for these")
+    time_sentences(rows, scorers, words, repeats)
+    made = time_lists(rows, scorers, lm, texts)
+    for row, one in zip(rows, made, strict=True):
+        row["greatest_difference"] = float(np.abs(one.log_prob - made[0].log_prob).max())
+    if weights is not None:
+        for row, one in zip(rows, made, strict=True):
+            row["chosen"] = choose(nbests, weights, one)
+        compare_choices(rows, nbests, weights)
+    return {
+        "rows": rows, "lm": lm, "signature": scorers[0].signature, "words": words,
+        "lists": len(nbests), "hypotheses": len(texts), "repeats": repeats,
+        "machine": describe_machine(torch.device("cpu")), "threads": torch.get_num_threads(),
+    }  # fmt: skip
+
+
+def options_of(lm: str, row: dict) -> ScoreOptions:
+    """How a row scores."""
+    how = {"precision": row["precision"], "engine": row["engine"]}
+    return ScoreOptions(lm, device="cpu", cache="none", **how)
+
+
+def measure_alone(options: ScoreOptions, texts: Sequence[str]) -> dict:
+    """`load_and_score` in a process of its own."""
+    with ProcessPoolExecutor(1, CONTEXT) as pool:
+        return pool.submit(load_and_score, options, texts).result()
+
+
+def load_and_score(options: ScoreOptions, texts: Sequence[str]) -> dict:
+    """Seconds of loading up to the first score, and the peak memory of this process in MiB."""
+    torch.set_num_threads(1)
+    begin = time.perf_counter()
+    scorer = options.load()
+    score_texts(texts[:1], scorer, options)
+    seconds = time.perf_counter() - begin
+    score_texts(texts, scorer, options)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts KiB
+    return {"load_seconds": seconds, "peak_mib": peak}
+
+
+def time_sentences(rows: list[dict], scorers: Sequence, words: int, repeats: int) -> None:
+    """Add the seconds of one sentence to each row."""
+    tokens = round(words * TOKENS_A_WORD)
+    spent = [[] for _ in rows]
+    for turn in range(repeats + 1):
+        for times, scorer in zip(spent, scorers, strict=True):
+            sentence = random_sentences(tokens, repeats + 1, scorer.lm.size)[turn]
+            work = partial(scorer.log_probs, [sentence])
+            times.append(stopwatch(work, scorer.device))
+    for row, times in zip(rows, spent, strict=True):
+        row["sentence_seconds"] = min(times[1:])  # the first is a warm-up
+
+
+def time_lists(rows: list[dict], scorers: Sequence, lm: str, texts: Sequence[str]) -> list:
+    """Add hypotheses a second to each row, the better of two turns; the scores of each."""
+    made, best = [None] * len(rows), [np.inf] * len(rows)
+    for _ in range(2):
+        for i, scorer in enumerate(scorers):
+            begin = time.perf_counter()
+            made[i] = score_texts(texts, scorer, options_of(lm, rows[i]))
+            best[i] = min(best[i], time.perf_counter() - begin)
+    for row, seconds in zip(rows, best, strict=True):
+        row["hypotheses_per_second"] = len(texts) / seconds
+    return made
+
+
+def choose(nbests: Sequence[NBest], weights: Weights, made) -> dict[str, str]:
+    """The winner of each list by the weights and these scores."""
+    own = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+    missing = {summed(name) for name in weights.features if name not in {*own, *DERIVED, "rank"}}
+    if len(missing) != 1:
+        raise UserError(
+            f"the weights are of {', '.join(weights.features)}: not of the lists' scores and one"
+            " column; tune with this model alone"
+        )
+    (name,) = missing
+    bounds = np.cumsum([len(nbest.hyps) for nbest in nbests])[:-1]
+    values, counts = (np.split(column, bounds) for column in (made.log_prob, made.tokens))
+    table = scores.make_table(nbests, values, counts, made.signature)
+    columns = make_columns({name: table}, {name: "these scores"}, nbests, "lists")
+    plans = {None: SystemPlan((name,))}
+    _, chosen = rescore_lists(
+        nbests, columns, plans, {None: weights}, "lists", lambda _: weights.dev.path
+    )
+    _, lists, _ = next(chosen)
+    return {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
+
+
+def compare_choices(rows: list[dict], nbests: Sequence[NBest], weights: Weights) -> None:
+    """Add the share of lists whose winner is not the first row's and, with references, the metric
+    of the weights.
+    """
+    first = rows[0]["chosen"]
+    refs = {nbest.utt: nbest.ref for nbest in nbests if nbest.ref is not None}
+    for row in rows:
+        chosen = row.pop("chosen")
+        row["changed"] = sum(chosen[utt] != first[utt] for utt in first) / len(first)
+        if len(refs) == len(nbests):
+            row[weights.metric] = float(evaluate(refs, chosen, weights.metric).score)
+
+
+def describe_row(row: dict, weights: Weights | None) -> str:
+    """A line about a way of computing."""
+    said = (
+        f"{row['precision']:8s} {row['engine']:8s} {row['sentence_seconds'] * 1e3:7.2f} ms a"
+        f" sentence, {row['hypotheses_per_second']:7.1f} hypotheses a second,"
+        f" {row['peak_mib']:,.0f} MiB, loaded in {row['load_seconds']:.1f} s,"
+        f" sums within {row['greatest_difference']:.2g}"
+    )
+    if "changed" in row:
+        said += f", {row['changed']:.1%} of the winners changed"
+    if weights is not None and weights.metric in row:
+        said += f", {METRICS[weights.metric].title} {row[weights.metric]:.2f}"
+    return said
