@@ -13,6 +13,7 @@ from lmtools.export.ngrams import (
     UNK,
     keep_tokens,
     read_ngrams,
+    read_vocabulary,
     rename_tokens,
     say_left_out,
     token_ids,
@@ -53,8 +54,9 @@ def write_named(
     """Write the n-grams with the names that `choose` gives the tokens of a subword model, None for
     their own.
     """
-    orders, subword = read_ngrams(directory)
+    subword = read_vocabulary(directory)
     names, left_out = choose(subword), 0
+    orders = read_ngrams(directory)
     if names is not None:
         orders, left_out = keep_tokens(orders, names)
         orders = [rename_tokens(order, names) for order in orders]

@@ -16,6 +16,7 @@ from lmtools.export.ngrams import (
     Order,
     keep_tokens,
     read_ngrams,
+    read_vocabulary,
     say_left_out,
     token_ids,
     write_symbols,
@@ -33,8 +34,8 @@ def write_fst(directory: str, out: str) -> str:
     A sentence costs -ln p with its end, where a back-off arc is taken only from states without an
     arc (or a final cost) for what comes. #0 has the highest label.
     """
-    orders, subword = read_ngrams(directory)
-    labels = token_ids(subword)
+    subword = read_vocabulary(directory)
+    labels, orders = token_ids(subword), read_ngrams(directory)
     if (UNK,) not in orders[0] or orders[0][UNK,][0] <= LOWEST:
         del labels[UNK]
     if 0 in labels.values():

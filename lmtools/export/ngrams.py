@@ -18,8 +18,16 @@ UNK, BOS, EOS = SYMBOLS
 Order = dict[tuple[str, ...], tuple[float, float]]
 
 
-def read_ngrams(directory) -> tuple[list[Order], Subword]:
-    """The n-grams of every order, and what makes text their tokens.
+def read_vocabulary(directory) -> Subword:
+    """What makes text the tokens of the model in `directory`; UserError if it holds no n-gram
+    model.
+    """
+    Description.load(directory)
+    return load_subword(Path(directory) / SUBWORD)
+
+
+def read_ngrams(directory) -> list[Order]:
+    """The n-grams of every order.
 
     The token that stands for all that a closed vocabulary lacks is <unk> here, as other programs
     call it. UserError where only KenLM's binary file is there, which lists no n-grams.
@@ -39,7 +47,7 @@ def read_ngrams(directory) -> tuple[list[Order], Subword]:
     if description.unknown:
         orders[0].pop((UNK,), None)
         orders = [rename_tokens(order, {description.unknown: UNK}) for order in orders]
-    return orders, load_subword(Path(directory) / SUBWORD)
+    return orders
 
 
 def rename_tokens(order: Order, names: Mapping[str, str]) -> Order:
