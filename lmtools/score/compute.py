@@ -5,7 +5,8 @@ The bits of a matrix product depend on its shape, and with several threads on th
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
 lmtools.batching says (a batch that is not full is filled up with copies), and on a CPU one thread
 computes a batch, several batches at a time: what else there is to score then changes no bit of a
-sentence's score. benchmarks/batches.py measures what it costs.
+sentence's score, with prepared weights (lmtools.engine) as without.
+benchmarks/batches.py measures what it costs.
 
 Not covered, equal but for rounding (1e-6 nats a sentence in float32, 4e-4 in bfloat16): two-way
 models, whose shapes depend on spellings; left-to-right models of Hugging Face, which compute common
