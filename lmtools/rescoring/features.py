@@ -94,7 +94,7 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 @dataclass(frozen=True)
 class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
-    path of the file of each.
+    path of the file of each, and the tokens of its model (hypotheses,) by utterance.
 
     `warnings` are lines about files whose rows do not vouch for the texts that they were made of.
     """
@@ -102,11 +102,12 @@ class ScoreColumns:
     values: Mapping[str, list[np.ndarray]]
     signatures: Mapping[str, Mapping]
     paths: Mapping[str, str]
+    tokens: Mapping[str, Mapping[str, np.ndarray]]
     warnings: tuple[str, ...] = ()
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
         """Some of the columns, in the order of `names`; warnings are of all."""
-        parts = (self.values, self.signatures, self.paths)
+        parts = (self.values, self.signatures, self.paths, self.tokens)
         return ScoreColumns(
             *({name: part[name] for name in names} for part in parts), self.warnings
         )
@@ -139,6 +140,7 @@ def make_columns(
         {n: column_of(n, table, nbests, paths[n], source) for n, table in tables.items()},
         {name: table.signature for name, table in tables.items()},
         paths,
+        {name: table.tokens for name, table in tables.items()},
         tuple(UNCHECKED.format(path) for path in dict.fromkeys(unchecked)),
     )
 

@@ -25,11 +25,12 @@ def tune_lists(
     loop: bool = False,
     crossing: Crossing | None = None,
     nj: int = 1,
+    tolerance: float = 0.0,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
     """Warnings about the lists read from `source`, and the weights of each system, by name.
 
     `lengths` are features beside the scores (None: `words`, in the linear form); with `loop` so is
-    LOOP. UserError as of `gather` and `tune_systems`.
+    LOOP; `tolerance` is that of `learn_bounds`. UserError as of `gather` and `tune_systems`.
     """
     given = (["words"] if options.form == LINEAR else []) if lengths is None else lengths
     lengths = [*given, *[LOOP] * loop]
@@ -38,7 +39,7 @@ def tune_lists(
     features = gather(nbests, columns.values, source, made)
     warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as")]
     return warnings, tune_systems(
-        systems, nbests, columns, features, source, options, lengths, nj, crossing
+        systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance
     )
 
 

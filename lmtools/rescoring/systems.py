@@ -12,6 +12,7 @@ from lmtools.errors import UserError
 from lmtools.formats import checks
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
+from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.tuning import (
     FORMS,
     INTERPOLATION,
@@ -222,13 +223,14 @@ def tune_systems(
     lengths: Collection[str],
     nj: int = 1,
     crossing: Crossing | None = None,
+    tolerance: float = 0.0,
 ) -> Iterator[tuple[str, Weights]]:
     """The weights of each system, by name, with its facts: `features` are those of the lists read
     from `path` with all `columns`, of which a system takes its own, and with `lengths`, which a
     linear system has, and `list_lengths`.
 
-    `nj` processes tune. With a `crossing` there are the weights of each fold too. UserError as
-    `tune`.
+    `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
+    the bounds of lazy rescoring, of this `tolerance`. UserError as `tune`.
     """
     dev_set = measure_lists(nbests, options.metric, path)
     own = features.names[: first_column(features, columns.values)]
@@ -240,7 +242,9 @@ def tune_systems(
     ):
         taken = columns.select(plan.columns)
         facts = describe_system(nbests, taken, path)
-        yield system, replace(weights, signatures=taken.signatures, system=facts)
+        bounds = learn_bounds(nbests, features, taken, weights, tolerance)
+        notes = {**weights.search, LAZY: bounds} if bounds else weights.search
+        yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 
 
 def tune_system(

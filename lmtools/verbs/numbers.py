@@ -55,6 +55,19 @@ def amount(text: str) -> float:
     return value
 
 
+def margin(text: str) -> float:
+    """A number from 0, or inf."""
+    return math.inf if text == "inf" else amount(text)
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = amount(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0 to 1")
+    return value
+
+
 def several(text: str) -> list[int]:
     """Whole numbers from 1 with commas between them."""
     return [positive(part) for part in text.split(",")]

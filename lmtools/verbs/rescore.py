@@ -1,12 +1,18 @@
 """lmtools rescore: choose hypotheses with tuned weights."""
 
+from dataclasses import replace
 from functools import partial
 
+from lmtools.assignments import parse_pair
+from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
 from lmtools.rescoring import Weights, of_system, read_scores, rescore_lists, set_hash
+from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
+from lmtools.verbs.numbers import margin
+from lmtools.verbs.options import COMPUTING, SCORING, scoring_options
 
 
 def arguments(parser):
@@ -17,11 +23,26 @@ def arguments(parser):
     about = "also the lists in their new order, with all features and `total`"
     parser.add("--nbest-out", help=about)
     parser.add("--nbest-to")
+    lm, *how = SCORING
+    about = (
+        "the column NAME of the weights is scored here by this model, lazily: the best hypotheses"
+        " first, until none left may win"
+    )
+    parser.add(lm, required=False, metavar="NAME=LM", help=about)
+    about = (
+        "with --lm: how far the best hypothesis is ahead of what is expected of the rest when a"
+        " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
+    )
+    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=about)
+    parser.add(*how, *COMPUTING, "--nj")
 
 
 def run(args):
     """Read, rescore, write, and say with which weights."""
     nbests = read(args.nbest, args.format)
+    if args.lm:
+        rescore_lazily(args, nbests)
+        return
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
     tuned = {system: Weights.load(of_system(args.weights, system)) for system in systems}
     place = partial(of_system, args.weights)
@@ -29,6 +50,47 @@ def run(args):
     say(warnings)
     for system, lists, about in chosen:
         write_choice(args, nbests, lists, tuned[system], system, about)
+
+
+def rescore_lazily(args, nbests):
+    """The same where the language model has yet to score."""
+    from lmtools.api.lazy import choose_lazily, measure_choice  # imports torch
+
+    for option, given in (("--systems", args.systems), ("--nbest-out", args.nbest_out)):
+        if given:
+            raise UserError(
+                f"{option}: --lm leaves hypotheses without a score and is for one system; score"
+                " them with lmtools score, and give --scores"
+            )
+    example = "write for instance --lm tta=exp/lm/tta"
+    name, args.lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
+    columns, _ = read_scores(args.scores, None, nbests, args.nbest)
+    weights = Weights.load(args.weights)
+    made = choose_lazily(
+        nbests, columns, name, scoring_options(args), weights, args.margin, args.nbest, args.weights
+    )
+    lists = [
+        replace(nbest, hyps=nbest.hyps[place : place + 1])
+        for nbest, place in zip(nbests, made.places, strict=True)
+    ]
+    write_choice(args, nbests, lists, weights, None, made.warnings)
+    say(describe_lazy(made, weights, name, args.margin))
+    measured = measure_choice(lists, weights.metric)
+    if measured is not None:
+        say([f"{METRICS[weights.metric].title} {measured:.2f}"])
+
+
+def describe_lazy(made, weights, name, margin):
+    """What to tell of how much was scored, line by line."""
+    share = made.scored / max(made.hypotheses, 1)
+    yield f"{name}: scored {made.scored} of {made.hypotheses} hypotheses ({share:.1%})"
+    bound = weights.search.get(LAZY, {}).get(name)
+    if bound and margin < float("inf"):
+        yield (
+            f"on {weights.dev.path}, margin 1: {bound['scored']:.1%} scored,"
+            f" {bound['changed']:.2%} of the choices changed; of lists like these"
+            f" {bound['expected']:.2%} are expected to change"
+        )
 
 
 def write_choice(args, nbests, lists, weights, system, warnings):

@@ -16,7 +16,7 @@ from lmtools.rescoring import (
     tune_lists,
 )
 from lmtools.verbs import say
-from lmtools.verbs.numbers import folds, named
+from lmtools.verbs.numbers import folds, named, share
 
 
 def arguments(parser):
@@ -89,6 +89,11 @@ def arguments(parser):
         " dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=about)
+    about = (
+        "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
+        " another choice (default: %(default)s)"
+    )
+    parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=about)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune --systems (default: %(default)s)")
 
@@ -109,9 +114,8 @@ def run(args):
         args.objective,
     )
     crossing = cross(args, nbests)
-    warnings, tuned = tune_lists(
-        nbests, columns, systems, args.nbest, options, args.lengths, args.loop, crossing, args.nj
-    )
+    how = args.lengths, args.loop, crossing, args.nj, args.tolerance
+    warnings, tuned = tune_lists(nbests, columns, systems, args.nbest, options, *how)
     say(warnings)
     for system, weights in tuned:
         weights.save(places[system])

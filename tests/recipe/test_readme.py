@@ -297,6 +297,7 @@ def test_python(tmp_path, lm):
 RESCORING = (
     "Look first",
     "Score, tune, choose, evaluate",
+    "Score only what may still win",
     "Without a language model: minimum Bayes risk",
     "Lattices",
 )
@@ -320,6 +321,7 @@ def test_rescoring(tmp_path, lm, capsys):
     best = {one.utt: one.hyps[0].text for one in jsonl.read(tmp_path / "test.new.jsonl")}
     assert best == kaldi_text.read(tmp_path / "test.txt")
     assert improved(capsys, tmp_path)
+    assert kaldi_text.read(tmp_path / "lazy.txt").keys() == best.keys()
     assert len(kaldi_text.read(tmp_path / "mbr.txt")) == SIZES["test"]
     scores = (tmp_path / "test.scores").read_text()
     follow(blocks("docs/clusters.md", CLUSTERS[0]), tmp_path, lm)

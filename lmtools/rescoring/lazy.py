@@ -1,0 +1,238 @@
+"""Lazy rescoring: a language model scores the hypotheses that may still win, best first.
+
+What its score of a hypothesis is expected to be is a line through features of the hypothesis that
+are known before, learnt on the development set from the differences within its lists. Where a list
+lies as a whole, its scored hypotheses say. A list is done when its best hypothesis is ahead of what
+is expected of all others by a margin. That is the smallest with which the development set's lists
+keep their winners: a quantile of what each list needs, as in conformal prediction (Vovk, Gammerman
+and Shafer 2005, Algorithmic Learning in a Random World), so that k lists of n that need more stand
+for a share of (k + 1) / (n + 1) among lists of the same kind.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.rescoring.features import LENGTHS, MEANS, Features, ScoreColumns, combine, summed
+from lmtools.rescoring.weights import Weights, number, shaped
+from lmtools.types import NBest, ScoreTable
+
+LAZY = "lazy"  # among the notes of weights
+TEXT = ("words", "characters")  # lengths that a score goes with, features or not
+SLOWER = 4  # a round scores one hypothesis of a list, and one more for as many scored before
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is expected of a column of a language model's scores, and how much more it may be.
+
+    `slopes` are nats by unit of each feature, `tokens` by token. `margin` is in units of the total;
+    without it by `tolerance`, the share of the development set's lists that may get another winner.
+    `scored` and `changed` are the shares of its hypotheses scored and of its winners changed;
+    `expected` is that of lists of the same kind.
+    """
+
+    slopes: Mapping[str, float]
+    tokens: float
+    margin: float
+    tolerance: float
+    scored: float
+    changed: float
+    expected: float
+
+
+SHAPE = {one.name: dict if one.name == "slopes" else float for one in fields(Bound)}
+
+
+@dataclass(frozen=True)
+class LazyScores:
+    """The column (utterances, hypotheses), 0 where nothing was scored, and where something was."""
+
+    values: np.ndarray
+    scored: np.ndarray
+
+
+def learn_bounds(
+    nbests: Sequence[NBest],
+    features: Features,
+    columns: ScoreColumns,
+    weights: Weights,
+    tolerance: float = 0.0,
+) -> dict[str, dict]:
+    """The Bound of each of the `columns`, by name, as weights note it: with `weights` of `features`
+    on the lists that these were tuned on.
+    """
+    bounds = {}
+    for name in columns.values:
+        tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
+        bounds[name] = asdict(learn_bound(nbests, features, name, tokens, weights, tolerance))
+    return bounds
+
+
+def learn_bound(
+    nbests: Sequence[NBest],
+    features: Features,
+    name: str,
+    tokens: np.ndarray,
+    weights: Weights,
+    tolerance: float,
+) -> Bound:
+    """See `learn_bounds`; `tokens` (utterances, hypotheses) of the column's model."""
+    known = features.select([one for one in weights.features if one != name])
+    names, inputs = predictors(nbests, known, tokens)
+    column, weight = features.column(name), weights.features[name]
+    slopes = fit_slopes(inputs, column, features.valid)
+    rest = combine([weights.features[one] for one in known.names], known.values)
+    line = rest + weight * combine(slopes, inputs)
+    totals = rest + weight * column
+    needed = needed_margins(line, totals, features.valid)
+    allowed = min(int(tolerance * len(needed)), len(needed) - 1)
+    margin = max(0.0, float(np.nextafter(np.sort(needed)[::-1][allowed], np.inf)))
+    found = score_lazily(
+        rest, line, weight, features.valid, margin, lambda rows, places: column[rows, places]
+    )
+    chosen = np.where(found.scored, totals, -np.inf).max(1)
+    changed = chosen < np.where(features.valid, totals, -np.inf).max(1)
+    return Bound(
+        dict(zip(names, slopes[:-1].tolist(), strict=True)),
+        float(slopes[-1]),
+        margin,
+        tolerance,
+        float(found.scored.sum() / features.valid.sum()),
+        float(changed.mean()),
+        (allowed + 1) / (len(needed) + 1),
+    )
+
+
+def read_bound(weights: Weights, name: str, path) -> Bound:
+    """The bound of the column `name` that `weights`, read from `path`, note; UserError without."""
+    notes = weights.search.get(LAZY) or {}
+    if name not in notes:
+        raise UserError(
+            f"{path}: no bound for {name!r}, without which nothing says when to stop; tune again"
+            " with this version of lmtools, or score all hypotheses: --margin inf"
+        )
+    tree, remedy = notes[name], "tune again"
+    shaped(tree, SHAPE, path, f"the bound of {name!r}", remedy)
+    for one, slope in tree["slopes"].items():
+        number(slope, f"{path}: the slope of {one!r} for {name!r}", remedy)
+    return Bound(**tree)
+
+
+def expect(
+    nbests: Sequence[NBest], known: Features, tokens: np.ndarray, bound: Bound, path
+) -> np.ndarray:
+    """The line's value of each hypothesis (utterances, hypotheses) in nats; UserError where the
+    features are not the bound's, read from `path`.
+    """
+    names, inputs = predictors(nbests, known, tokens)
+    if {*names} != {*bound.slopes}:
+        raise UserError(
+            f"{path}: its bound is of {', '.join(bound.slopes)}, not of {', '.join(names)}; tune"
+            " again"
+        )
+    return combine([*(bound.slopes[name] for name in names), bound.tokens], inputs)
+
+
+def score_lazily(
+    rest: np.ndarray,
+    line: np.ndarray,
+    weight: float,
+    valid: np.ndarray,
+    margin: float,
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> LazyScores:
+    """The column of the hypotheses that had to be scored, in rounds over all open lists.
+
+    `rest` are the totals of the other features, `line` these with what is expected of the column,
+    whose weight is `weight`, (utterances, hypotheses) all. `score` takes the rows and places of
+    some hypotheses and gives their values of the column. With a margin of infinity all are scored.
+    """
+    order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
+    counts, done = valid.sum(1), np.zeros(len(valid), int)
+    values, scored = np.zeros(valid.shape), np.zeros(valid.shape, bool)
+    best, surplus = np.full(len(valid), -np.inf), np.zeros(len(valid))
+    rows = np.flatnonzero(counts > 0)
+    while len(rows):
+        steps = np.minimum(1 + done[rows] // SLOWER, counts[rows] - done[rows])
+        which = np.repeat(rows, steps)
+        ranks = np.concatenate(
+            [np.arange(done[row], done[row] + step) for row, step in zip(rows, steps, strict=True)]
+        )
+        places = order[which, ranks]
+        values[which, places] = score(which, places)
+        scored[which, places] = True
+        totals = rest[which, places] + weight * values[which, places]
+        np.maximum.at(best, which, totals)
+        np.add.at(surplus, which, totals - line[which, places])
+        done[rows] += steps
+        rows = rows[done[rows] < counts[rows]]
+        ahead = best[rows] - line[rows, order[rows, done[rows]]] - surplus[rows] / done[rows]
+        rows = rows[ahead < margin]
+    return LazyScores(values, scored)
+
+
+def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The most that each list's best total (utterances,) is ahead of what is expected of the next
+    hypothesis while another one will win; -inf where the first one wins.
+    """
+    order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
+    exists = np.take_along_axis(valid, order, 1)
+    line = np.where(exists, np.take_along_axis(line, order, 1), 0.0)
+    totals = np.where(exists, np.take_along_axis(totals, order, 1), 0.0)
+    surplus = (totals - line).cumsum(1) / np.arange(1, line.shape[1] + 1)
+    best = np.maximum.accumulate(np.where(exists, totals, -np.inf), axis=1)
+    ahead = best[:, :-1] - line[:, 1:] - surplus[:, :-1]
+    open_ = exists[:, 1:] & (best[:, :-1] < best[:, -1:])
+    return np.where(open_, ahead, -np.inf).max(1, initial=-np.inf)
+
+
+def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """The least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
+    (inputs, utterances, hypotheses), each list less its mean.
+    """
+    own = np.stack([centre(one, valid)[valid] for one in inputs], 1)
+    scale = own.std(0)
+    scale[scale == 0] = 1.0
+    return np.linalg.lstsq(own / scale, centre(column, valid)[valid], rcond=1e-6)[0] / scale
+
+
+def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
+    """A column (utterances, hypotheses) less each list's mean."""
+    mean = np.where(valid, column, 0).sum(1) / np.maximum(valid.sum(1), 1)
+    return column - mean[:, None]
+
+
+def predictors(
+    nbests: Sequence[NBest], known: Features, tokens: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """The names of what is known of hypotheses, and its values (names + 1, utterances, hypotheses),
+    the tokens last.
+    """
+    lengths = [name for name in TEXT if name not in known.names]
+    values = [
+        pad([[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests], known)
+        for name in lengths
+    ]
+    return [*known.names, *lengths], np.stack([*known.values, *values, tokens])
+
+
+def pad(lists: Sequence[Sequence[float]], features: Features) -> np.ndarray:
+    """Values of lists as features have them (utterances, hypotheses), 0 beyond each list's end."""
+    padded = np.zeros(features.valid.shape)
+    for row, values in zip(padded, lists, strict=True):
+        row[: len(values)] = values
+    return padded
+
+
+def mean_counts(nbests: Sequence[NBest], name: str, tokens: Mapping[str, np.ndarray]) -> Iterator:
+    """What log-probabilities are divided by in the column `name` (hypotheses,) a list, from the
+    tokens of each.
+    """
+    counts = MEANS.get(name.removeprefix(summed(name)))
+    table = ScoreTable({}, tokens)
+    for nbest in nbests:
+        own = counts(nbest, table) if counts else np.ones(len(nbest.hyps))
+        yield np.maximum(own, 1) if len(nbest.hyps) else np.ones(0)
