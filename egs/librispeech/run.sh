@@ -146,7 +146,8 @@ if stage 0 "get data" "$source" : "$raw"; then
   get_corpus
 fi
 
-if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" ${asr:+"${asr#*:}"} \
+if stage 1 "prepare text, N-best and lattices" "$raw" "${audio:-$nbest_dir}" \
+  ${asr:+"${asr#*:}" conf/titles.txt} \
   : "$datadir/{texts}/text" "$datadir/{sets}/text" "$datadir/{sets}/nbest.jsonl" \
   "$datadir/{lattice_sets}/lattices"; then
   python3 local/prepare.py "$corpus" "$raw" "$datadir"

@@ -388,8 +388,9 @@ def full(tmp_path, server, shell, make_recipe):
     """The recipe with a small LibriSpeech on a local server, and N-best lists of it."""
     www, home = tmp_path / "www", tmp_path / "egs/librispeech"
     shutil.copytree(LOCAL, home / "local")
+    shutil.copytree(LOCAL.with_name("conf"), home / "conf")
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    shutil.copy(REPOSITORY / "egs/librispeech/run.sh", home)
+    shutil.copy(LOCAL.with_name("run.sh"), home)
     (www / "11").mkdir()
     (www / "12").mkdir()
     lines = "".join(f"LINE {n}\n" for n in range(45_000))

@@ -158,8 +158,8 @@ def test_matrices_are_converted_once_and_nothing_else(made, criterion):
 
 
 def test_scorers_hold_the_layer_in_their_precision(made):
-    for precision in PRECISIONS:
-        scorer = load_scorer(made("causal", "ce-is"), "cpu", precision)
+    for precision in ("float32", "bfloat16"):
+        scorer = load_scorer(made("causal", "ce-is"), "cpu", precision, engine="torch")
         assert (
             scorer.output.weight.dtype == PRECISIONS[precision]
             and scorer.lm.output.weight.dtype == torch.float32

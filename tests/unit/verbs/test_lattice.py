@@ -16,7 +16,7 @@ from lmtools.cli import main
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
-from lmtools.rescoring import Dev, Weights, load, save
+from lmtools.rescoring import Dev, Weights
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
@@ -264,7 +264,7 @@ def test_rescore_two_models_and_their_mixture(here, lm, capsys):
     assert tree["signatures"]["c"]["lm"] == "causal" and list(tree["signatures"]) == ["c", "m"]
     assert main(["tune", "--nbest", "n.jsonl", "--out", "w.json"]) == 0
     capsys.readouterr()
-    system = load("w.json").system
+    system = Weights.load("w.json").system
     assert system.lists == "lattices" and [one.name for one in system.lms] == ["c", "m", "lm"]
     assert {one.name: one.signature for one in system.lms if one.signature} == tree["signatures"]
     texts, refs = kaldi_text.read("t"), kaldi_text.read("ref")
@@ -446,10 +446,8 @@ def test_formats_of_one_or_two_scores_get_their_sum(here, lm, capsys, to, out, u
 
 
 def test_weights_from_tuning(here, lm, capsys):
-    save(
-        Weights("wer", {"am": 1.0, "lm": 0.5, "new": 2.0}, "am", Dev("d", "0", 1, 2.0, 1.0)),
-        "w=1.json",
-    )
+    weights = {"am": 1.0, "lm": 0.5, "new": 2.0}
+    Weights("wer", weights, "am", Dev("d", "0", 1, 2.0, 1.0)).save("w=1.json")
     outputs = []
     for weights in ("w=1.json", "am=1,lm=0.5,new=2"):
         status, printed = run(
