@@ -65,6 +65,7 @@ setup(
             "kaldifst>=1.7",
             "kaldi_native_io>=1.22",
             "onnxruntime>=1.17",
+            "flashlight-text>=0.0.7",
         ],
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
     },
