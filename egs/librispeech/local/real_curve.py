@@ -1,5 +1,5 @@
 """Draw what local/real.sh trained: validation loss and WER over the words of text that each neural
-LM read, beside the tuned first pass and the first n-gram.
+LM read, beside the tuned first pass and the lowest n-gram.
 
     real_curve.py EXPDIR OUT.png CASE/SET:TITLE ...
 
@@ -84,7 +84,7 @@ def draw(theme: Theme, losses, panels) -> Figure:
         axis.set_title(title)
         draw_kinds(axis, theme, style, {name: wers[name] for name in losses if name in wers})
         for name in STRAIGHT:
-            system = next(each for each in wers if each.startswith(name))
+            system = min(each for each in wers if each.startswith(name) and "+" not in each)
             printed = style.systems.get(name) or style.lms[name]
             axis.axhline(wers[system], color=theme.color(printed.look), linestyle=":")
             axis.annotate(
