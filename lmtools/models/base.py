@@ -29,6 +29,8 @@ class Trunk(nn.Module, ABC):
     carries: ClassVar[bool] = False  # it has `carried`
     masks: ClassVar[bool] = False  # it has `masked_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens
+    # of sentences that go through as one tree of prefixes (`memory`)
+    tree_tokens: ClassVar[int] = 2048
     tied: bool = False  # the input embedding is the output matrix too
 
     def __init__(self, config):

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from lmtools.models.memory import Rows, group_levels
 from lmtools.models.transformer import Transformer
+
+# prefixes whose attention is computed together: few enough that they share most of their ancestors
+TOGETHER = 32
 
 
 class Causal(Transformer):
@@ -53,14 +57,16 @@ class KeyValues:
         tokens, depths, seen, mask = (
             torch.from_numpy(array).to(self.device) for array in (tokens, depths, seen, mask)
         )
-        state = self.model.embedding.at(tokens, depths)[None]
+        parts, queries = mask.shape[0], mask.shape[2]
+        state = self.model.embedding.at(tokens, depths)
         for block, rows in zip(self.model.blocks, self.layers, strict=True):
             asking = block.enter(state)
-            rows.values[first : rows.count] = block.key_value(asking)[0]
-            # (1, U, 2 D): one sentence of all ancestors, B queries
-            source = rows.values.index_select(0, seen)[None]
-            state = block.finish(state, block.attend(block.query(asking), source, mask))
-        return state[0].float()
+            rows.values[first : rows.count] = block.key_value(asking)
+            source = rows.values.index_select(0, seen.flatten()).view(*seen.shape, -1)
+            query = F.pad(block.query(asking), (0, 0, 0, parts * queries - len(tokens)))
+            context = block.attend(query.view(parts, queries, -1), source, mask)
+            state = block.finish(state, context.flatten(0, 1)[: len(tokens)])
+        return state.float()
 
     def place(self, first: int, parents: np.ndarray) -> np.ndarray:
         """Note the new rows' paths; their depths (B,)."""
@@ -80,16 +86,23 @@ class KeyValues:
         return self.depths[first:count]
 
     def find_attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All rows (U,) that any of the new prefixes attends to, and which of them each one does:
-        (1, 1, B, U) bool.
+        """Of each part of at most TOGETHER new prefixes, all rows (P, U) that any of them attends
+        to, filled up with row 0, and which of these each one does: bool (P, 1, B, U).
         """
         count = first + len(depths)
-        paths = self.paths[first:count, : depths.max() + 1]
-        used = np.zeros(count, dtype=bool)
-        used[paths] = True  # what follows a path is 0, the root, an ancestor of all
-        seen = np.flatnonzero(used)
+        parts = []
+        for begin in range(first, count, TOGETHER):
+            end = min(begin + TOGETHER, count)
+            paths = self.paths[begin:end, : depths[begin - first : end - first].max() + 1]
+            used = np.zeros(end, dtype=bool)
+            used[paths] = True  # what follows a path is 0, the root, an ancestor of all
+            parts.append((paths, np.flatnonzero(used)))
+        seen = np.zeros((len(parts), max(len(rows) for _, rows in parts)), dtype=np.int64)
+        mask = np.zeros((len(parts), 1, min(TOGETHER, len(depths)), seen.shape[1]), dtype=bool)
         column = np.empty(count, dtype=np.int64)
-        column[seen] = np.arange(len(seen))
-        mask = np.zeros((len(depths), len(seen)), dtype=bool)
-        mask[np.arange(len(depths))[:, None], column[paths]] = True
-        return seen, mask[None, None]
+        for number, (paths, rows) in enumerate(parts):
+            seen[number, : len(rows)] = rows
+            column[rows] = np.arange(len(rows))
+            mask[number, 0, np.arange(len(paths))[:, None], column[paths]] = True
+            mask[number, 0, len(paths) :, 0] = True  # nobody reads these; all False would be NaN
+        return seen, mask

@@ -47,6 +47,7 @@ class Lstm(Trunk):
     Config = LstmConfig
     title = "LSTM"
     carries = True
+    tree_tokens = 8192  # prefixes of one length go through together; fewer make small products
 
     def __init__(self, config: LstmConfig, vocabulary: int):
         super().__init__(config)

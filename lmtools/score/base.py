@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.score.trees import TreeBatch
 
 
 class Scorer:
@@ -54,7 +55,26 @@ class Scorer:
         """log p of each token and the end of sentence, in nats, float64 (tokens + 1,) a
         sentence.
         """
-        scores = self.token_log_probs(sentences)
+        return self.penalised(sentences, self.token_log_probs(sentences))
+
+    def plan_trees(self, sentences: Sequence[tuple]) -> list[TreeBatch]:
+        """Which of many distinct sentences the model computes as trees of their beginnings: their
+        numbers.
+        """
+        return []
+
+    def tree_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """`log_probs` of a batch of `plan_trees`."""
+        return self.penalised(sentences, self.from_tree(sentences))
+
+    def from_tree(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """`tree_log_probs` without the penalty."""
+        raise NotImplementedError
+
+    def penalised(
+        self, sentences: Sequence[tuple], scores: Sequence[np.ndarray]
+    ) -> Sequence[np.ndarray]:
+        """The scores after the penalty of unknown tokens."""
         if not self.oov_penalty:
             return scores
         return [

@@ -8,14 +8,15 @@ computes a batch, several batches at a time: what else there is to score then ch
 sentence's score, with prepared weights (lmtools.engine) as without.
 benchmarks/batches.py measures what it costs.
 
-Not covered, equal but for rounding (1e-6 nats a sentence in float32, 4e-4 in bfloat16): two-way
-models, whose shapes depend on spellings; left-to-right models of Hugging Face, which compute common
-beginnings once; adaptive softmax; lattices; carried states; batches halved for want of memory;
-GPUs.
+Not covered, equal but for rounding (1e-5 nats a sentence in float32, 4e-4 in bfloat16): hypotheses
+that share beginnings, which left-to-right models compute once (lmtools.score.trees): their last
+bits depend on what stands near them in the lists, not on what a cache knows; two-way models, whose
+shapes depend on spellings; adaptive softmax; lattices; carried states; batches halved for want of
+memory; GPUs.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -27,27 +28,48 @@ from lmtools.batching import full_batch_size, plan_batches
 from lmtools.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
+from lmtools.score.trees import TreeBatch
 
 
 def compute_missing(
-    sentences: Sequence, model, cache: Cache, compute: Callable[[list[list]], Iterator], about: str
+    sentences: Sequence,
+    model,
+    cache: Cache,
+    compute: Callable[[list[list]], Iterator],
+    about: str,
+    trees: Sequence[TreeBatch] = (),
 ) -> list:
     """One value for each of the distinct `sentences`: what `cache` knows, else what `compute` gives
     and the cache keeps.
 
     `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
-    (number of the batch, its values) in any order. `about` stands before the progress.
+    (number of the batch, its values) in any order. `about` stands before the progress. Of `trees`,
+    numbers of sentences that go through together, one that lacks any value is computed whole: what
+    is known changes no bit of the others.
     """
-    values = cache.get(sentences)
-    missing = [i for i in range(len(sentences)) if i not in values]
-    plan = plan_batches([model.cost(sentences[i]) for i in missing], model.rows)
-    plan = [[missing[i] for i in batch] for batch in plan]
-    with tqdm(total=len(missing), desc=about, unit="text", disable=None, dynamic_ncols=True) as bar:
-        for number, made in compute([[sentences[i] for i in batch] for batch in plan]):
-            values |= zip(plan[number], made, strict=True)
-            cache.put((sentences[i], values[i]) for i in plan[number])
-            bar.update(len(made))
+    known = cache.get(sentences)
+    plan, values = plan_work(sentences, model, trees, known), dict(known)
+    missing = len(sentences) - len(known)
+    with tqdm(total=missing, desc=about, unit="text", disable=None, dynamic_ncols=True) as bar:
+        for number, made in compute([type(batch)(sentences[i] for i in batch) for batch in plan]):
+            new = {i: v for i, v in zip(plan[number], made, strict=True) if i not in known}
+            values |= new
+            cache.put((sentences[i], value) for i, value in new.items())
+            bar.update(len(new))
     return [values[i] for i in range(len(sentences))]
+
+
+def plan_work(
+    sentences: Sequence, model, trees: Sequence[TreeBatch], known: Container[int] = ()
+) -> list[list[int]]:
+    """Numbers of sentences in batches: the `trees` that are not all `known`, then all others that
+    are not, as `plan_batches` has them.
+    """
+    plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
+    grown = {i for tree in trees for i in tree}
+    rest = [i for i in range(len(sentences)) if i not in grown and i not in known]
+    batches = plan_batches([model.cost(sentences[i]) for i in rest], model.rows)
+    return plan + [[rest[i] for i in batch] for batch in batches]
 
 
 def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
@@ -118,12 +140,14 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
-    """The scorer's token log-probabilities of a batch of `plan_batches`."""
+    """The scorer's token log-probabilities of a batch of `plan_work`."""
+    if isinstance(sentences, TreeBatch):
+        return within_memory(scorer.tree_log_probs, sentences, len(sentences))
     return compute_batch(scorer, scorer.log_probs, sentences)
 
 
 def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
     """Pairs (indices, their token log-probabilities), batch by batch, of distinct `sentences`."""
-    plan = plan_batches([scorer.cost(s) for s in sentences], scorer.rows)
-    work = [[sentences[i] for i in batch] for batch in plan]
+    plan = plan_work(sentences, scorer, scorer.plan_trees(sentences))
+    work = [type(batch)(sentences[i] for i in batch) for batch in plan]
     yield from zip(plan, compute_all(scorer, work, partial(score_batch, scorer)), strict=True)

@@ -182,9 +182,9 @@ class HuggingFaceCausal(HuggingFace):
         """The scores of sentences, out of one pass over the tree of their beginnings."""
         tree, dtype = SentenceTree.of(sentences, self.begin), PRECISIONS[self.precision]
         within = tree.ancestors()
-        ids, parents, depths = (
+        ids, depths, before, targets = (
             torch.tensor(array, device=self.device)
-            for array in (tree.tokens, tree.parents, within.sum(1) - 1)
+            for array in (tree.tokens, within.sum(1) - 1, *tree.predictions(self.end))
         )
         seen = torch.tensor(within, device=self.device)
         mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
@@ -194,17 +194,9 @@ class HuggingFaceCausal(HuggingFace):
                 input_ids=ids[None], attention_mask=mask[None, None],
                 position_ids=depths[None], use_cache=False,
             ).last_hidden_state[0].to(dtype)  # fmt: skip
-        last = torch.tensor([path[-1] for path in tree.paths], device=self.device)
-        before = torch.cat([parents[1:], last])
-        targets = torch.cat([ids[1:], torch.full_like(last, self.end)])
         normalisers = self.output.log_normaliser(states)
         scores = self.output.unnormalised(states[before], targets) - normalisers[before]
-        values = scores.double().cpu().numpy()
-        nodes, ends = values[: len(ids) - 1], values[len(ids) - 1 :]
-        return [
-            np.append(nodes[np.array(path[1:], dtype=np.int64) - 1], end)
-            for path, end in zip(tree.paths, ends, strict=True)
-        ]
+        return tree.split_values(scores.double().cpu().numpy())
 
     def from_logits(self, sentences) -> list[np.ndarray]:
         """The scores of sentences, each by itself."""

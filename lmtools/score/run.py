@@ -174,8 +174,8 @@ def warn_scored(
 def score_texts(
     texts: Sequence[str], scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
 ) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU;
-    see lmtools.score.compute).
+    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU,
+    but for rounding where beginnings are shared; see lmtools.score.compute).
 
     `cache`: one that is open, for many calls; else that of the options is opened and closed.
     """
@@ -197,7 +197,8 @@ def score_sentences(
 ) -> np.ndarray:
     """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
     compute = partial(sum_batches, scorer=scorer, options=options)
-    return np.array(compute_missing(sentences, scorer, cache, compute, f"score {options.lm}"))
+    about, trees = f"score {options.lm}", scorer.plan_trees(sentences)
+    return np.array(compute_missing(sentences, scorer, cache, compute, about, trees))
 
 
 def sum_batches(

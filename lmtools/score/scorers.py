@@ -26,7 +26,8 @@ from lmtools.ngram.model import NgramModel
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.noise import correct_by
-from lmtools.subword import MASK, UNK
+from lmtools.score.trees import SentenceTree, plan_trees
+from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.windows import count_rows, cut_windows
 
 NORMALISATIONS = ("full", "none")
@@ -99,6 +100,25 @@ class NeuralScorer(Scorer):
 
     def token_log_probs(self, sentences):
         return self.compute(sentences, self.score)
+
+    def plan_trees(self, sentences):
+        """On a CPU, where it was measured, of left-to-right models."""
+        if self.device.type != "cpu" or self.lm.objective.name != "causal":
+            return []
+        return plan_trees(sentences, self.lm.trunk.tree_tokens, self.lm.longest)
+
+    @torch.inference_mode()
+    def from_tree(self, sentences):
+        tree = SentenceTree.of(sentences, BOS)
+        before, targets = map(torch.from_numpy, tree.predictions(EOS))
+        parents = np.append(-1, tree.parents[1:])
+        with autocast(self.device, self.precision):
+            heads = self.lm.trunk.head(self.lm.trunk.memory().grow(parents, tree.tokens))
+        heads = heads.to(PRECISIONS[self.precision])
+        scores = self.output.unnormalised(heads[before], targets)
+        if self.normalised:
+            scores = scores - self.output.log_normaliser(heads)[before]
+        return tree.split_values(scores.double().numpy())
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""

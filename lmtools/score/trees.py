@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+# of the tokens of some sentences, as many beginnings at most differ where a tree of them pays
+SHARED = 0.8
+
 
 class SentenceTree(NamedTuple):
     """The distinct beginnings of some sentences; node 0 is the empty one, a parent stands before
@@ -33,6 +36,22 @@ class SentenceTree(NamedTuple):
             paths.append(path)
         return cls(np.array(tokens), np.array(parents), paths)
 
+    def predictions(self, end: int) -> tuple[np.ndarray, np.ndarray]:
+        """What the scores of all sentences are made of, each once: nodes and the token after each,
+        int64 (N - 1 + sentences,); `end` follows the last node of each sentence.
+        """
+        last = np.array([path[-1] for path in self.paths], dtype=np.int64)
+        ends = np.full(len(last), end, dtype=np.int64)
+        return np.append(self.parents[1:], last), np.append(self.tokens[1:], ends)
+
+    def split_values(self, values: np.ndarray) -> list[np.ndarray]:
+        """The values of each sentence's tokens and end (tokens + 1,), out of one a prediction."""
+        nodes, ends = np.split(values, [len(self.tokens) - 1])
+        return [
+            np.append(nodes[np.array(path[1:], dtype=np.int64) - 1], end)
+            for path, end in zip(self.paths, ends, strict=True)
+        ]
+
     def ancestors(self) -> np.ndarray:
         """Which nodes (column) are beginnings of which (row), itself included: bool (N, N)."""
         within = np.eye(len(self.tokens), dtype=bool)
@@ -52,3 +71,22 @@ def cut_trees(sentences: Sequence[Sequence[int]], tokens: int) -> list[slice]:
             parts.append(slice(begin, place))
             begin, total = place, len(sentence) + 1
     return [*parts, slice(begin, len(sentences))] if sentences else []
+
+
+class TreeBatch(list):
+    """Sentences, or their numbers, that go through a model as one tree."""
+
+
+def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) -> list[TreeBatch]:
+    """Numbers of those of the distinct `sentences` that go through as trees, in parts of
+    consecutive ones of at most so many tokens; parts that share little stay out, as do sentences
+    that have more than `longest` tokens.
+    """
+    short = [i for i, sentence in enumerate(sentences) if len(sentence) <= longest]
+    plan = []
+    for part in cut_trees([sentences[i] for i in short], tokens):
+        some = [sentences[i] for i in short[part]]
+        beginnings = len(SentenceTree.of(some, 0).tokens)
+        if beginnings <= SHARED * sum(len(sentence) + 1 for sentence in some):
+            plan.append(TreeBatch(short[part]))
+    return plan

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lattices import all_paths, named_sums, path_score, random_lattice, words_of
 
 from lmtools.errors import UserError
+from lmtools.score.base import Scorer
 from lmtools.score.cover import approximation, cover, rescore_cover
 from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
@@ -22,7 +23,7 @@ WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
 VOCABULARY = ("king", "queen", "The", "xylophone", " ")
 
 
-class Sum:
+class Sum(Scorer):
     """A scorer whose tokens are characters; the score of each depends on its whole sentence."""
 
     kind, signature, rows = "pseudo-perplexity", {"lm": "sum"}, 7

@@ -176,6 +176,72 @@ def test_what_numerics_depend_on_is_in_the_signature():
     )
 
 
+def random_lists(longest: int = 29) -> list[tuple[int, ...]]:
+    """Distinct hypotheses of lists that share beginnings; some have more than `longest` tokens."""
+    rng = np.random.default_rng(2)
+    lists = []
+    for stem in random_sentences(6, longest):
+        for place in rng.integers(0, len(stem) + 1, 12):
+            lists.append((*stem[:place], *rng.integers(5, SIZE, 4).tolist()))
+    return list(dict.fromkeys(lists))
+
+
+def one_by_one(scorer: NeuralScorer, sentences) -> np.ndarray:
+    """The scores without trees."""
+    return np.array([scorer.log_probs([sentence])[0].sum() for sentence in sentences])
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("family", ["causal", "lstm", "gcnn"])
+def test_what_lists_share_is_computed_once(family, criterion, monkeypatch):
+    lm, sentences = model(family, criterion), random_lists(40)
+    monkeypatch.setattr(type(lm.trunk), "tree_tokens", 600)
+    grown, memory = [], type(lm.trunk).memory
+
+    def noting(trunk):
+        made = memory(trunk)
+        grow = made.grow
+        made.grow = lambda parents, tokens: grown.append(len(tokens)) or grow(parents, tokens)
+        return made
+
+    monkeypatch.setattr(type(lm.trunk), "memory", noting)
+    options = ScoreOptions("-", cache="none")
+    for normalise in ("full", "none"):
+        scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", normalise=normalise)
+        scorer = scorer.with_oov_penalty(2.0)
+        trees = scorer.plan_trees(sentences)
+        short = [i for i, s in enumerate(sentences) if len(s) <= lm.longest]
+        assert len(trees) > 1 and {i for tree in trees for i in tree} <= set(short)
+        assert len(short) < len(sentences) or family != "causal"
+        grown.clear()
+        made = score_sentences(sentences, scorer, options, options.open_cache(scorer))
+        tokens = sum(len(sentences[i]) + 1 for tree in trees for i in tree)
+        assert len(grown) == len(trees) and sum(grown) < 0.8 * tokens
+        assert np.allclose(made, one_by_one(scorer, sentences), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["causal", "lstm", "gcnn"])
+def test_a_killed_run_goes_on_with_equal_bits_of_lists(family, tmp_path, monkeypatch):
+    lm, sentences = model(family), random_lists()
+    monkeypatch.setattr(type(lm.trunk), "tree_tokens", 200)
+    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu")
+    assert len(scorer.plan_trees(sentences)) > 2
+    options = ScoreOptions("-", cache=str(tmp_path))
+    expected = score_sentences(sentences, scorer, options, options.open_cache(scorer))
+    for seed in range(3):  # what a run may have left behind
+        some = np.random.default_rng(seed).random(len(sentences)) < 0.5
+        cache = ScoreOptions("-", cache=str(tmp_path / str(seed))).open_cache(scorer)
+        cache.put((s, v) for s, v, kept in zip(sentences, expected, some, strict=True) if kept)
+        assert np.array_equal(score_sentences(sentences, scorer, options, cache), expected)
+        cache.close()
+
+
+def test_texts_that_share_little_make_no_trees():
+    scorer = NeuralScorer(model("causal"), Ids(), "0" * 16, "cpu")
+    assert scorer.plan_trees(random_sentences(90, 20)) == []
+    assert NeuralScorer(model("tta"), Ids(), "0" * 16, "cpu").plan_trees(random_lists()) == []
+
+
 @pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
 def test_batches_have_one_shape(rows):
     costs = np.random.default_rng(0).integers(1, 40, 500).tolist()

@@ -74,8 +74,10 @@ def test_score_does_not_depend_on_order_or_duplicates(options):
     once = scores(options)
     order = np.random.default_rng(0).permutation(len(TEXTS))
     again = scores(options, [TEXTS[i] for i in order] + TEXTS)
-    np.testing.assert_array_equal(again[len(TEXTS) :], once)
-    np.testing.assert_array_equal(again[: len(TEXTS)], once[order])
+    # left-to-right models compute once what texts near each other share: equal but for rounding
+    bound = 1e-5 if options.load().kind == "perplexity" else 0
+    np.testing.assert_allclose(again[len(TEXTS) :], once, rtol=0, atol=bound)
+    np.testing.assert_allclose(again[: len(TEXTS)], once[order], rtol=0, atol=bound)
 
 
 def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monkeypatch):
