@@ -98,6 +98,13 @@ class Adaptive(OutputLayer):
             parts.append(head[:, first + i, None] + tail.distribution(narrow))
         return torch.cat(parts, 1)[:, self.rank]
 
+    def rows(self):
+        ranked, classes = self.rank.argsort().cpu(), -1 - torch.arange(len(self.tails))
+        parts = {"head": torch.cat([ranked[: self.edges[0]], classes])}
+        for i, (begin, end) in enumerate(pairwise(self.edges)):
+            parts[f"tails.{i}"] = ranked[begin:end]
+        return {f"{part}.{name}": ids for part, ids in parts.items() for name in ("weight", "bias")}
+
     def in_head(self, ranks: Tensor) -> Tensor:
         """The head's class of each target: its rank itself, or cutoffs[0] + its cluster."""
         edges = torch.tensor(self.edges[:-1], device=ranks.device)

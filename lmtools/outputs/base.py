@@ -77,6 +77,11 @@ class OutputLayer(nn.Module, ABC):
     def distribution(self, states: Tensor) -> Tensor:
         """log p of all ids, float32 (N, V)."""
 
+    def rows(self) -> dict[str, Tensor]:
+        """The id of each row of its parameters, by their names; negative: of a class of ids."""
+        ids = torch.arange(len(self.weight))
+        return {"weight": ids, "bias": ids}
+
 
 def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
     """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,

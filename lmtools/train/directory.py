@@ -17,11 +17,13 @@ from lmtools.checkpoint import (
     describe_model,
     is_prepared,
     load_checked,
+    model_hash,
     prepare_directory,
     training_metadata,
 )
 from lmtools.corpus import Corpus
 from lmtools.device import machine_facts, resolve_precision
+from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.lock import ASIDE
 from lmtools.seal import Damaged
@@ -37,19 +39,27 @@ class TrainingPlan(NamedTuple):
     out: Path
     device: torch.device
     fingerprint: str
+    init: Path | None = None  # the model directory whose weights it starts from
 
     @classmethod
-    def read(cls, settings: Settings, train, valid, out, device: torch.device) -> "TrainingPlan":
+    def read(
+        cls, settings: Settings, train, valid, out, device: torch.device, init=None
+    ) -> "TrainingPlan":
         """The plan, with the corpora of two files and the precision that `auto` is there; UserError
-        where a corpus is damaged or the two are of different vocabularies.
+        where a corpus is damaged, the two are of different vocabularies, or `init` is no model
+        directory or `out` itself.
         """
+        if init is not None and Path(init).resolve() == Path(out).resolve():
+            raise UserError(f"{out}: cannot start from itself; give another directory as --out")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
         train, valid = Corpus.open(train), Corpus.open(valid)
         valid.check(train.subword)
-        parts = dataclasses.asdict(settings), train.subword.hash, train.digest(), valid.digest()
+        parts = [dataclasses.asdict(settings), train.subword.hash, train.digest(), valid.digest()]
+        if init is not None:
+            parts.append(model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return cls(settings, train, valid, Path(out), device, fingerprint)
+        return cls(settings, train, valid, Path(out), device, fingerprint, init and Path(init))
 
 
 class Found(NamedTuple):

@@ -27,6 +27,7 @@ from lmtools.train.directory import Found, TrainingPlan, inspect_directory, keep
 from lmtools.train.log import Log, Silence
 from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, join_processes
+from lmtools.train.start import start_from
 from lmtools.train.streams import Streams
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
@@ -37,9 +38,11 @@ class Stopped(Exception):
     """SIGTERM came; the state is saved."""
 
 
-def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -> Progress:
+def train(
+    settings: Settings, train_bin, valid_bin, out, device: str = "auto", init=None
+) -> Progress:
     """Train into the model directory `out`, going on from what a killed run left there; returns at
-    once when it is complete and undamaged.
+    once when it is complete and undamaged. `init`: a model directory whose weights it starts from.
 
     A directory that holds a training of other settings or data, or a damaged one that cannot be
     mended exactly, is set aside (`out.1`, `out.2` ...), never overwritten. UserError where another
@@ -49,7 +52,9 @@ def train(settings: Settings, train_bin, valid_bin, out, device: str = "auto") -
     with join_processes(device) as world, contextlib.ExitStack() as held:
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
         plan = world.agree(
-            lambda: TrainingPlan.read(settings, train_bin, valid_bin, out, world.device(device))
+            lambda: TrainingPlan.read(
+                settings, train_bin, valid_bin, out, world.device(device), init
+            )
         )
         found = world.agree(lambda: inspect_directory(plan))
         training = None
@@ -71,7 +76,9 @@ class Training:
         objective = OBJECTIVES[settings.objective](words)
         ids = words.size if isinstance(objective, TwoWay) else subword.size
         counts = count_targets(objective, plan.train, ids)
-        self.lm = LanguageModel(settings, subword.size, counts, words).to(self.device)
+        lm = LanguageModel(settings, subword.size, counts, words)
+        self.started = start_from(plan.init, lm, subword) if plan.init else ""
+        self.lm = lm.to(self.device)
         self.optimiser = build_optimiser(self.lm, settings.optim)
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
@@ -99,9 +106,13 @@ class Training:
                 self.save_best()
         if self.world.first:
             self.log = Log(self.out, self.progress.step, self.total)
+        if self.started and not resume:
+            self.log.say(self.started)
         self.log.say(self.describe(resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
+            if self.started and not resume:
+                self.validate()  # the weights may be the best already
             self.steps()
         finally:
             signal.signal(signal.SIGTERM, former)

@@ -21,6 +21,8 @@ def arguments(parser):
     group.add_argument("--train", required=True, metavar="F.bin", help=about)
     about = "validation corpus, for early stopping and the best weights"
     group.add_argument("--valid", required=True, metavar="F.bin", help=about)
+    about = "start from the weights of a model directory; where the vocabularies differ, by piece"
+    group.add_argument("--init", metavar="DIR", help=about)
     about = "model directory; a killed run is continued, damage mended"
     parser.add("--out", metavar="DIR", help=about)
     parser.add("--device")
@@ -35,7 +37,7 @@ def run(args):
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        progress = train(settings, args.train, args.valid, args.out, args.device)
+        progress = train(settings, args.train, args.valid, args.out, args.device, args.init)
     except Stopped as stopped:
         if first_process():
             print(stopped, file=sys.stderr)

@@ -353,6 +353,7 @@ CONF = {  # in the place of published sizes
 }
 LMS = (
     "From text to a model",
+    "From another model",
     "Large vocabularies and training criteria",
     "Word vectors",
     "Sentence vectors and similarity",
@@ -376,7 +377,13 @@ def test_lms(tmp_path, lm):
     write(tmp_path / "pairs.tsv", pairs)
     said = "".join(follow(blocks("docs/lms.md", title), tmp_path, lm) for title in LMS)
     assert all(word in said for word in ("perplexity", "log Z", "pearson", "Williams"))
-    for made in ("lm/ngram/config.yaml", "test.nce.scores", "words.npz", "vectors.npz"):
+    for made in (
+        "lm/ngram/config.yaml",
+        "lm/domain/config.yaml",
+        "test.nce.scores",
+        "words.npz",
+        "vectors.npz",
+    ):
         assert (tmp_path / made).stat().st_size > 100
 
 

@@ -1,0 +1,124 @@
+"""Where the weights of a training come from that continues another model: a model directory of the
+same architecture, whose vocabulary may be another one.
+"""
+
+import dataclasses
+import json
+from collections.abc import Hashable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from lmtools.checkpoint import load_model, load_state, state_dict
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
+from lmtools.outputs.adaptive import Adaptive
+from lmtools.outputs.corrected import NEVER, Corrected
+from lmtools.settings import Settings
+from lmtools.subword import SPECIALS, Subword
+
+# settings of an output layer that its tensors depend on; the others say what training draws
+SHAPING = ("cutoffs", "divide")
+
+
+@torch.no_grad()
+def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
+    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; a line that
+    says how many of its pieces they have. UserError where the architectures differ.
+
+    Rows of embedding and output layer go by piece, or by predicted word: those that the other model
+    lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
+    own, and its biases start from the same log-probabilities.
+    """
+    other, vocabulary = load_model(directory)
+    compare_settings(lm.settings, other.settings, directory)
+    if isinstance(lm.output, Adaptive) and subword.hash == vocabulary.hash:
+        lm.output.rank.copy_(other.output.rank)  # no row changes its cluster
+    if isinstance(lm.output, Corrected):
+        other.output.bias += log_noise(other.output)
+    ours, theirs = name_rows(lm, subword), name_rows(other, vocabulary)
+    tensors, learnt = state_dict(lm), dict(lm.named_parameters())
+    for name, tensor in state_dict(other).items():
+        if name in ours:
+            tensors[name] = move_rows(tensor, theirs[name], ours[name])
+        elif name in learnt:
+            tensors[name] = tensor
+    load_state(lm, tensors, directory)
+    if isinstance(lm.output, Corrected):
+        lm.output.bias -= log_noise(lm.output)
+    told = [f"weights of {directory}"]
+    if subword.hash != vocabulary.hash:
+        told.append(count_known(subword, vocabulary, "pieces"))
+        if subword.words and vocabulary.words:
+            lists = subword.words.words, vocabulary.words.words
+            told.append(count_known(*lists, "predicted words"))
+    return "; ".join(told)
+
+
+def compare_settings(own: Settings, other: Settings, directory) -> None:
+    """UserError that names the first setting in which the architectures differ; rates of dropout
+    may.
+    """
+    for (key, here), (_, there) in zip(shaping(own), shaping(other), strict=False):
+        if here != there:
+            here, there = (
+                one if isinstance(one, str) else json.dumps(one) for one in (here, there)
+            )
+            raise UserError(
+                f"{directory}: {key} is {there} there and {here} here; --init continues a model of"
+                f" the same architecture: give {key}={there}"
+            )
+
+
+def shaping(settings: Settings) -> Iterator[tuple[str, object]]:
+    """The settings that the names and shapes of the tensors depend on, and what they mean."""
+    for name in ("model", "objective", "criterion"):
+        yield name, getattr(settings, name)
+    for name, said in dataclasses.asdict(settings.architecture).items():
+        if not name.endswith("dropout"):
+            yield f"arch.{name}", said
+    for name, said in dataclasses.asdict(settings.output_layer).items():
+        if name in SHAPING:
+            yield f"output.{name}", said
+
+
+def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:
+    """What each row stands for, by the name of each tensor that has a row a piece (or predicted
+    word): the piece, or a number where it is a class of them.
+    """
+    targets = subword.words.words.vocabulary if lm.two_way else subword.vocabulary
+    named = lm.named_parameters()
+    table = next(name for name, parameter in named if parameter is lm.trunk.lookup.weight)
+    rows: dict[str, list[Hashable]] = {
+        f"output.{name}": [targets[i] if i >= 0 else i for i in ids.tolist()]
+        for name, ids in lm.output.rows().items()
+    }
+    return {**rows, table: list(subword.vocabulary)}
+
+
+def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) -> Tensor:
+    """The rows of `tensor`, which stand for `old`, in the order of `new`; one that is not there is
+    the average of all but the specials.
+    """
+    place = {name: row for row, name in enumerate(old)}
+    learnt = [row for row, name in enumerate(old) if name not in SPECIALS]
+    rows = torch.tensor([place.get(name, -1) for name in new])
+    average = tensor[learnt or slice(None)].double().mean(0).to(tensor.dtype)
+    known = (rows >= 0).view(-1, *[1] * (tensor.dim() - 1))
+    return torch.where(known, tensor[rows.clamp(min=0)], average)
+
+
+def log_noise(output: Corrected) -> Tensor:
+    """What the noise adds to the log-posterior of each id, as far as it is finite."""
+    added = torch.as_tensor(output.before()) + output.after()
+    return torch.where(added > NEVER / 2, added, 0.0).float()
+
+
+def count_known(new: Subword, old: Subword, what: str) -> str:
+    """How many of the new pieces the old vocabulary has, in words; specials do not count."""
+    ours = set(new.vocabulary).difference(SPECIALS)
+    known = len(ours.intersection(old.vocabulary))
+    return (
+        f"{known:,} of {len(ours):,} {what} are known there, {len(ours) - known:,} start from the"
+        " average"
+    )

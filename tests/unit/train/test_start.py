@@ -1,0 +1,227 @@
+"""Trainings that start from another model's weights: what is copied by piece, what is averaged,
+what is refused.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+from toys import settings
+
+from lmtools.checkpoint import load_model, load_tensors
+from lmtools.cli import main
+from lmtools.corpus import Corpus
+from lmtools.errors import UserError
+from lmtools.lm import LanguageModel
+from lmtools.objectives import count_targets
+from lmtools.outputs.corrected import Corrected
+from lmtools.settings import Optim
+from lmtools.train import Stopped, train
+from lmtools.train.loop import Training
+from lmtools.train.start import start_from
+
+LSTM = {"model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}}
+KINDS = {
+    "causal": {},
+    "untied": {"arch": {"layers": 1, "dim": 8, "heads": 2, "ffn": 8, "tied": False}},
+    "gcnn": {"model": "gcnn", "arch": {"dim": 8, "blocks": ["[3, 12]", "[1, 6; 3, 6; 1, 12]"]}},
+    "elmo": {
+        "model": "elmo", "objective": "two-way",
+        "arch": {"piece_dim": 4, "filters": [[1, 4], [2, 6]], "highway": 1, "dim": 8, "units": 12},
+    },
+    "adaptive": {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}},
+    **{
+        criterion: {**LSTM, "criterion": criterion, "output": {"samples": 12}}
+        for criterion in ("bce-mcs", "ce-is", "ce-nce")
+    },
+}  # fmt: skip
+
+
+def tensors(directory) -> dict:
+    """All tensors of the best and the last checkpoint, as bytes."""
+    files = ("model.safetensors", "checkpoint.safetensors")
+    return {
+        (f, n): t.numpy().tobytes() for f in files for n, t in load_tensors(directory / f).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def other(spelled, tmp_path_factory):
+    """Corpora of another text, by another word list and spelled by other characters."""
+    root = tmp_path_factory.mktemp("other")
+    lines = (spelled / "train.txt").read_text().replace("river", "quay").splitlines()
+    (root / "train.txt").write_text("\n".join(lines[:80]) + "\n")
+    for args in (
+        f"subword --text {root}/train.txt --type word --vocab-size 22 --out {root}/sw",
+        f"subword --text {root}/train.txt --type char --words {root}/sw --out {root}/spelled",
+        f"corpus --text {root}/train.txt --subword {root}/sw --out {root}/train.bin",
+        f"corpus --text {root}/train.txt --subword {root}/spelled --out {root}/train-spelled.bin",
+    ):
+        assert main(args.split()) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def sources(spelled, tmp_path_factory):
+    """A function that trains a kind of model for a few steps, once."""
+    root = tmp_path_factory.mktemp("sources")
+
+    def make(kind):
+        with torch.inference_mode(False):
+            train(told(kind, steps=4), *corpora(spelled, kind), root / kind, "cpu")
+        return root / kind
+
+    return make
+
+
+def told(kind, **changes):
+    return dataclasses.replace(settings("causal", **changes), **KINDS[kind])
+
+
+def corpora(root, kind, parts=("train", "valid")):
+    return [root / f"{part}{'-spelled' if kind == 'elmo' else ''}.bin" for part in parts]
+
+
+def fresh(kind, path):
+    """An untrained model of a kind over a corpus, and its vocabulary."""
+    corpus = Corpus.open(path)
+    some, subword = told(kind, seed=5), corpus.subword
+    untrained = LanguageModel(some, subword.size, words=subword.words)
+    ids = subword.words.size if untrained.two_way else subword.size
+    counts = count_targets(untrained.objective, corpus, ids)
+    return LanguageModel(some, subword.size, counts, subword.words).eval(), subword
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.inference_mode()
+def test_the_same_vocabulary_gives_the_same_model(sources, spelled, kind):
+    """Sampled criteria too, although the noise is that of another text."""
+    source, subword = load_model(sources(kind))
+    (path,) = corpora(spelled, kind, ["valid"])
+    lm, _ = fresh(kind, path)
+    assert start_from(sources(kind), lm, subword) == f"weights of {sources(kind)}"
+    states = torch.randn(7, lm.trunk.width)
+    expected, made = source.output.distribution(states), lm.output.distribution(states)
+    reached = expected > -50  # the text of the noise may lack words
+    if kind == "ce-nce":  # the noise is within the link
+        assert (made - expected)[reached].abs().mean() < 0.2
+    elif isinstance(lm.output, Corrected):
+        np.testing.assert_allclose(made[reached], expected[reached], atol=1e-4)
+    else:
+        assert torch.equal(made, expected)
+    for name, parameter in lm.trunk.named_parameters():
+        assert torch.equal(parameter, dict(source.trunk.named_parameters())[name]), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.inference_mode()
+def test_rows_of_another_vocabulary_go_by_piece(sources, spelled, other, kind):
+    source, old = load_model(sources(kind))
+    lm, new = fresh(kind, corpora(other, kind, ["train"])[0])
+    said = start_from(sources(kind), lm, new)
+    table, before = lm.trunk.lookup.weight, source.trunk.lookup.weight
+    for row, piece in enumerate(new.vocabulary):
+        known = piece in old.vocabulary
+        expected = before[old.vocabulary.index(piece)] if known else before[5:].mean(0)
+        torch.testing.assert_close(table[row], expected)
+    ours, theirs = ((one.words.words if one.words else one).vocabulary for one in (new, old))
+    known = len(set(ours[5:]) & set(theirs))
+    assert 0 < known < len(ours[5:]) < len(theirs[5:])
+    what = "predicted words" if kind == "elmo" else "pieces"
+    assert said.endswith(
+        f"; {known} of {len(ours) - 5} {what} are known there, 1 start from the average"
+    )
+    states = torch.randn(7, lm.trunk.width)
+    expected, made = source.output.distribution(states), lm.output.distribution(states)
+    np.testing.assert_allclose(made.exp().sum(1), 1.0, rtol=1e-4)
+    same = [(ours.index(word), theirs.index(word)) for word in ours[5:] if word in theirs]
+    if kind in ("adaptive", "ce-nce"):  # words in other clusters; noise within the link
+        return
+    # the ratio of two words that both know does not change
+    here, there = np.transpose(same)
+    made, expected = made[:, here], expected[:, there]
+    ratio = (made - made[:, :1]) - (expected - expected[:, :1])
+    np.testing.assert_allclose(ratio, 0.0, atol=1e-4)
+
+
+def test_the_adaptive_softmax_keeps_words_of_one_cluster(sources, other):
+    source, old = load_model(sources("adaptive"))
+    lm, new = fresh("adaptive", other / "train.bin")
+    start_from(sources("adaptive"), lm, new)
+    first = lm.output.edges[0]
+    heads = [
+        {subword.vocabulary[i]: row for row, i in enumerate(model.output.rank.argsort()[:first])}
+        for model, subword in ((lm, new), (source, old))
+    ]
+    both = [(row, heads[1][word]) for word, row in heads[0].items() if word in heads[1]]
+    assert 2 < len(both) < first
+    for here, there in both:
+        assert torch.equal(lm.output.head.weight[here], source.output.head.weight[there])
+    assert torch.equal(lm.output.head.weight[first:], source.output.head.weight[first:])
+
+
+def test_a_training_goes_on_from_another_and_may_be_stopped(
+    sources, other, spelled, tmp_path, monkeypatch, capsys
+):
+    """Step 0 is validated, the best weights may be those; killed and resumed, the same bytes."""
+    where = corpora(other, "causal", ["train", "train"])
+    some, source = told("causal", steps=12), sources("causal")
+    whole = train(some, *where, tmp_path / "whole", "cpu", source)
+    assert "whole: weights of" in capsys.readouterr().err
+    log = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").read_text().splitlines()]
+    assert log[0]["step"] == 0 and log[0]["valid_loss"] > whole.best
+    step, stops = Training.step, [0, 3, 9]
+
+    def interrupted(self, batch):
+        if stops and self.progress.step == stops[0]:
+            if stops.pop(0) != 9:
+                raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(self, batch)
+
+    monkeypatch.setattr(Training, "step", interrupted)
+    for stopped in (KeyboardInterrupt, KeyboardInterrupt, Stopped):
+        with pytest.raises(stopped):
+            train(some, *where, tmp_path / "parts", "cpu", source)
+    train(some, *where, tmp_path / "parts", "cpu", source)
+    assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
+    # other weights to start from are another training
+    train(some, *where, tmp_path / "parts", "cpu")
+    assert (tmp_path / "parts.1").is_dir()
+    assert tensors(tmp_path / "parts") != tensors(tmp_path / "whole")
+
+
+def test_a_start_that_nothing_improves_on_stays(sources, spelled, tmp_path):
+    hot = dataclasses.replace(told("causal"), optim=Optim(lr=1.0, warmup=0), patience=1)
+    where = corpora(spelled, "causal")
+    progress = train(hot, *where, tmp_path / "m", "cpu", sources("causal"))
+    assert (progress.best_step, progress.worse) == (0, 1)
+    files = [load_tensors(one / "model.safetensors") for one in (tmp_path / "m", sources("causal"))]
+    assert all(torch.equal(tensor, files[1][name]) for name, tensor in files[0].items())
+
+
+def test_what_cannot_be_continued_is_refused_in_a_line(sources, spelled, tmp_path, capsys):
+    (conf := tmp_path / "c.yaml").write_text(json.dumps(dataclasses.asdict(told("causal"))))
+    paths = corpora(spelled, "causal")
+    base = f"train --conf {conf} --train {paths[0]} --valid {paths[1]} --out {tmp_path}/m --init"
+    source = sources("causal")
+    for init, given, message in (
+        (source, "arch.ffn=64", "arch.ffn is 32 there and 64 here; --init continues"),
+        (source, "model=tta objective=autoencoding", "model is causal there and tta here"),
+        (source, "criterion=ce-nce", "criterion is softmax there and ce-nce here"),
+        (sources("adaptive"), "", "model is lstm there and causal here"),
+        (tmp_path / "m", "", "cannot start from itself"),
+        (tmp_path / "none", "", "none/config.yaml"),
+    ):
+        assert main([*base.split(), str(init), *given.split()]) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1, said
+        assert not (tmp_path / "m").exists()
+    assert main([*base.split(), str(source), "arch.dropout=0.3", "steps=1"]) == 0
+    with pytest.raises(UserError, match=r"output\.cutoffs is \[6, 16\] there and \[5, 16\] here"):
+        some = dataclasses.replace(told("adaptive"), output={"cutoffs": [5, 16], "divide": 2.0})
+        train(some, *paths, tmp_path / "m", "cpu", sources("adaptive"))
