@@ -10,6 +10,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import scores
+from lmtools.formats.columns import read_column_file
 from lmtools.rescoring import (
     FORMS,
     LENGTHS,
@@ -102,7 +103,7 @@ def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) 
     if isinstance(lists, NBest):
         raise UserError(f"{source}: one list alone; write [nbest]")
     columns = columns or {}
-    tables = {name: read_column(name, column, lists) for name, column in columns.items()}
+    tables = {name: read_column(name, column, lists, source) for name, column in columns.items()}
     paths = {
         name: str(column) if isinstance(column, str | os.PathLike) else f"column {name!r}"
         for name, column in columns.items()
@@ -110,12 +111,12 @@ def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) 
     return make_columns(tables, paths, lists, source)
 
 
-def read_column(name: str, column: Column, lists: Sequence[NBest]) -> ScoreTable:
+def read_column(name: str, column: Column, lists: Sequence[NBest], source: str) -> ScoreTable:
     """The scores of a column; UserError for numbers that are not one a hypothesis."""
     if isinstance(column, ScoreTable):
         return column
     if isinstance(column, str | os.PathLike):
-        return scores.read(column)
+        return read_column_file(column, lists, source)
     values = [np.asarray(row, dtype=np.float64) for row in column]
     if [len(row) for row in values] != [len(nbest.hyps) for nbest in lists]:
         raise UserError(f"column {name!r}: not one number for each hypothesis of each list")

@@ -39,11 +39,11 @@ def spell_row(utt: str, rank: int, value: float, count: int) -> str:
     return f"{utt}#{rank}\t{float(value)!r}\t{int(count)}"
 
 
-def read(path) -> ScoreTable:
-    """The table in `path`; UserError with the line of a row that is malformed, out of rank order,
-    not finite, or seen to be damaged.
+def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
+    """The table in `path`, or in its numbered `lines` where something has read them; UserError with
+    the line of a row that is malformed, out of rank order, not finite, or seen to be damaged.
     """
-    lines = read_lines(path)
+    lines = read_lines(path) if lines is None else lines
     first = next(lines, (1, ""))[1]
     signature, checked = header(path, first), has_check(first)
     log_prob: dict[str, list[float]] = {}

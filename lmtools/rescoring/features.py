@@ -17,6 +17,7 @@ import numpy as np
 from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.formats import scores
+from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -114,13 +115,16 @@ class ScoreColumns:
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
-    """The columns that each `NAME=FILE` says of the lists read from `source`; `NAME/token` and
-    `NAME/word` are means.
+    """The columns that each `NAME=FILE` says of the lists read from `source`, score files or plain
+    numbers; `NAME/token` and `NAME/word` are means.
 
     UserError where a file was made of other lists: see `scores.check`.
     """
     # a file may stand there twice, for its sum and its mean
-    paths, read = {}, functools.cache(scores.read)
+    paths, read = (
+        {},
+        functools.cache(functools.partial(read_column_file, nbests=nbests, source=source)),
+    )
     example = "write for instance --scores tta=exp/score/tta/dev.scores"
     for name, path in parse_pairs(specs, "--scores", "NAME=FILE", example).items():
         if not summed(name):
@@ -164,6 +168,11 @@ def column_of(
     counts = MEANS.get(name.removeprefix(summed(name)))
     if counts is None:
         return values
+    if name.endswith("/token") and not table.tokens and table.log_prob:
+        raise UserError(
+            f"--scores {name}: {path} has plain numbers, which say nothing of tokens; divide by"
+            f" words ({summed(name)}/word), or give a score file"
+        )
     return [
         value / np.maximum(counts(nbest, table), 1)
         for nbest, value in zip(nbests, values, strict=True)

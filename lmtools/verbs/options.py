@@ -81,8 +81,8 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--ref-lines": value("F", "plain text with the references, one a line, in the order of"),
         "--scores": value(
             "NAME=F",
-            "a column from `lmtools score`, under a name of your choice; NAME/token: its mean over"
-            " tokens, NAME/word: over words",
+            "a column under a name of your choice: from `lmtools score`, or plain numbers, one a"
+            " hypothesis; NAME/token: its mean over tokens, NAME/word: over words",
             nargs="+",
             action="extend",
             default=[],

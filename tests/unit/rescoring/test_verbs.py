@@ -95,6 +95,30 @@ def test_tune_and_rescore(here, capsys):
             )
 
 
+def test_a_column_of_plain_numbers_is_that_of_the_score_file(here, capsys):
+    assert run(capsys, *tuned())[0] == 0 and run(capsys, *rescored())[0] == 0
+    due = json.loads((here / "w.json").read_text())["features"], kaldi_text.read("out.txt")
+    for name in ("dev", "test"):
+        table = scores.read(f"{name}.scores").log_prob
+        (here / name).mkdir()
+        with open(f"{name}.numbers", "w") as flat, open(f"{name}.ranked", "w") as ranked:
+            for utt, values in table.items():
+                lines = [f"{float(value)!r}\n" for value in values]
+                flat.writelines(lines)
+                ranked.writelines(f"{utt} {rank} {line}" for rank, line in enumerate(lines, 1))
+                (here / name / utt).write_text("".join(lines))
+    for end in (".numbers", ".ranked", ""):
+        command = "tune --nbest dev.jsonl --scores {} --out w.json"
+        status, printed = run(capsys, *split(command.format(f"lm=dev{end}")))
+        assert status == 0 and "which texts they are of" in printed.err
+        assert run(capsys, *rescored(scores=f"lm=test{end}"))[0] == 0
+        found = json.loads((here / "w.json").read_text())["features"], kaldi_text.read("out.txt")
+        assert found == due
+    status, printed = run(capsys, *split(command.format("lm/token=dev.numbers")))
+    assert status == 1 and "--scores lm/token: dev.numbers has plain numbers" in printed.err
+    assert run(capsys, *split(command.format("lm/word=dev.numbers")))[0] == 0
+
+
 def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
     """The score files have 5 tokens for each hypothesis, and the hypotheses 4 words."""
     found = {}
@@ -234,7 +258,7 @@ def test_rank_and_options(here, capsys):
             "test.jsonl: no feature lm: the weights were tuned on dev.jsonl with am, lm, words",
         ),
         (rescored("--scores", "more=test.scores"), "test.jsonl: no weight for more"),
-        (rescored(scores="lm=dev.jsonl"), "dev.jsonl:1: no header"),
+        (rescored(scores="lm=dev.jsonl"), "dev.jsonl:1: 56 fields; a column is"),
         (rescored(scores="lm=gone"), "gone: cannot read"),
         (rescored("--weights", "dev.jsonl"), "dev.jsonl: not JSON"),
         (
