@@ -155,9 +155,24 @@ def check_numbers(config, prefix: str, *sizes: str) -> None:
             raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
 
 
+LATE = {"late": True}  # of a field of a dataclass that files of older versions lack
+
+
+def as_tree(config) -> dict:
+    """Nested mappings of a dataclass instance, without LATE fields that have their defaults: what
+    was made without them stays what it is.
+    """
+    late = {f.name: f.default for f in dataclasses.fields(config) if f.metadata.get("late")}
+    return {
+        name: said
+        for name, said in dataclasses.asdict(config).items()
+        if name not in late or getattr(config, name) != late[name]
+    }
+
+
 def dump(config) -> str:
-    """YAML of a dataclass instance, in declaration order; `build` reads it back."""
-    return yaml.safe_dump(dataclasses.asdict(config), sort_keys=False, allow_unicode=True)
+    """YAML of `as_tree`, in declaration order; `build` reads it back."""
+    return yaml.safe_dump(as_tree(config), sort_keys=False, allow_unicode=True)
 
 
 def from_yaml(cls, path, assignments: Sequence[str] = ()):

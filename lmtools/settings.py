@@ -4,7 +4,7 @@ directory's config.yaml derive from it.
 
 from dataclasses import dataclass, field
 
-from lmtools.config import build, check_choices, check_numbers
+from lmtools.config import LATE, build, check_choices, check_numbers
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.objectives import OBJECTIVES
@@ -72,6 +72,34 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Freeze:
+    """What of the weights that `--init` gives stays as it is; a tied matrix stays if either of
+    embedding and output layer does.
+    """
+
+    embedding: bool = False  # all below the layers
+    layers: int = 0  # the first so many
+    output: bool = False  # matrix and biases
+
+    def __post_init__(self):
+        check_numbers(self, "freeze.")
+
+
+@dataclass(frozen=True)
+class LowRankUpdates:
+    """Low-rank updates (LoRA, Hu et al. 2022) in place of all else: each matrix above the embedding
+    is what `--init` gives plus alpha / rank * B A, with B of `rank` columns.
+    """
+
+    rank: int = 0  # 0: every weight is trained
+    alpha: float = 16.0
+    embeddings: bool = False  # embedding and output layer are trained too, as they are
+
+    def __post_init__(self):
+        check_numbers(self, "lora.")
+
+
+@dataclass(frozen=True)
 class Settings:
     """One training: which model learns which objective by which criterion, and for how long."""
 
@@ -95,6 +123,8 @@ class Settings:
     keep_epochs: tuple[int, ...] = ()  # after which the best weights so far are copied to epoch-N
     log_every: int = 100
     checkpoint_every: int = 1000
+    freeze: Freeze = field(default=Freeze(), metadata=LATE)
+    lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
 
     def __post_init__(self):
         check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
@@ -132,3 +162,8 @@ class Settings:
         if self.optim.sparse is None:
             return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
         return self.optim.sparse
+
+    @property
+    def partial(self) -> bool:
+        """Whether a part of the weights stays, which has to come from another model."""
+        return self.freeze != Freeze() or self.lora.rank > 0

@@ -53,9 +53,14 @@ class Trunk(nn.Module, ABC):
         """The columns of the output matrix."""
 
     @property
-    @abstractmethod
+    def stack(self) -> nn.ModuleList:
+        """The layers above the embedding, from the first."""
+        raise NotImplementedError
+
+    @property
     def depth(self) -> int:
         """The number of layers above the embedding."""
+        return len(self.stack)
 
     @abstractmethod
     def layer_states(self, *read: Tensor) -> Iterator[Tensor]:

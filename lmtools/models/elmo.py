@@ -87,8 +87,8 @@ class Elmo(Trunk):
         return packing.unpack(last_state(self.passes(inputs, packing, spellings)))
 
     @property
-    def depth(self) -> int:
-        return len(self.lstms)
+    def stack(self) -> nn.ModuleList:
+        return self.lstms
 
     def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
         """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice,

@@ -147,8 +147,8 @@ class Gcnn(Trunk):
         return f"receptive field {self.config.receptive_field} tokens"
 
     @property
-    def depth(self) -> int:
-        return len(self.blocks)
+    def stack(self) -> nn.ModuleList:
+        return self.blocks
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         state = self.dropout(self.embedding(tokens))

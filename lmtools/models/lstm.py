@@ -72,8 +72,8 @@ class Lstm(Trunk):
         return self.config.dim if self.config.tied else self.outputs
 
     @property
-    def depth(self) -> int:
-        return len(self.layers)
+    def stack(self) -> nn.ModuleList:
+        return self.layers
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         state = self.embedding(tokens)

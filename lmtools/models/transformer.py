@@ -206,8 +206,8 @@ class Transformer(Trunk):
         return self.config.dim
 
     @property
-    def depth(self) -> int:
-        return len(self.blocks)
+    def stack(self) -> nn.ModuleList:
+        return self.blocks
 
     def head(self, states: Tensor) -> Tensor:
         if self.head_dense is not None:

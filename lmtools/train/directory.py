@@ -21,6 +21,7 @@ from lmtools.checkpoint import (
     prepare_directory,
     training_metadata,
 )
+from lmtools.config import as_tree
 from lmtools.corpus import Corpus
 from lmtools.device import machine_facts, resolve_precision
 from lmtools.errors import UserError
@@ -51,11 +52,15 @@ class TrainingPlan(NamedTuple):
         """
         if init is not None and Path(init).resolve() == Path(out).resolve():
             raise UserError(f"{out}: cannot start from itself; give another directory as --out")
+        if settings.partial and init is None:
+            raise UserError(
+                f"{out}: freeze and lora.rank keep weights of another model; give it as --init DIR"
+            )
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
         train, valid = Corpus.open(train), Corpus.open(valid)
         valid.check(train.subword)
-        parts = [dataclasses.asdict(settings), train.subword.hash, train.digest(), valid.digest()]
+        parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
         if init is not None:
             parts.append(model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -27,6 +27,7 @@ from lmtools.train.directory import Found, TrainingPlan, inspect_directory, keep
 from lmtools.train.log import Log, Silence
 from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, join_processes
+from lmtools.train.partial import LowRank, choose_parameters
 from lmtools.train.start import start_from
 from lmtools.train.streams import Streams
 
@@ -79,7 +80,8 @@ class Training:
         lm = LanguageModel(settings, subword.size, counts, words)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
-        self.optimiser = build_optimiser(self.lm, settings.optim)
+        self.low_rank = LowRank(self.lm, choose_parameters(self.lm, settings), settings)
+        self.optimiser = build_optimiser(self.lm, settings.optim, self.low_rank)
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train, self.valid = self.feed(plan.train, settings.seed), self.feed(plan.valid, None)
@@ -101,7 +103,9 @@ class Training:
         if resume := found.progress is not None:
             saved = Saved(self.optimiser)
             self.progress = load_training(self.out, self.lm, saved)
-            self.train.resume(saved.carried, self.device)
+            carried = dict(saved.carried)
+            self.low_rank.resume({name: carried.pop(name) for name in self.low_rank.state()})
+            self.train.resume(carried, self.device)
             if found.rebuilt and self.world.first:
                 self.save_best()
         if self.world.first:
@@ -137,6 +141,10 @@ class Training:
         said = f"resuming at step {self.progress.step}" if resume else "starting"
         said += f": {settings.model}/{settings.objective}/{settings.criterion}"
         said += f", {sum(p.numel() for p in self.lm.parameters()):,} parameters"
+        groups = self.optimiser.param_groups
+        if settings.partial:
+            learnt = sum(p.numel() for group in groups for p in group["params"])
+            said += f" ({learnt:,} are learnt)"
         if told := self.lm.trunk.describe():
             said += f", {told}"
         said += f", {len(self.plan.train):,} sentences"
@@ -183,7 +191,8 @@ class Training:
 
     def save(self) -> None:
         """Write all that a continuation needs."""
-        saved = Saved(self.optimiser, self.train.carried_state())
+        carried = self.train.carried_state() | self.low_rank.state()
+        saved = Saved(self.optimiser, carried)
         if self.world.first:
             save_training(self.out, self.lm, saved, self.progress, self.plan.fingerprint)
 
@@ -224,11 +233,14 @@ class Training:
             (loss / count).backward()
         world.add_gradients(self.lm.parameters(), self.lm.sparse_parameters())
         loss = world.total(loss.detach())
+        self.low_rank.take_gradients()
         if settings.optim.clip:
-            clip_gradients(self.lm.parameters(), settings.optim.clip)
+            learning = [*self.lm.parameters(), *self.low_rank.parameters()]
+            clip_gradients(learning, settings.optim.clip)
         if self.device.type == "cpu" and not math.isfinite(loss.item()):
             self.refuse(step)
         self.optimiser.step()
+        self.low_rank.merge()
         return loss, count
 
     def refuse(self, step: int) -> None:

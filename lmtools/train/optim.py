@@ -14,6 +14,7 @@ from torch import nn
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Optim
+from lmtools.train.partial import LowRank
 
 # as it is by default; said aloud, torch's Adagrad does not warn of it
 torch.sparse.check_sparse_tensor_invariants.disable()
@@ -161,21 +162,24 @@ class Saved:
         self.optimiser.load_state_dict({**saved, "state": state})
 
 
-def build_optimiser(lm: LanguageModel, optim: Optim) -> torch.optim.Optimizer | Joint:
-    """The optimiser over all parameters; weight decay is decoupled and spares vectors (biases,
-    LayerNorm) and sparse matrices.
+def build_optimiser(
+    lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None
+) -> torch.optim.Optimizer | Joint:
+    """The optimiser over all parameters that learn, with the factors of low-rank updates in place
+    of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and sparse
+    matrices.
     """
     if optim.name not in OPTIMISERS:
         raise UserError(f"optim.name: {optim.name!r} is unknown; known: {', '.join(OPTIMISERS)}")
-    sparse = lm.sparse_parameters()
+    sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
         raise UserError(
             f"optim.sparse: {optim.name} moves every row at every step; give optim.sparse=false, or"
             " another optim.name"
         )
-    parameters = [
-        p for p in lm.parameters() if p.requires_grad and not any(p is other for other in sparse)
-    ]
+    others = {id(p) for p in (*sparse, *(low_rank.matrices.values() if low_rank else ()))}
+    parameters = [p for p in lm.parameters() if p.requires_grad and id(p) not in others]
+    parameters += low_rank.parameters() if low_rank else []
     groups = [
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": optim.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
