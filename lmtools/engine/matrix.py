@@ -19,6 +19,12 @@ class PackedMatrix:
     def __len__(self) -> int:
         return len(self.weight)
 
+    def enter(self, states: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """States (N, D) as the blocks multiply them; in int8 levels and scales."""
+        if self.precision == "int8":
+            return quantise_rows(states)
+        return states.to(PRECISIONS[self.precision])
+
     def split(self, columns: int) -> Sequence:
         """The blocks of so many ids, packed on the first call."""
         if columns not in self.blocks:
@@ -36,25 +42,29 @@ class PackedMatrix:
 
 
 class PackedBlock:
-    """Some rows of the matrix in float32 or bfloat16."""
+    """Some rows of the matrix in float32 or bfloat16; `fused`: one kernel may take exp and sum, in
+    bfloat16 not, which has the bits of torch.
+    """
 
     def __init__(self, weight: Tensor, dtype: torch.dtype):
-        self.dtype = dtype
+        self.dtype, self.fused = dtype, dtype == torch.float32
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), ROWS)
 
     def logits(self, states: Tensor, bias: Tensor) -> Tensor:
         """h W^T + b in float32; b is added in float32."""
         if self.dtype == torch.float32:
             return packed_product(states, self.packed, bias)
-        return packed_product(states.to(self.dtype), self.packed, None).float().add_(bias)
+        return packed_product(states, self.packed, None).float().add_(bias)
 
 
 class Int8Block:
     """Some rows of the matrix in int8."""
 
+    fused = True
+
     def __init__(self, weight: Tensor, dtype: torch.dtype):
         self.linear = Int8Linear(weight, None)
 
-    def logits(self, states: Tensor, bias: Tensor) -> Tensor:
+    def logits(self, states: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
         """h W^T + b in float32; b is added in float32."""
-        return self.linear.multiply(*quantise_rows(states), bias)
+        return self.linear.multiply(*states, bias)

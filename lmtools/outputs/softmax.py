@@ -106,7 +106,7 @@ def all_logits(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """h W^T + b in float32, (N, V)."""
     if isinstance(weight, Tensor):
         return F.linear(states, weight).float() + bias
-    columns = tile(len(weight), states.device)[1]
+    columns, states = tile(len(weight), states.device)[1], weight.enter(states)
     blocks = zip(weight.split(columns), bias.split(columns), strict=True)
     return torch.cat([block_logits(states, w, b) for w, b in blocks], -1)
 
@@ -122,12 +122,21 @@ def block_logits(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -> Tensor:
     """log sum_w exp(h . W[w] + b[w]) in float32, (N,), one block of the vocabulary at a time."""
-    parts = []
-    for w, b in zip(weight.split(columns), bias.split(columns), strict=True):
-        logits = block_logits(states, w, b)
-        top = logits.amax(-1, keepdim=True)
-        parts.append(logits.sub_(top).exp_().sum(-1).log_() + top[:, 0])
+    states = states if isinstance(weight, Tensor) else weight.enter(states)
+    blocks = zip(weight.split(columns), bias.split(columns), strict=True)
+    parts = [block_normaliser(states, w, b) for w, b in blocks]
     return parts[0] if len(parts) == 1 else torch.stack(parts).logsumexp(0)
+
+
+def block_normaliser(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`log_normaliser` of a block of the vocabulary."""
+    logits = block_logits(states, weight, bias)
+    if not isinstance(weight, Tensor) and weight.fused:
+        column = bias.argmax()  # any id that is not excluded by its bias
+        one = logits[:, column].clone()
+        return one - torch.log_softmax(logits, -1, out=logits)[:, column]
+    top = logits.amax(-1, keepdim=True)
+    return logits.sub_(top).exp_().sum(-1).log_() + top[:, 0]
 
 
 class LinearCrossEntropy(torch.autograd.Function):
