@@ -262,6 +262,8 @@ class Progress:
     tokens: int = 0
     seconds: float = 0.0
     done: bool = False
+    # losses of other validation texts, by name: at the first validation, and at `best_step`
+    also: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
 def save_training(

@@ -4,7 +4,9 @@ import dataclasses
 import hashlib
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -41,14 +43,15 @@ class TrainingPlan(NamedTuple):
     device: torch.device
     fingerprint: str
     init: Path | None = None  # the model directory whose weights it starts from
+    also: Mapping[str, Corpus] = MappingProxyType({})  # on which loss is measured too
 
     @classmethod
     def read(
-        cls, settings: Settings, train, valid, out, device: torch.device, init=None
+        cls, settings: Settings, train, valid, out, device: torch.device, init=None, also=None
     ) -> "TrainingPlan":
-        """The plan, with the corpora of two files and the precision that `auto` is there; UserError
-        where a corpus is damaged, the two are of different vocabularies, or `init` is no model
-        directory or `out` itself.
+        """The plan, with the corpora of the files and the precision that `auto` is there; UserError
+        where a corpus is damaged, two are of different vocabularies, or `init` is no model
+        directory or `out` itself. `also`, files by name, has no part in the fingerprint.
         """
         if init is not None and Path(init).resolve() == Path(out).resolve():
             raise UserError(f"{out}: cannot start from itself; give another directory as --out")
@@ -59,12 +62,16 @@ class TrainingPlan(NamedTuple):
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
         train, valid = Corpus.open(train), Corpus.open(valid)
-        valid.check(train.subword)
+        guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
+        for corpus in (valid, *guards.values()):
+            corpus.check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
         if init is not None:
             parts.append(model_hash(init))
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return cls(settings, train, valid, Path(out), device, fingerprint, init and Path(init))
+        return cls(
+            settings, train, valid, Path(out), device, fingerprint, init and Path(init), guards
+        )
 
 
 class Found(NamedTuple):

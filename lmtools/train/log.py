@@ -30,7 +30,7 @@ class Log:
 
     def metrics(self, line: str, **values) -> None:
         """Append one line of metrics and show it."""
-        rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in values.items()}
+        rounded = round_values(values)
         try:
             with open(self.path, "a") as stream:
                 stream.write(json.dumps(rounded) + "\n")
@@ -54,6 +54,16 @@ class Log:
         """Take the bar away."""
         if self.bar is not None:
             self.bar.close()
+
+
+def round_values(values: dict) -> dict:
+    """The values, in mappings too, with six decimals where they are fractions."""
+    return {
+        name: round_values(value)
+        if isinstance(value, dict)
+        else (round(value, 6) if isinstance(value, float) else value)
+        for name, value in values.items()
+    }
 
 
 def is_before(line: str, step: int) -> bool:

@@ -40,10 +40,11 @@ class Stopped(Exception):
 
 
 def train(
-    settings: Settings, train_bin, valid_bin, out, device: str = "auto", init=None
+    settings: Settings, train_bin, valid_bin, out, device: str = "auto", init=None, also=None
 ) -> Progress:
     """Train into the model directory `out`, going on from what a killed run left there; returns at
-    once when it is complete and undamaged. `init`: a model directory whose weights it starts from.
+    once when it is complete and undamaged. `init`: a model directory whose weights it starts from;
+    `also`: corpora by name whose loss is told at each validation, and decides nothing.
 
     A directory that holds a training of other settings or data, or a damaged one that cannot be
     mended exactly, is set aside (`out.1`, `out.2` ...), never overwritten. UserError where another
@@ -54,7 +55,7 @@ def train(
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
         plan = world.agree(
             lambda: TrainingPlan.read(
-                settings, train_bin, valid_bin, out, world.device(device), init
+                settings, train_bin, valid_bin, out, world.device(device), init, also
             )
         )
         found = world.agree(lambda: inspect_directory(plan))
@@ -85,6 +86,7 @@ class Training:
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train, self.valid = self.feed(plan.train, settings.seed), self.feed(plan.valid, None)
+        self.guards = {name: self.feed(corpus, None) for name, corpus in plan.also.items()}
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
         self.log: Log | Silence = Silence()
@@ -273,7 +275,7 @@ class Training:
         """Measure the validation loss, keep the best weights, and decide whether training is
         done.
         """
-        progress, loss = self.progress, self.validation_loss()
+        progress, loss = self.progress, self.validation_loss(self.valid)
         if not math.isfinite(loss):
             raise self.world.error(
                 f"{self.out}: the validation loss is {loss} at step {progress.step}; lower optim.lr"
@@ -287,8 +289,16 @@ class Training:
         progress.worse = 0 if better else progress.worse + 1
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"
-        said = f"validation loss {loss:.4f}{' (best)' if better else ''}"
-        self.log.metrics(said, step=progress.step, tokens=progress.tokens, valid_loss=loss)
+        said, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
+        others = {name: self.validation_loss(guard) for name, guard in self.guards.items()}
+        progress.also = {}  # of a text that is no longer asked for nothing is known
+        for name, other in others.items():
+            first, at_best = former.get(name, (other, other))
+            progress.also[name] = first, (other if better else at_best)
+            said += f"; {name} {other:.4f}, perplexity {perplexity(other):.2f}"
+            said += f" ({perplexity(first):.2f} at first)"
+        values = {"valid_loss": loss} | ({"also": others} if others else {})
+        self.log.metrics(said, step=progress.step, tokens=progress.tokens, **values)
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
             keep_weights(self.out, self.ended_epoch)
         patience, converged = self.settings.patience, self.converged(loss)
@@ -311,14 +321,14 @@ class Training:
         return gain < least
 
     @torch.inference_mode()
-    def validation_loss(self) -> float:
-        """The mean loss in nats a target over the validation corpus."""
+    def validation_loss(self, valid: Sentences | Streams) -> float:
+        """The mean loss in nats a target over a validation corpus."""
         self.lm.eval()
         total, count = 0.0, 0
         generator = np.random.default_rng(VALIDATION_SEED)
-        for step in range(self.valid.per_epoch):
+        for step in range(valid.per_epoch):
             with autocast(self.device, self.settings.precision):
-                loss, n = self.valid.loss(self.lm, self.valid.at(step), generator, self.device)
+                loss, n = valid.loss(self.lm, valid.at(step), generator, self.device)
             total, count = total + float(loss), count + n
         return self.world.sum(total) / self.world.sum(count)
 

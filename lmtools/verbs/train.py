@@ -5,6 +5,7 @@ lmtools train ...` trains by N processes.
 import contextlib
 import sys
 
+from lmtools.assignments import parse_pairs
 from lmtools.config import from_yaml
 from lmtools.corpus import read_header
 from lmtools.errors import UserError
@@ -21,6 +22,12 @@ def arguments(parser):
     group.add_argument("--train", required=True, metavar="F.bin", help=about)
     about = "validation corpus, for early stopping and the best weights"
     group.add_argument("--valid", required=True, metavar="F.bin", help=about)
+    about = (
+        "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
+    )
+    group.add_argument(
+        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=about
+    )
     about = "start from the weights of a model directory; where the vocabularies differ, by piece"
     group.add_argument("--init", metavar="DIR", help=about)
     about = "model directory; a killed run is continued, damage mended"
@@ -32,12 +39,14 @@ def arguments(parser):
 
 def run(args):
     settings = from_yaml(Settings, args.conf, args.settings)
+    also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
-        for path in (args.train, args.valid) if first_process() else ():
+        for path in (args.train, args.valid, *also.values()) if first_process() else ():
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        progress = train(settings, args.train, args.valid, args.out, args.device, args.init)
+        corpora = args.train, args.valid
+        progress = train(settings, *corpora, args.out, args.device, args.init, also)
     except Stopped as stopped:
         if first_process():
             print(stopped, file=sys.stderr)
@@ -47,5 +56,9 @@ def run(args):
     if not first_process():
         return 0
     spent = f"{progress.step} steps, {progress.tokens:,} tokens, {progress.seconds:.0f} s"
-    print(f"{args.out}: {spent}, best validation loss {progress.best:.4f} nats")
+    others = (
+        f"; {name} {best:.4f}, {first:.4f} at first"
+        for name, (first, best) in progress.also.items()
+    )
+    print(f"{args.out}: {spent}, best validation loss {progress.best:.4f} nats{''.join(others)}")
     return 0

@@ -4,7 +4,9 @@ what is refused.
 
 import dataclasses
 import json
+import math
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -14,6 +16,7 @@ from toys import settings
 
 from lmtools.checkpoint import load_model, load_tensors
 from lmtools.cli import main
+from lmtools.config import dump
 from lmtools.corpus import Corpus
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
@@ -205,7 +208,7 @@ def test_a_start_that_nothing_improves_on_stays(sources, spelled, tmp_path):
 
 
 def test_what_cannot_be_continued_is_refused_in_a_line(sources, spelled, tmp_path, capsys):
-    (conf := tmp_path / "c.yaml").write_text(json.dumps(dataclasses.asdict(told("causal"))))
+    (conf := tmp_path / "c.yaml").write_text(dump(told("causal")))
     paths = corpora(spelled, "causal")
     base = f"train --conf {conf} --train {paths[0]} --valid {paths[1]} --out {tmp_path}/m --init"
     source = sources("causal")
@@ -225,3 +228,56 @@ def test_what_cannot_be_continued_is_refused_in_a_line(sources, spelled, tmp_pat
     with pytest.raises(UserError, match=r"output\.cutoffs is \[6, 16\] there and \[5, 16\] here"):
         some = dataclasses.replace(told("adaptive"), output={"cutoffs": [5, 16], "divide": 2.0})
         train(some, *paths, tmp_path / "m", "cpu", sources("adaptive"))
+
+
+def test_another_validation_text_is_told_and_changes_nothing(
+    sources, spelled, other, tmp_path, monkeypatch, capsys
+):
+    """As of the old domain; early stopping and weights are those without it."""
+    where, old = corpora(other, "causal", ["train", "train"]), tmp_path / "old.bin"
+    text, same = spelled / "valid.txt", tmp_path / "same.bin"
+    command = f"corpus --text {text} --subword {other}/sw --out {old}"
+    assert main(command.split()) == 0
+    shutil.copy(where[1], same)
+    some, source = told("causal", steps=12, valid_every=3), sources("causal")
+    train(some, *where, tmp_path / "alone", "cpu", source)
+    also = {"general": old, "same": same}
+    progress = train(some, *where, tmp_path / "m", "cpu", source, also)
+    files = [tmp_path / run / "model.safetensors" for run in ("alone", "m")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
+    losses = {line["step"]: (line["valid_loss"], line["also"]) for line in lines if "also" in line}
+    assert list(losses) == [0, 3, 6, 9, 12]
+    assert all(loss == others["same"] for loss, others in losses.values())
+    first, at_best = (losses[step][1]["general"] for step in (0, progress.best_step))
+    assert progress.also["general"] == pytest.approx((first, at_best), abs=1e-6)
+    # a model that starts from the end of the training starts with what was measured there
+    again = train(told("causal", steps=1), *where, tmp_path / "next", "cpu", tmp_path / "m", also)
+    assert again.also["general"][0] == pytest.approx(at_best, abs=1e-6)
+    # stopped and resumed it knows what was at first
+    step = Training.step
+
+    def interrupted(self, batch):
+        if self.progress.step == 8:
+            raise KeyboardInterrupt
+        return step(self, batch)
+
+    monkeypatch.setattr(Training, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(some, *where, tmp_path / "parts", "cpu", source, also)
+    monkeypatch.undo()
+    (conf := tmp_path / "c.yaml").write_text(dump(some))
+    base = f"train --conf {conf} --train {where[0]} --valid {where[1]} --init {source} --also-valid"
+    capsys.readouterr()
+    assert main([*base.split(), f"general={old}", "--out", str(tmp_path / "parts")]) == 0
+    told_last = capsys.readouterr()
+    assert f"; general {at_best:.4f}, {first:.4f} at first\n" in told_last.out
+    assert f"perplexity {math.exp(at_best):.2f} ({math.exp(first):.2f} at first)" in told_last.err
+    for given, message in (
+        (f"general={spelled}/valid.bin", "made with another word model"),
+        (f"{old}", "not NAME=F.bin"),
+        (f"a={old} --also-valid a={old}", "a second one called 'a'"),
+    ):
+        assert main([*base.split(), *given.split(), "--out", str(tmp_path / "x")]) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1, said
