@@ -44,6 +44,7 @@ def tune(
     objective: str = TuningOptions.objective,
     form: str = TuningOptions.form,
     allow_negative: bool = False,
+    negative: Sequence[str] = (),
     folds: int | str | None = None,
     speakers: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -53,9 +54,11 @@ def tune(
     bleu, chrf, ter) on lists with references: what `lmtools tune` finds with options of these
     names.
 
-    A column is what `LM.score_lists` gave, the path of a score file, or numbers, one sequence a
-    list; NAME/token and NAME/word are means of the first two. `source` is what messages and the
-    weights call the lists. UserError for what does not fit together; lesser doubts are warnings.
+    A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
+    numbers, one sequence a list; NAME/token and NAME/word are means of the first two. The weights
+    of columns are at least 0, unless they are `negative` or `allow_negative` says it of all.
+    `source` is what messages and the weights call the lists. UserError for what does not fit
+    together; lesser doubts are warnings.
     """
     for name, value, known in (
         ("metric", metric, METRICS),
@@ -66,7 +69,7 @@ def tune(
         refuse_other(name, value, known)
     table = build_columns(columns, lists, source)
     options = TuningOptions(
-        metric, seed, dict(fix or {}), (), form, allow_negative, reference, objective
+        metric, seed, dict(fix or {}), (), form, allow_negative, reference, objective, negative
     )
     crossing = None
     if folds is not None:

@@ -8,7 +8,7 @@ from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, LOOP, ScoreColumns, gather
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_systems
-from lmtools.rescoring.tuning import LINEAR, TuningOptions
+from lmtools.rescoring.tuning import LINEAR, TuningOptions, check_signed
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
@@ -37,6 +37,7 @@ def tune_lists(
     extra = [name for name in list_lengths(systems) if name not in lengths]
     made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, made)
+    check_signed(features, options, source)
     warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as")]
     return warnings, tune_systems(
         systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance

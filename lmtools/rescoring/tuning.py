@@ -31,8 +31,8 @@ class TuningOptions:
 
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
     other free feature; the first pass is the reference and what is fixed, with these weights. A
-    language model's weight is at least 0 unless `negative`: below it a set of this size was learnt
-    by heart. That of LOOP is always.
+    language model's weight is at least 0 unless `negative` or, in the linear form, among `signed`:
+    below it a set of this size was learnt by heart. That of LOOP is always.
 
     Objective "expected" minimises the metric that the lists expect, with no more errors of a
     hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
@@ -47,6 +47,12 @@ class TuningOptions:
     negative: bool = False
     reference: str | None = None
     objective: str = EXPECTED
+    signed: Collection[str] = ()
+
+    def at_least_0(self, name: str) -> bool:
+        """Whether the weight of a feature may not be negative."""
+        signed = self.negative or (name in self.signed and self.form == LINEAR)
+        return name == LOOP or (name in self.lms and not signed)
 
     def reference_of(self, features: Features) -> str:
         """The feature that the weights of others are relative to; UserError where all are fixed at
@@ -164,6 +170,22 @@ def check(features: Features, options: TuningOptions, path) -> None:
         )
 
 
+def check_signed(features: Features, options: TuningOptions, path) -> None:
+    """UserError for features whose weight may be negative, but is not there, given, or LOOP's."""
+    for name in options.signed:
+        about = f"--negative {name}"
+        if name not in features.names:
+            raise UserError(
+                f"{about}: {path} has no such feature; it has {', '.join(features.names)}"
+            )
+        if name in options.base(features):
+            raise UserError(f"{about}: its weight is given, not tuned; leave --negative out")
+        if name == LOOP:
+            raise UserError(f"{about}: below 0 it would reward loops; leave it out")
+        if options.form == INTERPOLATION:
+            raise UserError(f"{about}: lambda is from 0 to 1; tune the linear form")
+
+
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
     """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty
     hypothesis.
@@ -201,10 +223,7 @@ def weights_of(
     ]
     columns = np.stack([first, *(features.column(name) for name in names)])
     scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
-    nonnegative = np.array(
-        [name == LOOP or (name in options.lms and not options.negative) for name in names],
-        dtype=bool,
-    )
+    nonnegative = np.array([options.at_least_0(name) for name in names], dtype=bool)
     space = SearchSpace(
         columns / scales[:, None, None], features.valid, statistics, loss, nonnegative
     )
@@ -245,7 +264,7 @@ def scale_curve(
         [0.0 if other == name else weight for other, weight in found.items()], features.values
     )
     curve = sweep(rest, features.column(name), features.valid, statistics)
-    low = -np.inf if options.negative else 0.0
+    low = 0.0 if options.at_least_0(name) else -np.inf
     losses = loss(curve.totals)
     flat = flat_region(curve, losses, found[name], FLAT, low)
     high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * found[name]

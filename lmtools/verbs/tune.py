@@ -79,6 +79,13 @@ def arguments(parser):
     about = "let language models have negative weights"
     parser.add_argument("--allow-negative", action="store_true", help=about)
     about = (
+        "let these features have negative weights: a language model that is subtracted (density"
+        " ratio, LODR), or a cost"
+    )
+    parser.add_argument(
+        "--negative", nargs="+", action="extend", default=[], metavar="NAME", help=about
+    )
+    about = (
         "cross-validation: also weights tuned without each of N folds at random, without each"
         " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
         " then chooses for each utterance by weights that did not see it"
@@ -112,6 +119,7 @@ def run(args):
         args.allow_negative,
         args.reference,
         args.objective,
+        args.negative,
     )
     crossing = cross(args, nbests)
     how = args.lengths, args.loop, crossing, args.nj, args.tolerance
@@ -154,7 +162,7 @@ def describe_weights(weights):
     if weights.search.get("sharpened"):
         yield "sharpened: exact line searches are clearly better on this set"
     if is_worse(weights):
-        remedy = "--reference rank tunes from that order on, --allow-negative may help"
+        remedy = "--reference rank tunes from that order on, --negative NAME may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
             f" features give; {remedy}"

@@ -470,3 +470,69 @@ def test_values_that_are_no_scores_are_told(here, capsys, value):
     assert all(
         abs(hyp.scores["total"]) < 1e6 for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps
     )
+
+
+def subtractable(name, seed):
+    """`name`.jsonl, whose `am` has a source LM's opinion in it; `name`.source, and `name`.target,
+    which knows better.
+    """
+    rng = np.random.default_rng(seed)
+    nbests, columns = [], {"source": [], "target": []}
+    for number in range(80):
+        errors = rng.integers(0, 4, size=6)
+        source, target = 3 * rng.normal(size=6), rng.normal(size=6) - 0.5 * errors
+        am = source + rng.normal(size=6) - errors
+        order = np.argsort(-am)
+        texts = [" ".join(["ok"] * (4 - errors[n]) + ["no"] * errors[n]) for n in order]
+        hyps = [
+            Hypothesis(text, {"am": float(am[n])}) for text, n in zip(texts, order, strict=True)
+        ]
+        nbests.append(NBest(f"u{number}", tuple(hyps), "ok ok ok ok"))
+        columns["source"] += source[order].tolist()
+        columns["target"] += target[order].tolist()
+    jsonl.write(nbests, f"{name}.jsonl")
+    for column, values in columns.items():
+        with open(f"{name}.{column}", "w") as out:
+            out.writelines(f"{value!r}\n" for value in values)
+
+
+SUBTRACT = "tune --nbest dev.jsonl --scores target=dev.target source=dev.source --no-words"
+
+
+def test_a_source_lm_is_subtracted(here, capsys):
+    """Density ratio: what the recogniser learnt of its own text is in its score."""
+    subtractable("dev", 3)
+    subtractable("test", 4)
+    found = {}
+    for more in ([], ["--negative", "source"]):
+        for objective in ("expected", "exact"):
+            command = f"{SUBTRACT} --objective {objective} --out w.json"
+            assert run(capsys, *split(command), *more)[0] == 0
+            command = "rescore --nbest test.jsonl --scores target=test.target source=test.source"
+            assert run(capsys, *split(command), *split("--weights w.json --out out.txt"))[0] == 0
+            tree = json.loads((here / "w.json").read_text())
+            texts = kaldi_text.read("out.txt").values()
+            wer = sum(text.split().count("no") for text in texts) / (4 * len(texts))
+            found[bool(more), objective] = tree["features"], wer
+    for objective in ("expected", "exact"):
+        bounded, free = found[False, objective], found[True, objective]
+        assert 0 <= bounded[0]["source"] < 0.05 and bounded[0]["target"] > 0
+        assert -1.2 < free[0]["source"] < -0.8 and free[0]["target"] > 0
+        assert free[1] < 0.7 * bounded[1]
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    {
+        "--negative nix": "--negative nix: dev.jsonl has no such feature; it has am, target,",
+        "--negative am": "--negative am: its weight is given, not tuned",
+        "--negative source --fix source=-1": "--negative source: its weight is given",
+        "--negative loop --loop": "--negative loop: below 0 it would reward loops",
+        "--negative source --form interpolation --fix target=0": "--negative source: lambda is",
+    }.items(),
+)
+def test_what_may_not_be_negative(here, capsys, more, message):
+    subtractable("dev", 3)
+    status, printed = run(capsys, *split(f"{SUBTRACT} --out w.json {more}"))
+    assert status == 1 and printed.err.startswith(f"lmtools tune: {message}")
+    assert printed.err.count("\n") == 1 and not (here / "w.json").exists()
