@@ -448,7 +448,7 @@ def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
         flip(tmp_path / name / "model.safetensors")
         monkeypatch.setattr(Training, "step", step)
         if name == "worse":
-            monkeypatch.setattr(Training, "validation_loss", lambda self: 99.0)
+            monkeypatch.setattr(Training, "validation_loss", lambda self, valid: 99.0)
             with pytest.raises(
                 UserError,
                 match=r"the best weights, of step 5, were lost .* run the same command again",
@@ -587,7 +587,7 @@ def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_
 @pytest.mark.parametrize("loss", ["nan", "inf"])
 def test_a_validation_loss_that_is_not_finite_is_refused(tiny, tmp_path, monkeypatch, loss):
     losses = iter([2.0, float(loss)])
-    monkeypatch.setattr(Training, "validation_loss", lambda self: next(losses))
+    monkeypatch.setattr(Training, "validation_loss", lambda self, valid: next(losses))
     some = settings("causal", valid_every=4, checkpoint_every=100)
     with pytest.raises(UserError, match=f"the validation loss is {loss} at step 8; lower optim.lr"):
         train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
