@@ -35,9 +35,12 @@ class Load:
 
 
 def load_lmtools(load: Load, engine: str) -> Score:
-    """Ours, by `engine`."""
+    """Ours, by `engine`; a text alone is not filled up to a batch (rows=1)."""
     how = {"precision": load.precision, "engine": engine, "threads": load.threads}
-    return lmtools.load(load.home / "lm", device="cpu", cache="none", **how).score
+    many, one = (
+        lmtools.load(load.home / "lm", device="cpu", rows=rows, **how) for rows in (None, 1)
+    )
+    return lambda texts: (many if len(texts) > 1 else one).score(texts)
 
 
 def load_ctranslate2(load: Load) -> Score:
@@ -196,9 +199,12 @@ def work(number: int, home: Path, threads: int, calls: int) -> None:
     answer(version=version(engine.package) if engine.package else lmtools.__version__)
     with ThreadPoolExecutor(calls) as pool:
         for line in sys.stdin:
-            # ours makes its own batches
-            size = int(line) if engine.package or int(line) == 1 else len(texts)
-            parts = [texts[i : i + size] for i in range(0, len(texts), size)]
+            size, order = int(line), list(range(len(texts)))
+            if engine.package:  # less padding; ours makes its own batches
+                order = sorted(order, key=lambda i: len(texts[i].split()))
+            elif size > 1:
+                size = len(texts)
+            parts = [[texts[i] for i in order[at : at + size]] for at in range(0, len(order), size)]
             if calls == 1:
                 made, seconds = [], []
                 for part in parts:
@@ -209,9 +215,9 @@ def work(number: int, home: Path, threads: int, calls: int) -> None:
                 begin = time.perf_counter()
                 made = list(pool.map(score, parts))
                 seconds = [time.perf_counter() - begin]
-            answer(
-                size=size, seconds=seconds, sums=[float(value) for part in made for value in part]
-            )
+            sums = np.empty(len(texts))
+            sums[order] = np.concatenate(made)
+            answer(size=size, seconds=seconds, sums=sums.tolist())
 
 
 if __name__ == "__main__":

@@ -5,12 +5,12 @@ CTranslate2, ONNX Runtime, OpenVINO, minicons and transformers' own classes. Pri
 
 `--lm` is a directory of `lmtools train`, or LAYERSxDIMxWORDS: a model of random weights. The others
 load what `lmtools export` writes. Each engine is a process of its own that keeps the model; they
-take turns, and the least time of each call counts. All take the same distinct texts, sorted by
-length, and give each one's sum of log-probabilities. At batch 1 a call has one text. Others are
-told the larger batches; `lmtools` gets all texts at once and makes its own. With several threads
-the others run both ways, all threads in one call and as many calls at a time of one thread each,
-and the better counts. An engine that is not installed is a row `skipped`; one whose sums are not
-ours has no rates. benchmarks/engines.sh installs all.
+take turns, and the least time of each call counts. All give the sum of log-probabilities of the
+same distinct hypotheses. At batch 1 a call has one. Of larger batches the others are told the size,
+and the hypotheses are sorted by length for them; `lmtools` gets all at once, list by list, and
+makes its own. With several threads the others run both ways, all threads in one call and as many
+calls at a time of one thread each, and the better counts. An engine that is not installed is a row
+`skipped`; one whose sums are not ours has no rates. benchmarks/engines.sh installs all.
 """
 
 import argparse
@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], metavar="N")
     args = parser.parse_args()
     every = dict.fromkeys(hyp.text for nbest in lmtools.read(args.nbest) for hyp in nbest.hyps)
-    texts = sorted(list(every)[: args.hypotheses], key=lambda text: len(text.split()))
+    texts = list(every)[: args.hypotheses]
     sizes = sorted({1, *args.batch})
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
