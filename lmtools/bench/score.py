@@ -38,12 +38,17 @@ class RandomVocabulary:
 
 
 def random_scorer(
-    settings: Settings, size: int, device: str, precision: str, normalise: str = "full"
+    settings: Settings,
+    size: int,
+    device: str,
+    precision: str,
+    engine: str = "torch",
+    normalise: str = "full",
 ) -> NeuralScorer:
     """A scorer of a model over `size` ids with random weights."""
     torch.manual_seed(settings.seed)
     lm, ids = LanguageModel(settings, size), RandomVocabulary(size)
-    return NeuralScorer(lm, ids, "random", device, precision, normalise=normalise)
+    return NeuralScorer(lm, ids, "random", device, precision, normalise=normalise, engine=engine)
 
 
 def random_family(family: str, arch: Mapping, *how, normalise: str = "full") -> NeuralScorer:
@@ -52,7 +57,7 @@ def random_family(family: str, arch: Mapping, *how, normalise: str = "full") -> 
     """
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
     settings = Settings(family, MODELS[family].objective, criterion, arch=dict(arch), seed=0)
-    return random_scorer(settings, *how, normalise)
+    return random_scorer(settings, *how, normalise=normalise)
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
@@ -79,7 +84,7 @@ def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
     examples = lm.objective.scoring([sentence])
     states = naive_states(scorer, examples.inputs, examples.rows)
     if not hidden_only:
-        lm.output.log_prob(lm.trunk.head(states), examples.targets)
+        scorer.output.log_prob(lm.trunk.head(states), examples.targets)
 
 
 def scoring_tasks(scorer: NeuralScorer) -> Tasks:
@@ -203,24 +208,27 @@ def measure_throughput(
 
 
 def random_scorers(
-    arch: Mapping, size: int, device: str, precision: str
+    arch: Mapping, size: int, device: str, precision: str, engine: str = "torch"
 ) -> dict[str, NeuralScorer]:
     """The three families at one size over `size` ids, with random weights, and a T-TA that scores
     without the softmax.
     """
-    how = (arch, size, device, precision)
+    how = (arch, size, device, precision, engine)
     full = {family: random_family(family, *how) for family in FAMILIES}
     return full | {"tta" + UNNORMALISED: random_family("tta", *how, normalise="none")}
 
 
-def trained_scorers(lms: Mapping[str, str], device: str, precision: str) -> dict[str, NeuralScorer]:
+def trained_scorers(
+    lms: Mapping[str, str], device: str, precision: str, engine: str = "auto"
+) -> dict[str, NeuralScorer]:
     """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
     without normalisation, too.
     """
-    loaded = {name: load_scorer(lm, device, precision) for name, lm in lms.items()}
+    how = {"device": device, "precision": precision, "engine": engine}
+    loaded = {name: load_scorer(lm, **how) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
     return scorers | {
-        name + UNNORMALISED: load_scorer(lms[name], device, precision, normalise="none")
+        name + UNNORMALISED: load_scorer(lms[name], **how, normalise="none")
         for name, scorer in scorers.items()
         if scorer.lm.settings.model == "tta" and scorer.lm.output.sampled
     }

@@ -24,13 +24,14 @@ def arguments(parser):
     parser.add("--length", nargs="+", default=lengths, help="words of a sentence")
     parser.add("--repeats", default=21, help="sentences a length; median (default: %(default)s)")
     parser.add("--device", default="cpu")
+    parser.add("--engine")
 
 
 def run(args):
     """Measure; the figures, and the lines of the ratios."""
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
     torch.set_num_threads(args.threads)
-    how = (args.device, args.precision)
+    how = (args.device, args.precision, args.engine)
     scorers = trained_scorers(lms, *how) if lms else random_scorers(PAPER, args.vocab_size, *how)
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
