@@ -1,6 +1,7 @@
 """Language models in the forms that other programs load; one file a form, and a name in FORMS.
 
-A form is a function (directory of a model, directory to write) -> what to say of it.
+A form is a function (directory of a model, directory to write) -> what to say of it; `hf` takes
+what its model card says, too.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from lmtools.export.fst import write_fst
 from lmtools.export.huggingface import write_huggingface
 from lmtools.export.onnx import write_onnx
 
-FORMS: dict[str, Callable[[str, str], str]] = {
+FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
     "arpa-ids": write_arpa_ids,
     "arpa-nemo": write_arpa_nemo,

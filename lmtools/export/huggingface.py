@@ -1,10 +1,12 @@
 """Hugging Face's form: what save_pretrained writes, with tokenizer.json and a model card.
 
 Our Transformers of the default form (LayerNorm after each residual sum, BERT's output head) are
-exactly BERT's classes: BertForMaskedLM, and BertLMHeadModel as a decoder.
+exactly BERT's classes: BertForMaskedLM, and BertLMHeadModel as a decoder. The other families go
+with a file of classes of their own, modeling_lmtools.py.
 """
 
-import json
+import copy
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -14,17 +16,24 @@ from torch import nn
 from lmtools.atomic import atomic_directory
 from lmtools.checkpoint import load_model
 from lmtools.errors import UserError
+from lmtools.export.card import describe_card
+from lmtools.export.graph import replace_convolutions
 from lmtools.lm import LanguageModel
 from lmtools.outputs import Softmax
 from lmtools.subword import BOS, EOS, MASK, PAD, SPECIALS, UNK, Subword
 
 CONFIG, CARD = "config.json", "README.md"
-CLASSES = {"causal": "BertLMHeadModel", "masked": "BertForMaskedLM"}
+BERT = {"causal": "BertLMHeadModel", "masked": "BertForMaskedLM"}
+CODE = "modeling_lmtools"  # the file of the custom classes
+CUSTOM = {
+    **dict.fromkeys(("lstm", "gcnn", "causal"), "LmtoolsForCausalLM"),
+    **dict.fromkeys(("masked", "tta"), "LmtoolsForMaskedLM"),
+}
 
 
-def write_huggingface(directory: str, out: str) -> str:
-    """Write the model in `directory` as transformers' directory `out`; what to say of it. UserError
-    for models that transformers has no class for.
+def write_huggingface(directory: str, out: str, licence: str = "", corpus: str = "") -> str:
+    """Write the model in `directory` as transformers' directory `out`; what to say of it. The model
+    card says `licence` and `corpus` (the training text). UserError for what no class computes.
     """
     try:
         import transformers
@@ -36,35 +45,82 @@ def write_huggingface(directory: str, out: str) -> str:
         ) from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
-    name = CLASSES[lm.settings.model]
-    model = fill_bert(lm, getattr(transformers, name)(bert_config(transformers, lm, subword)))
+    name, custom = class_of(lm), is_custom(lm)
+    if custom:
+        model = make_custom(lm, subword)
+    else:
+        model = fill_bert(lm, getattr(transformers, name)(bert_config(transformers, lm, subword)))
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=make_tokenizer(subword, directory),
         bos_token=SPECIALS[BOS], eos_token=SPECIALS[EOS], unk_token=SPECIALS[UNK],
         pad_token=SPECIALS[PAD], mask_token=SPECIALS[MASK],
         cls_token=SPECIALS[BOS], sep_token=SPECIALS[EOS],
-        model_max_length=lm.settings.architecture.positions, clean_up_tokenization_spaces=False,
+        model_max_length=lm.trunk.positions, clean_up_tokenization_spaces=False,
     )  # fmt: skip
     with atomic_directory(out, CONFIG) as temporary:
         model.save_pretrained(temporary, safe_serialization=True)
         tokenizer.save_pretrained(temporary)
         # safetensors' own file is for its owner alone
         shutil.copymode(temporary / CONFIG, temporary / "model.safetensors")
-        (temporary / CARD).write_text(describe_card(lm, subword, directory), encoding="utf-8")
+        if custom:
+            shutil.copyfile(Path(__file__).with_name(f"{CODE}.py"), temporary / f"{CODE}.py")
+        (temporary / CARD).write_text(
+            describe_card(lm, subword, directory, name, licence, corpus), encoding="utf-8"
+        )
+    if custom:
+        return f"{out}: {name} with {CODE}.py; from_pretrained({out!r}, trust_remote_code=True)"
     return f"{out}: {name} with tokenizer.json and {CARD}; lmtools score --lm hf:{out}"
 
 
+def is_custom(lm: LanguageModel) -> bool:
+    """Whether transformers has no class for the model."""
+    return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
+
+
+def class_of(lm: LanguageModel) -> str:
+    """The name of the class that transformers loads."""
+    return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
+
+
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """UserError for models that BERT's classes cannot be."""
-    settings, reason = lm.settings, ""
-    if settings.model not in CLASSES:
-        reason = f"transformers has no class for model {settings.model}"
-    elif settings.architecture.norm != "post":
-        reason = "transformers has no class for arch.norm pre with this output layer"
-    elif type(lm.output) is not Softmax:
-        reason = f"transformers' output layers are a softmax, not {settings.criterion}"
-    if reason:
-        raise UserError(f"{directory}: {reason}; export --to onnx")
+    """UserError for models whose logits are no softmax's over ids."""
+    if lm.settings.model not in CUSTOM:
+        raise UserError(
+            f"{directory}: an {lm.settings.model} model reads spelled words, for which there is no"
+            " tokenizer.json; export another model"
+        )
+    if type(lm.output) is not Softmax:
+        raise UserError(
+            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
+            " export --to onnx"
+        )
+
+
+@torch.no_grad()
+def make_custom(lm: LanguageModel, subword: Subword):
+    """The model as a class of modeling_lmtools.py."""
+    from lmtools.export import modeling_lmtools
+
+    settings, arch = lm.settings, dataclasses.asdict(lm.settings.architecture)
+    if settings.model == "gcnn":
+        arch["blocks"] = [list(map(list, shape)) for shape in settings.architecture.shapes]
+    name = CUSTOM[settings.model]
+    auto = name.replace("Lmtools", "AutoModel")
+    config = modeling_lmtools.LmtoolsConfig(
+        family=settings.model, arch=arch, vocab_size=subword.size, mask_token_id=MASK,
+        pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS,
+        hidden_size=lm.trunk.width, num_hidden_layers=lm.trunk.depth,
+        auto_map={"AutoConfig": f"{CODE}.LmtoolsConfig", auto: f"{CODE}.{name}"},
+        architectures=[name],
+    )  # fmt: skip
+    model = getattr(modeling_lmtools, name)(config)
+    folded = copy.deepcopy(lm)
+    replace_convolutions(folded)
+    model.trunk.load_state_dict(folded.trunk.state_dict())
+    model.bias.copy_(lm.output.bias)
+    if model.weight is not None:
+        model.weight.copy_(lm.output.weight)
+    return model.eval()
 
 
 def bert_config(transformers, lm: LanguageModel, subword: Subword):
@@ -110,41 +166,3 @@ def fill_bert(lm: LanguageModel, model):
     head.bias.copy_(lm.output.bias)
     head.decoder.bias = head.bias
     return model.eval()
-
-
-def describe_card(lm: LanguageModel, subword: Subword, directory) -> str:
-    """The model card: what the model is and what its training measured, and how to load it."""
-    settings, name = lm.settings, Path(directory).resolve().name
-    masked = settings.model == "masked"
-    task = "fill-mask" if masked else "text-generation"
-    rows = {
-        "class": CLASSES[settings.model],
-        "architecture": json.dumps(settings.arch),
-        "parameters": f"{sum(p.numel() for p in lm.parameters()):,}",
-        "vocabulary": f"{subword.size:,} ({subword.scheme})",
-        "text is normalised to": ", ".join(f"{k} {v}" for k, v in vars(subword.normaliser).items()),
-        "longest text": f"{lm.longest} tokens",
-        **read_training(directory),
-    }
-    table = "\n".join(f"| {key} | {value} |" for key, value in rows.items())
-    scored = "pseudo-log-likelihood" if masked else "log-probability"
-    return (
-        f"---\nlibrary_name: transformers\npipeline_tag: {task}\ntags: [lmtools]\n---\n"
-        f"# {name}\n\nA {lm.trunk.title} language model trained by lmtools.\n\n"
-        f"| | |\n|---|---|\n{table}\n\n"
-        f"`lmtools score --lm hf:DIR` gives the {scored} of sentences. Before it is published, say"
-        " here what text it was trained on and under which licence the weights are.\n"
-    )
-
-
-def read_training(directory) -> dict[str, str]:
-    """The tokens that the training read and the best validation perplexity, where it noted them."""
-    path, found = Path(directory) / "metrics.jsonl", {}
-    if not path.is_file():
-        return found
-    steps = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    if tokens := max((step.get("tokens", 0) for step in steps), default=0):
-        found["tokens read in training"] = f"{tokens:,}"
-    if losses := [step["valid_loss"] for step in steps if "valid_loss" in step]:
-        found["validation loss"] = f"{min(losses):.4f} nats a token"
-    return found

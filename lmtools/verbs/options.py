@@ -59,6 +59,8 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
         "--states": value("N", "most states of a lattice (default: %(default)s)", type=positive),
         "--seed": value("N", "of random draws (default: %(default)s)", type=seed, default=1),
+        "--licence": value("ID", "the model card's licence of the weights, as apache-2.0"),
+        "--corpus": value("TEXT", "what the model card says of the training text"),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--batch": value("N", "sentences at once", type=positive),
         "--length": value("N", "tokens of a sentence (default: %(default)s)", type=positive),

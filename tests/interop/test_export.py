@@ -1,5 +1,10 @@
 """What `lmtools export` writes, loaded by who it is for: our scores to 1e-4."""
 
+import json
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +34,16 @@ MODELS = {
     "tied": settings("lstm", arch=LSTM),
     "projected": settings("lstm", arch=LSTM | {"projection": 12}),
     "pre": settings("causal", arch=PRE),
+    "position": settings("tta", arch=FORMER | {"query": "position", "tied": False}),
+    "pretta": settings("tta", arch=FORMER | {"norm": "pre"}),
+    **{
+        gate: replace(
+            settings("causal"),
+            model="gcnn",
+            arch={"dim": 16, "blocks": ["[1, 12; 3, 20] x 2"], "gate": gate, "residual_scale": 1.0},
+        )
+        for gate in ("relu", "gtu")
+    },
     "untied": settings("causal", arch=FORMER | {"tied": False}),
     "adaptive": settings("causal", arch=FORMER, criterion="adaptive", output={"cutoffs": [20]}),
 }
@@ -66,7 +81,9 @@ def our_scores(directory: str, texts) -> tuple[list[tuple[int, ...]], list[np.nd
     return ids, scorer.log_probs(ids)
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "projected"])
+@pytest.mark.parametrize(
+    "name", ["causal", "masked", "tta", "lstm", "gcnn", "tied", "pre", "untied", "adaptive"]
+)
 def test_onnx_runtime_gives_our_scores(name, models, tmp_path):
     pytest.importorskip("onnx", reason="needs the package onnx")
     runtime = pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
@@ -165,6 +182,80 @@ def test_transformers_gives_our_scores(name, models, tmp_path):
         assert values.numpy() == pytest.approx(own, abs=1e-4)
 
 
+# transformers' side of the test: log p of each token and of the end of each text
+LOADING = """
+import json, os, sys
+sys.modules["lmtools"] = None
+import torch, transformers
+
+def score(path, texts):
+    name = json.load(open(os.path.join(path, "config.json")))["architectures"][0]
+    auto = getattr(transformers, name.replace("Lmtools", "AutoModel"))
+    model = auto.from_pretrained(path, trust_remote_code=True).eval()
+    batch = transformers.AutoTokenizer.from_pretrained(path)(
+        texts, return_tensors="pt", padding=True
+    )
+    ids, real = batch["input_ids"], batch["attention_mask"]
+    logits = model(input_ids=ids, attention_mask=real).logits
+    one = ids[:1, :real[0].sum()]
+    loss = model(one, labels=one).loss
+    if "Causal" in name:
+        logits = logits[:, :-1]
+        made = model.generate(ids[:1, :2], max_new_tokens=3, do_sample=False)
+        assert made[0, 2] == logits[0, 1].argmax()
+    else:
+        logits = logits[:, 1:]
+    log_p = logits.log_softmax(-1).gather(2, ids[:, 1:, None])[..., 0]
+    rows = [row[: n - 1].tolist() for row, n in zip(log_p, real.sum(1))]
+    if "Causal" in name:
+        assert abs(loss + sum(rows[0]) / len(rows[0])) < 1e-4
+    print(json.dumps(rows))
+
+with torch.no_grad():
+    for path in sys.argv[2:]:
+        score(path, open(sys.argv[1]).read().split("\\n"))
+"""
+CUSTOM = ["lstm", "tied", "projected", "gcnn", "relu", "gtu", "tta", "position", "pre", "pretta"]
+
+
+def test_custom_classes_give_our_scores(models, tmp_path):
+    """In a process in which there is no lmtools, from right-padded sentences at once."""
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    for name in CUSTOM:
+        assert main(f"export --lm {models(name)} --to hf --out {tmp_path}/{name}".split()) == 0
+    (tmp_path / "texts").write_text("\n".join(TEXTS))
+    run = [sys.executable, "-c", LOADING, "texts", *CUSTOM]
+    own_home = {**os.environ, "HF_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
+    made = subprocess.run(run, env=own_home, cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    for name, line in zip(CUSTOM, made.stdout.splitlines(), strict=True):
+        for values, own in zip(json.loads(line), our_scores(models(name), TEXTS)[1], strict=True):
+            assert values == pytest.approx(own, abs=1e-4), name
+
+
+def test_the_model_card_says_what_is_known(models, tmp_path, capsys):
+    pytest.importorskip("transformers", reason="needs the package transformers")
+    yaml = pytest.importorskip("yaml")
+    lm = tmp_path / "lm"
+    shutil.copytree(models("gcnn"), lm)
+    noted = [{"step": 5, "tokens": 1234}, {"step": 9, "valid_loss": 2.0}, {"valid_loss": 1.5}]
+    (lm / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in noted))
+    run = ["export", "--lm", str(lm), "--to", "hf", "--out", f"{tmp_path}/out"]
+    assert main(run) == 0
+    card = (tmp_path / "out/README.md").read_text()
+    for line in ("validation loss | 1.5000 nats a token (perplexity 4.48)", "training | 1,234",
+                 "longest text | any"):  # fmt: skip
+        assert line in card
+    assert "say here what text it was trained on and under which licence" in card
+    assert main([*run, "--licence", "cc0-1.0", "--corpus", "ten\nnovels | all"]) == 0
+    card = (tmp_path / "out/README.md").read_text()
+    assert "| training text | ten novels \\| all |" in card and "say here" not in card
+    assert yaml.safe_load(card.split("---")[1])["license"] == "cc0-1.0"
+    run[4] = "onnx"
+    assert main([*run, "--licence", "cc0-1.0"]) == 1
+    assert "has no model card" in capsys.readouterr().err
+
+
 NORMALISED = [
     LOWER, Normaliser(), NORMALISERS["librispeech"], NORMALISERS["cased"],
     Normaliser("upper", "strip", "strip", "NFC"),
@@ -187,9 +278,8 @@ def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
 
 def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys):
     pytest.importorskip("transformers", reason="needs the package transformers")
-    for name, reason in (("tta", "model tta"), ("pre", "norm pre"), ("adaptive", "adaptive")):
-        assert main(f"export --lm {models(name)} --to hf --out {tmp_path}/out".split()) == 1
-        assert reason in capsys.readouterr().err
+    assert main(f"export --lm {models('adaptive')} --to hf --out {tmp_path}/out".split()) == 1
+    assert "a softmax, not adaptive" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
