@@ -15,7 +15,7 @@ from spelled import ARCH as ELMO
 from toys import settings
 
 from lmtools.checkpoint import load_metadata, load_tensors
-from lmtools.settings import Batch, Optim
+from lmtools.settings import Batch, LowRankUpdates, Optim
 from lmtools.train import train
 
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
@@ -35,8 +35,12 @@ def plans():
     """Settings by name: each kind of gradient, objective and batch once, without dropout."""
     short = {"steps": 8, "valid_every": 4, "checkpoint_every": 4}
     base = settings("causal", **short)
+    lora = LowRankUpdates(rank=2, embeddings=True)
     return {
         "causal": settings("causal", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
+        "continued": settings(
+            "causal", arch=TRANSFORMER, optim=optim("sgd", 0.05), lora=lora, **short
+        ),
         "masked": settings("masked", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
         "sampled": settings("lstm", arch=LSTM, optim=optim("adagrad", 0.1), **SAMPLED, **short),
         "lone": settings(
@@ -85,7 +89,8 @@ loop.Training.step = stopping
 for name, made in plans.plans().items():
     stop_at = 5 if name == "streams" else None  # neither at a checkpoint nor at the end
     try:
-        told[name] = train(made, *plans.corpora({tiny!r}, name), {out!r} + "/" + name, "cpu").best
+        where = *plans.corpora({tiny!r}, name), {out!r} + "/" + name
+        told[name] = train(made, *where, "cpu", plans.start({out!r}, name)).best
     except Stopped as stopped:
         told[name] = str(stopped)
 missing = [{tiny!r} + "/train.bin", {out!r} + "/missing.bin"][rank]  # for the second process alone
@@ -103,6 +108,11 @@ def corpora(tiny, name):
         os.path.join(tiny, f"{part}-spelled.bin" if name == "elmo" else f"{part}.bin")
         for part in ("train", "valid")
     ]
+
+
+def start(out, name):
+    """The model whose weights a plan starts from: one of an earlier plan, or none."""
+    return os.path.join(out, "causal") if name == "continued" else None
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +147,10 @@ def two(spelled, tmp_path_factory):
 @pytest.mark.parametrize("name", plans())
 def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
     out, told, _ = two
-    alone = train(plans()[name], *corpora(str(spelled), name), tmp_path / name, "cpu")
+    some, where, init = plans()[name], corpora(str(spelled), name), start(out, name)
+    alone = train(some, *where, tmp_path / name, "cpu", init)
     # streams: goes on alone; others are complete
-    together = train(plans()[name], *corpora(str(spelled), name), out / name, "cpu")
+    together = train(some, *where, out / name, "cpu", init)
     assert (
         together.best == pytest.approx(alone.best, rel=1e-5)
         and together.tokens == alone.tokens
