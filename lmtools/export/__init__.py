@@ -11,6 +11,7 @@ from lmtools.export.ct2 import write_ct2
 from lmtools.export.fst import write_fst
 from lmtools.export.huggingface import write_huggingface
 from lmtools.export.onnx import write_onnx
+from lmtools.export.streaming import write_onnx_icefall
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
@@ -20,6 +21,7 @@ FORMS: dict[str, Callable[..., str]] = {
     "fst": write_fst,
     "hf": write_huggingface,
     "onnx": write_onnx,
+    "onnx-icefall": write_onnx_icefall,
 }
 
 __all__ = ["FORMS"]

@@ -3,9 +3,12 @@ and lengths in, negative log-probabilities of whole sentences out; and the subwo
 """
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import torch
+from torch import nn
 
 from lmtools.atomic import atomic_directory
 from lmtools.checkpoint import load_model, model_hash
@@ -25,24 +28,20 @@ def write_onnx(directory: str, out: str) -> str:
     Inputs x (N, T) and x_lens (N,), int64; outputs nll (N,) and log_prob (N, T + 1), see
     SentenceScores. UserError for models that no graph is made of.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise UserError("--to onnx: needs the package onnx; pip install 'lmtools[onnx]'") from None
+    onnx = import_onnx("onnx")
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
     about = {
         "model": lm.settings.model, "objective": lm.settings.objective,
-        "vocabulary": str(subword.size), "subword": subword.hash, "hash": model_hash(directory),
+        "vocabulary": subword.size, "subword": subword.hash, "hash": model_hash(directory),
         # the longest sentence in tokens, without the boundary tokens that the graph adds
-        "longest": str(lm.longest),
+        "longest": lm.longest,
     }  # fmt: skip
     with atomic_directory(out, MODEL) as temporary:
-        trace_graph(lm, subword.size, temporary / MODEL)
-        made = onnx.load(temporary / MODEL)
-        onnx.helper.set_model_props(made, about)
-        onnx.checker.check_model(made)
-        onnx.save(made, temporary / MODEL)
+        # sentences of any number and length
+        x = torch.randint(min(len(SPECIALS), subword.size - 1), subword.size, (2, 5))
+        inputs, names = (x, torch.tensor([5, 3])), (INPUTS, OUTPUTS, AXES)
+        write_graph(onnx, SentenceScores(lm), inputs, names, about, temporary / MODEL)
         subword.save_to(temporary / "subword")
     return (
         f"{out}/{MODEL}: x (N, T), x_lens (N,) -> nll (N,), log_prob (N, T + 1); ids are those of"
@@ -63,14 +62,30 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
 
 
-def trace_graph(lm: LanguageModel, size: int, path: Path) -> None:
-    """Write the graph of a model over `size` ids, for sentences of any number and length."""
-    x = torch.randint(min(len(SPECIALS), size - 1), size, (2, 5))
-    x_lens = torch.tensor([5, 3])
+def import_onnx(form: str) -> ModuleType:
+    """The package onnx; UserError where it is not installed."""
+    try:
+        import onnx
+    except ImportError:
+        raise UserError(
+            f"--to {form}: needs the package onnx; pip install 'lmtools[onnx]'"
+        ) from None
+    return onnx
+
+
+def write_graph(onnx, module: nn.Module, inputs, names, about: Mapping, path: Path) -> None:
+    """Write the graph of `module`, traced with `inputs`, with the metadata `about`; `names` are
+    those of inputs and outputs, and of their axes of any length.
+    """
+    own, results, axes = names
     with warnings.catch_warnings(), torch.no_grad():
         # torch's newer exporter takes 20 times as long and makes no LSTM of any length
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            SentenceScores(lm).eval(), (x, x_lens), path, dynamo=False, opset_version=OPSET,
-            input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=AXES,
+            module.eval(), inputs, path, dynamo=False, opset_version=OPSET,
+            input_names=own, output_names=results, dynamic_axes=axes,
         )  # fmt: skip
+    made = onnx.load(path)
+    onnx.helper.set_model_props(made, {key: str(value) for key, value in about.items()})
+    onnx.checker.check_model(made)
+    onnx.save(made, path)
