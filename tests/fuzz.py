@@ -41,7 +41,7 @@ OPTIONS = {  # other ways to read a format
     "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"],
     "moses": ["gaps=skip", "bpe=subword_nmt"],
     "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"],
-    "hyporadise": ["score=none", "score=-am_score"],
+    "hyporadise": ["score=none", "score=-am_score"], "nemo": ["width=2"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
     "sick": ["set=test"], "tsv": ["columns=score+left+right"],
 }  # fmt: skip

@@ -203,6 +203,16 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
         },
         single('{"utt": "zed1", "text": "blue finch"}'),
     ],
+    "nemo": [single("blue finch\t-3.2", "\t-4", "x\t-1", "y\t-2")],
+    "wenet": [single("wav zed1", "candidate -3.25 blue finch", "candidate -4", "wav zed2")],
+    "beams": [
+        single(
+            '{"utt": "zed1", "ref": "blue", "beams": [["blue", null, [["blue", [0, 4]]], -3.5,'
+            ' -5.25], ["blew", [["blew", [0, 4]]], -4, -5.5], ["b", -4.5, -1], "b c;-5;-2.5"]}',
+            '{"utt": "zed2", "beams": []}',
+        ),
+        {"a.json": b'{"beams": [{"words": ["blue"], "score": -1, "tokens": [3]}]}'},
+    ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],
     "ctm": [
         single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from lmtools.errors import UserError
 from lmtools.formats import (
+    beams,
     ctm,
     espnet1,
     espnet2,
@@ -23,10 +24,12 @@ from lmtools.formats import (
     marian,
     mlm,
     moses,
+    nemo,
     srilm,
     systems,
     trn,
     vosk,
+    wenet,
     whisper,
 )
 from lmtools.formats.checks import check_nbests
@@ -68,6 +71,9 @@ FORMATS = Formats(
         "hyporadise": format_of(hyporadise),
         "whisper": format_of(whisper),
         "vosk": format_of(vosk),
+        "nemo": format_of(nemo),
+        "wenet": format_of(wenet),
+        "beams": format_of(beams),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "kaldi-text": one_best(kaldi_text),

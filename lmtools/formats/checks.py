@@ -152,3 +152,8 @@ def no_score(hyp: Hypothesis, where: str) -> None:
             f"{where}: has the scores {names}, and this format holds none; `lmtools rescore` first,"
             " or keep the lists as jsonl"
         )
+
+
+def refuse_write(nbests: Iterable[NBest], path) -> None:
+    """The `write` of a format that only its own program writes: UserError."""
+    raise UserError(f"{path}: this format is read, not written; write jsonl")

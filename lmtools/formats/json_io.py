@@ -7,10 +7,10 @@ from pathlib import Path
 
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import not_utf8, read_bytes
-from lmtools.formats.checks import encodable, identifier
-from lmtools.formats.jsonl import clip_value, score, unique
-from lmtools.formats.registry import HEAD, read_beginning
+from lmtools.files import not_utf8, read_bytes, read_lines
+from lmtools.formats.checks import encodable, first_time, identifier
+from lmtools.formats.jsonl import clip_value, parse, score, unique
+from lmtools.formats.registry import HEAD, list_children, read_beginning
 
 KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 
@@ -48,6 +48,54 @@ def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
         return all(re.search(name, first) for name in names)
 
     return recognises
+
+
+def recognise_results(*names: str) -> Callable[[Path, str], bool]:
+    """The same of a format of `results`: objects, or a directory whose first file holds one."""
+    recognises = recognise("{", *names)
+
+    def recognises_any(path: Path, first: str) -> bool:
+        if not path.is_dir():
+            return recognises(path, first)
+        files = result_files(path)
+        return bool(files) and recognises(
+            files[0], read_beginning(files[0]).decode("utf-8", "replace")
+        )
+
+    return recognises_any
+
+
+def result_files(path) -> list[Path]:
+    """The files of a directory that may hold results."""
+    return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
+
+
+def results(path) -> Iterator[tuple[str, dict, str]]:
+    """Triples (utterance, object, where it stands) of what a recogniser returned: lines with `utt`,
+    or a directory with a file UTT.json each. UserError for an utterance that comes twice.
+    """
+    seen: set[str] = set()
+    for utt, tree, where in read_results(path):
+        first_time(identifier(utt, where), seen, where)
+        seen.add(utt)
+        yield utt, tree, where
+
+
+def read_results(path) -> Iterator[tuple[str, dict, str]]:
+    """The same, unchecked."""
+    if Path(path).is_dir():
+        files = result_files(path)
+        if not files:
+            raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
+        for child in files:
+            tree = expect(load(child), dict, str(child), "the file")
+            yield child.name.removesuffix(".json"), tree, str(child)
+        return
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            tree = expect(parse(line, where), dict, where, "the line")
+            yield member(tree, "utt", str, where), tree, where
 
 
 def expect(value, kind: type, where: str, what: str):

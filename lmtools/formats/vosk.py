@@ -11,63 +11,24 @@ better), is the component `am`. A result without alternatives is a list of one h
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.formats import json_io
-from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
-from lmtools.formats.jsonl import parse, score
-from lmtools.formats.registry import list_children, read_beginning
+from lmtools.formats.checks import check_nbests, components, one_score
+from lmtools.formats.jsonl import score
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "results of Vosk's KaldiRecognizer: lines with utt, or UTT.json each; am is the confidence"
 
-of_a_result = json_io.recognise("{", '"alternatives"')
-
-
-def recognises(path: Path, first: str) -> bool:
-    """Whether a file, or the first one in the directory, holds alternatives."""
-    if not path.is_dir():
-        return of_a_result(path, first)
-    files = result_files(path)
-    return bool(files) and of_a_result(
-        files[0], read_beginning(files[0]).decode("utf-8", "replace")
-    )
-
-
-def result_files(path) -> list[Path]:
-    """The files of a directory that may hold results."""
-    return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
-
-
-def results(path) -> Iterator[tuple[str, Mapping, str]]:
-    """Triples (utterance id, object, where it stands)."""
-    if Path(path).is_dir():
-        files = result_files(path)
-        if not files:
-            raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
-        for child in files:
-            where = str(child)
-            tree = json_io.expect(json_io.load(child), dict, where, "the file")
-            yield identifier(child.name.removesuffix(".json"), where), tree, where
-        return
-    for number, line in read_lines(path):
-        if line.strip():
-            where = f"{path}:{number}"
-            tree = json_io.expect(parse(line, where), dict, where, "the line")
-            yield identifier(json_io.member(tree, "utt", str, where), where), tree, where
+# clouds' results have alternatives, too, with a transcript each
+recognises = json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcript"))')
 
 
 def read(path) -> Iterator[NBest]:
     """The lists of a file or a directory; UserError for what is not as the format says."""
-    seen: set[str] = set()
     names = None
-    for utt, tree, where in results(path):
-        first_time(utt, seen, where)
-        seen.add(utt)
+    for utt, tree, where in json_io.results(path):
         ref = json_io.optional(tree, "ref", str, where)
         if "alternatives" in tree:
             found = json_io.member(tree, "alternatives", list, where)

@@ -25,7 +25,17 @@ def toys(name: str) -> list[NBest]:
     return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+READ_ONLY = {"nemo", "wenet", "beams"}
+
+
+@pytest.mark.parametrize("name", READ_ONLY)
+def test_what_only_its_own_program_writes(tmp_path, name):
+    with pytest.raises(UserError, match="f: this format is read, not written; write jsonl"):
+        FORMATS[name].write(iter(toys(name)), tmp_path / "f")
+    assert FORMATS[name].about and not (tmp_path / "f").exists()
+
+
+@pytest.mark.parametrize("name", FORMATS.keys() - READ_ONLY)
 def test_every_format_writes_and_reads_one_best(tmp_path, name):
     FORMATS[name].write(iter(toys(name)), tmp_path / "f")
     found = list(FORMATS[name].read(tmp_path / "f"))

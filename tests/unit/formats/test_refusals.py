@@ -99,6 +99,36 @@ READ = [
         '{"utt": "b", "alternatives": [{"text": "", "confidence": 1}, {"text": ""}]}':
             "hypothesis 2 has scores (none), earlier ones am",
     }),
+    ("nemo", "preds_out_width2_alpha1_beta0.tsv", "a\t-1\n%s\n", "", {
+        "b -1": ":2: no tab; expected `text TAB score`",
+        "b\tnan": ":2: the score is 'nan'; expected a finite number",
+        "b\t-1\nc\t-1": ": 3 lines, not 2 for each of 1 utterances",
+    }),
+    ("wenet", "result", "wav a\n%s\n", ":2: ", {
+        "blue": "expected `wav UTT`, then `candidate SCORE TEXT`",
+        "candidate blue": "the score is 'blue'; expected a finite number",
+        "candidate inf blue": "the score is 'inf'; expected a finite number",
+        "wav a": "utterance 'a' occurs a second time",
+        "wav b c": "utterance id 'b c' is empty or holds white space",
+    }),
+    ("wenet", "result", "%s\n", ":1: ", {"candidate -1 x": "expected `wav UTT`"}),
+    ("beams", "b.jsonl", '{"utt": "a", "beams": []}\n%s', ":2: ", {
+        "{": "not JSON",
+        '{"utt": "a", "beams": []}': "utterance 'a' occurs a second time",
+        '{"beams": []}': "key 'utt' is missing",
+        '{"utt": "b"}': "key 'beams' is missing",
+        '{"utt": "b", "beams": [3]}': "beam 1: is 3; expected what pyctcdecode",
+        '{"utt": "b", "beams": ["x;1"]}': "beam 1: is 'x;1'; expected what pyctcdecode",
+        '{"utt": "b", "beams": ["x;1;nan"]}': "beam 1: a score is 'nan'",
+        '{"utt": "b", "beams": [["x", -1]]}': "beam 1: is [\"x\", -1]; expected",
+        '{"utt": "b", "beams": [["x", null, [], -1, NaN]]}': "beam 1: score 'a score' is NaN",
+        '{"utt": "b", "beams": [[null, -1, -1]]}': "beam 1: the text is null; expected a text",
+        '{"utt": "b", "beams": [{"words": "x", "score": 1}]}': "beam 1: 'words' is",
+        '{"utt": "b", "beams": [{"words": [3], "score": 1}]}': "beam 1: a word is 3",
+        '{"utt": "b", "beams": [{"text": "x"}]}': "beam 1: key 'score' is missing",
+        '{"utt": "b", "beams": [["x", -1, -1], {"text": "x", "score": 1}]}':
+            "hypothesis 2 has scores am, earlier ones am, lm",
+    }),
     ("hyporadise", "h.json", "%s", "", {
         '[\n{"input": [}]': ":2: not JSON",
         '[{"input": [], "input": []}]': ": not JSON (a key occurs twice",
