@@ -30,7 +30,7 @@ FOREIGN = """of other programs: --token-list --list --nproc-per-node --extra-ind
     --number
     --additional-suffix --norm --lm_train_config --lm_file --lm_weight --asr_train_config --help
     --asr_model_file --output_dir --data_path_and_name_and_type --normalize --unnormalized --only
-    --acoustic-scale --medium --skip_symbols"""
+    --acoustic-scale --medium --skip_symbols --output_nbest --result"""
 HOMES = {"lmtools", "tests", "utils", "egs", "conf", "benchmarks", "docs", "local", "figures"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
