@@ -6,7 +6,7 @@ from typing import TextIO
 
 from lmtools.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.directory import ARPA
+from lmtools.ngram.derived import find_arpa
 from lmtools.ngram.model import CONFIG, SUBWORD, Description
 from lmtools.ngram.sentences import SYMBOLS
 from lmtools.subword import SPECIALS, Subword, load_subword
@@ -32,12 +32,7 @@ def read_ngrams(directory) -> list[Order]:
     The token that stands for all that a closed vocabulary lacks is <unk> here, as other programs
     call it. UserError where only KenLM's binary file is there, which lists no n-grams.
     """
-    description, path = Description.load(directory), Path(directory) / ARPA
-    if not path.is_file():
-        raise UserError(
-            f"{directory}: has no {ARPA}, and KenLM's binary file lists no n-grams; estimate the"
-            " model again with lmtools ngram --kenlm none"
-        )
+    description, path = Description.load(directory), find_arpa(directory)
     orders: list[Order] = arpa.read(path)[: description.order]
     if [len(order) for order in orders] != description.counts:
         raise UserError(

@@ -1,6 +1,6 @@
 """ARPA files, the text form of back-off n-gram models."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -27,17 +27,33 @@ def write(
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
-    orders = max(2, len(grams))
-    sizes = [len(gram) for gram in grams] + [0] * (orders - len(grams))
-    header = [f"ngram {n}={size}\n" for n, size in enumerate(sizes, 1)]
+
+    def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for start in range(0, len(prob[n - 1]), CHUNK):
+            rows = slice(start, start + CHUNK)
+            values = [each[n - 1][rows] for each in (prob, backoff)[: 1 + (n < len(grams))]]
+            yield spell(grams[:n], rows), np.stack(values)
+
+    write_sections(stream, vocabulary, list(map(len, grams)), pieces)
+
+
+def write_sections(
+    stream: BinaryIO,
+    vocabulary: Sequence[str],
+    sizes: Sequence[int],
+    pieces: Callable[[int], Iterable[tuple[np.ndarray, np.ndarray]]],
+) -> None:
+    """Write an ARPA file of `sizes` n-grams an order; `pieces` of an order are word ids (R, n) and
+    probabilities, and below the highest order back-off weights (1 or 2, R), no logs.
+    """
+    padded = [*sizes, 0] if len(sizes) == 1 else sizes
+    header = [f"ngram {n}={size}\n" for n, size in enumerate(padded, 1)]
     stream.write(("\\data\\\n" + "".join(header)).encode())
-    pool = LineBytes(vocabulary)
-    for n in range(1, orders + 1):
+    lines = LineBytes(vocabulary)
+    for n in range(1, len(padded) + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
-        if n <= len(grams):
-            stream.writelines(
-                pool.lines(grams[:n], prob[n - 1], backoff[n - 1] if n < len(grams) else None)
-            )
+        if n <= len(sizes):
+            stream.writelines(lines.join(*piece) for piece in pieces(n))
     stream.write(b"\n\\end\\\n")
 
 
@@ -49,15 +65,6 @@ class LineBytes:
         self.bytes = np.frombuffer(b"\t\n" + b"".join(encoded), dtype=np.uint8)
         self.lengths = np.array([len(word) for word in encoded])
         self.starts = 2 + np.cumsum(self.lengths) - self.lengths
-
-    def lines(
-        self, grams: Sequence[Grams], prob: np.ndarray, backoff: np.ndarray | None
-    ) -> Iterator[bytes]:
-        """The section of the highest order of `grams`, CHUNK lines at a time."""
-        for start in range(0, len(prob), CHUNK):
-            rows = slice(start, start + CHUNK)
-            values = [prob[rows]] if backoff is None else [prob[rows], backoff[rows]]
-            yield self.join(spell(grams, rows), np.stack(values))
 
     def join(self, words: np.ndarray, values: np.ndarray) -> bytes:
         """Lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2, R).
@@ -101,10 +108,11 @@ def spell(grams: Sequence[Grams], rows: slice) -> np.ndarray:
 
 def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number (...,
-    R) of leading bytes to skip; 0 is `0`.
+    R) of leading bytes to skip; 0 is `0`. Back-off weights may be greater than 1.
     """
     with np.errstate(divide="ignore"):
-        scaled = np.rint(np.clip(np.log10(values), LOWEST, 0) * -(10**DECIMALS)).astype(np.int64)
+        scaled = np.rint(np.clip(np.log10(values), LOWEST, -LOWEST) * -(10**DECIMALS))
+    scaled, positive = np.abs(scaled).astype(np.int64), scaled < 0
     letters = np.full((*values.shape, WIDTH), ord("-"), dtype=np.uint8)
     rest = scaled.astype(np.int32)
     for place in [*range(WIDTH - 1, WIDTH - 1 - DECIMALS, -1), 2, 1]:
@@ -112,7 +120,7 @@ def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     letters[..., 3] = ord(".")
     small = scaled < 10 ** (DECIMALS + 1)
     letters[..., 1][small] = ord("-")
-    return letters, np.where(scaled == 0, WIDTH - 1, small.astype(np.int64))
+    return letters, np.where(scaled == 0, WIDTH - 1, small.astype(np.int64) + positive)
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,9 +85,19 @@ class KenlmPrograms:
             )
         return counts, LmplzReport.parse(said)
 
-    def binarise(self, arpa: Path, binary: Path, form: str = "probing", memory: str = "1G") -> None:
-        """Write `arpa` as a KenLM binary file; `form` is probing (fastest) or trie (smallest)."""
-        command = [self.build_binary, "-T", f"{binary.parent}/", "-S", memory, form, arpa, binary]
+    def binarise(
+        self,
+        arpa: Path,
+        binary: Path,
+        form: str = "probing",
+        memory: str = "1G",
+        more: Sequence[str] = (),
+    ) -> None:
+        """Write `arpa` as a KenLM binary file; `form` is probing (fastest) or trie (smallest), with
+        `more` options of build_binary.
+        """
+        room = ["-T", f"{binary.parent}/", "-S", memory]
+        command = [self.build_binary, *more, *room, form, arpa, binary]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
         )

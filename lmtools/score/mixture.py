@@ -1,8 +1,5 @@
 """Linear interpolation of language models: the perplexity of a text under sum_i w_i p_i(token |
 those before), with given weights or with those that are best on another text.
-
-The weights are found by expectation maximisation, as SRILM's compute-best-mix finds them (Jelinek
-and Mercer 1980).
 """
 
 from collections.abc import Sequence
@@ -12,12 +9,12 @@ import numpy as np
 
 from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
+from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
 from lmtools.score.ppl import describe_rules, summarise
 from lmtools.score.run import ScoreOptions, TextScores, refuse_not_finite
 
-STEPS, CHANGE = 10_000, 1e-7  # of expectation maximisation: at most, and of a weight when it ends
 MIXED = "log p is that of the weighted mean of the models' probabilities, token by token"
 
 
@@ -106,22 +103,6 @@ def score_tokens(texts: Sequence[str], scorer: Scorer, lm: str) -> list[np.ndarr
     return [found[i] for i in which.tolist()]
 
 
-def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
-    """The weight of each of `lms`, (P,), in their order; the last one's may be missing and is the
-    rest of 1. UserError unless they are from 0 and sum to 1.
-    """
-    found = np.array(weights, dtype=np.float64)
-    if len(found) == len(lms) - 1:
-        found = np.append(found, 1 - found.sum())
-    if len(found) != len(lms) or (found < 0).any() or abs(found.sum() - 1) > 1e-6:
-        given = " ".join(f"{weight:g}" for weight in weights)
-        raise UserError(
-            f"--mix {given}: give a weight from 0 for each of {len(lms)} --lm, 1 in sum (the last"
-            " may be left out)"
-        )
-    return found
-
-
 def check_same_tokens(scorers: Sequence[Scorer], lms: Sequence[str]) -> None:
     """UserError unless all predict the tokens of one vocabulary from those before them.
 
@@ -145,24 +126,6 @@ def check_same_tokens(scorers: Sequence[Scorer], lms: Sequence[str]) -> None:
                 f" {scorers[0].subword.size:,}), so that they cannot be mixed; use one vocabulary:"
                 " lmtools ngram --subword DIR --unk"
             )
-
-
-def tune_mixture(logs: np.ndarray) -> np.ndarray:
-    """The weights (P,) under which tokens of log-probabilities `logs` (P, N) are most probable.
-
-    Expectation maximisation from equal weights. The likelihood has no other maximum than the
-    greatest.
-    """
-    relative = np.exp(logs - logs.max(0))  # (P, N); factors of a token do not count
-    weights = np.full(len(logs), 1 / len(logs))
-    for _ in range(STEPS):
-        shares = weights[:, None] * relative
-        found = (shares / shares.sum(0)).mean(1)
-        change = np.abs(found - weights).max()
-        weights = found
-        if change < CHANGE:
-            break
-    return weights / weights.sum()
 
 
 def describe_mixture(scorers: Sequence[Scorer], weights: Sequence[float]) -> dict[str, str]:

@@ -250,11 +250,13 @@ def add_common(parser: Parser, inner: bool = False) -> None:
     parser.add(*GROUPS["every verb"], **hidden)
 
 
-def add_actions(parser: Parser, modules: Mapping[str, ModuleType]) -> Iterator[Parser]:
+def add_actions(
+    parser: Parser, modules: Mapping[str, ModuleType], required: bool = True
+) -> Iterator[Parser]:
     """The parser of each action of a verb; after what is done with it, the action's module declares
     its own options. The module's first line says what the action is for.
     """
-    actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=True)
+    actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=required)
     for name, module in modules.items():
         about = " ".join((module.__doc__ or "").partition(": ")[2].split())
         sub = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")

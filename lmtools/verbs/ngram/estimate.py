@@ -18,9 +18,9 @@ from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.add("--text", **SEVERAL_TEXTS, required=True)
+    parser.add("--text", **SEVERAL_TEXTS)
     about = "words of the longest n-gram, 1 to 6"
-    parser.add_argument("--order", required=True, type=positive, metavar="N", help=about)
+    parser.add_argument("--order", type=positive, metavar="N", help=about)
     about = "model the pieces of this subword model (and take its normaliser); default words"
     parser.add("--subword", help=about)
     about = (
@@ -28,19 +28,27 @@ def arguments(parser):
         " token with a probability of its own"
     )
     parser.add_argument("--unk", action="store_true", help=about)
+    add_kenlm(parser)
+    about = "lmplz's memory for sorting, default 2G"
+    parser.add_argument("--memory", default="2G", metavar="SIZE", help=about)
+    parser.add("--out", metavar="DIR", required=False, help="directory to write")
+    add_normaliser(parser)
+
+
+def add_kenlm(parser):
+    """Declare where KenLM's programs are."""
     about = (
         "KenLM's lmplz and build_binary: use those in DIR; auto (default): those in $LMTOOLS_KENLM,"
         " tools/kenlm or PATH, lmplz for text over 200 MB; none"
     )
     parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=about)
-    about = "lmplz's memory for sorting, default 2G"
-    parser.add_argument("--memory", default="2G", metavar="SIZE", help=about)
-    parser.add("--out", metavar="DIR", help="directory to write")
-    add_normaliser(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
+    missing = [f"--{name}" for name in ("text", "order", "out") if getattr(args, name) is None]
+    if missing:
+        args.refuse(f"the following arguments are required: {', '.join(missing)}")
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if (
         args.kenlm == "auto"

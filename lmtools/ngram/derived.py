@@ -1,0 +1,252 @@
+"""Directories of n-gram models that were made from other n-gram models."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.atomic import atomic_directory
+from lmtools.config import dump
+from lmtools.errors import UserError
+from lmtools.files import sha256
+from lmtools.lock import hold_lock
+from lmtools.ngram import arrays, interpolation, pruning
+from lmtools.ngram.backoff import BackoffModel
+from lmtools.ngram.directory import ARPA, BINARY, guard, tokeniser
+from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
+from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description, binary
+from lmtools.ngram.sentences import SYMBOLS, TokenisedText
+from lmtools.seal import add_yaml_seal
+from lmtools.subword import SPECIALS, Subword, load_subword
+from lmtools.subword.lists import Word
+from lmtools.text import Normaliser
+
+
+@dataclass
+class NgramSource:
+    """A model that another is made from: `lm` as given, its ARPA file, and what its directory says
+    (None: a bare file).
+    """
+
+    lm: str
+    arpa: Path
+    description: Description | None
+    subword: Subword | None
+
+    @classmethod
+    def of(cls, lm) -> "NgramSource":
+        """The one in a directory of `lmtools ngram` or an ARPA file; UserError where there is only
+        KenLM's binary form.
+        """
+        path = Path(lm)
+        if path.is_dir():
+            return cls(
+                str(lm), find_arpa(path), Description.load(path), load_subword(path / SUBWORD)
+            )
+        if binary(path):
+            raise UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
+        return cls(str(lm), path, None, None)
+
+    @property
+    def unknown(self) -> str:
+        """The token that has the probability of unknown words."""
+        return (self.description and self.description.unknown) or SYMBOLS[0]
+
+    def read(self, ids: dict[str, int]) -> BackoffModel:
+        """Its n-grams; `ids` gets the new words."""
+        return arrays.read_arpa(
+            self.arpa, ids, self.description.counts if self.description else None
+        )
+
+
+def find_arpa(directory) -> Path:
+    """The ARPA file in a model's directory; UserError if only KenLM's binary file is there."""
+    path = Path(directory) / ARPA
+    if path.is_file():
+        return path
+    raise UserError(
+        f"{directory}: has no {ARPA}, and KenLM's binary file lists no n-grams; estimate the"
+        " model again with lmtools ngram --kenlm none"
+    )
+
+
+def mix(
+    lms: Sequence,
+    out,
+    weights: Sequence[float] | None = None,
+    texts: Sequence = (),
+    kenlm: str = "auto",
+) -> tuple[Description, np.ndarray]:
+    """Write the static mixture of `lms` to directory `out`, with `weights` as
+    `interpolation.complete_weights` takes them, or None: those under which `texts` are most
+    probable; what its config.yaml says, and the weights.
+
+    A word that a model lacks has there an even share of the probability of unknown words.
+    """
+    if weights is not None:
+        weights = interpolation.complete_weights(weights, list(map(str, lms)))
+    sources = [NgramSource.of(lm) for lm in lms]
+    subword_of = check_vocabularies(sources)
+    programs = KenlmPrograms.find(kenlm)
+    with claimed(out) as directory:
+        ids = arrays.new_vocabulary()
+        models = [source.read(ids) for source in sources]
+        unknown = ids.setdefault(sources[0].unknown, len(ids))
+        for model in models:
+            arrays.fill_unigrams(model, len(ids), unknown)
+        subword = subword_of(ids)
+        if weights is None:
+            closed = sources[0].unknown != SYMBOLS[0]
+            sentences = TokenisedText(texts, tokeniser(subword, closed))
+            rows = [[ids.get(word, unknown) for word in words] for words in sentences]
+            found = interpolation.token_probabilities(models, rows)
+            possible = found[:, found.max(0) > 0]
+            with np.errstate(divide="ignore"):
+                weights = interpolation.tune_mixture(np.log(possible))
+        model = interpolation.interpolate(models, weights)
+        parts = [
+            {"model": sha256(source.arpa), "weight": float(weight)}
+            for source, weight in zip(sources, weights, strict=True)
+        ]
+        made = write(directory, model, ids, describe(sources, "mixture"), subword, programs)
+        return seal(directory, made, subword, mixture=parts), weights
+
+
+def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, list[int]]:
+    """Write `lm` to directory `out` without the n-grams that change perplexity by less than the
+    factor 1 + `threshold`; what its config.yaml says, and the n-grams an order before.
+    """
+    source = NgramSource.of(lm)
+    programs = KenlmPrograms.find(kenlm)
+    with claimed(out) as directory:
+        ids = arrays.new_vocabulary()
+        model = source.read(ids)
+        subword = check_vocabularies([source])(ids)
+        before = model.counts
+        model = pruning.prune(model, threshold)
+        made = write(directory, model, ids, describe([source], "pruned"), subword, programs)
+        return seal(directory, made, subword, threshold=threshold), before
+
+
+def quantize(
+    lm, out, bits: int, backoff_bits: int, pointer_bits: int, kenlm: str = "auto"
+) -> Description:
+    """Write `lm` to directory `out` as KenLM's trie with probabilities and back-off weights of so
+    many bits, 0: whole numbers, and pointers that share `pointer_bits` leading ones; what its
+    config.yaml says.
+    """
+    source = NgramSource.of(lm)
+    programs = KenlmPrograms.find(kenlm)
+    if programs is None:
+        raise UserError(f"--kenlm {kenlm}: quantize needs KenLM's build_binary; run {SCRIPT}")
+    with claimed(out) as directory:
+        ids = arrays.new_vocabulary()
+        made = describe([source], "quantized")
+        if source.description is None:
+            made = replace(made, counts=source.read(ids).counts)
+        subword = check_vocabularies([source])(ids)
+        flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
+        programs.binarise(source.arpa, directory / BINARY, "trie", more=list(map(str, flags)))
+        made = replace(made, order=len(made.counts), file=BINARY)
+        return seal(
+            directory, made, subword,
+            bits={"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits},
+        )  # fmt: skip
+
+
+def check_vocabularies(sources: Sequence[NgramSource]):
+    """A function from ids to the subword model that all `sources` have; UserError unless they model
+    the same tokens. Lists of words that are open are joined.
+    """
+    known = [source for source in sources if source.subword]
+    if not known:
+        return lambda ids: Word(Word.listing(words_of(ids)), Normaliser())
+    first = known[0]
+    same = all(source.subword.hash == first.subword.hash for source in known)
+    if same and len({source.unknown for source in sources}) == 1:
+        return lambda ids: first.subword
+    for source in sources:
+        joins = source.unknown == SYMBOLS[0] and (
+            source.subword is None
+            or (
+                source.subword.scheme == Word.scheme
+                and source.subword.normaliser == first.subword.normaliser
+            )
+        )
+        if not joins:
+            raise UserError(
+                f"{source.lm}: models other tokens than {first.lm}; estimate both with the same"
+                " lmtools ngram --subword DIR, --unk and normaliser"
+            )
+    counts = Counter()
+    for source in known:
+        words = source.subword.vocabulary[len(SPECIALS) :]
+        counts.update(dict(zip(words, source.subword.counts.tolist(), strict=True)))
+    return lambda ids: Word(Word.listing({**words_of(ids), **counts}), first.subword.normaliser)
+
+
+def words_of(ids: dict[str, int]) -> dict[str, int]:
+    """The words among `ids`, as if each had been seen once."""
+    return dict.fromkeys(list(ids)[len(SYMBOLS) :], 1)
+
+
+@contextlib.contextmanager
+def claimed(out) -> Iterator[Path]:
+    """The directory that becomes `out` when all has been written."""
+    with hold_lock(out):
+        guard(out)
+        with atomic_directory(out, CONFIG) as directory:
+            yield directory
+
+
+def describe(sources: Sequence[NgramSource], estimator: str) -> Description:
+    """What is known of a model before it is written."""
+    described = [source.description for source in sources if source.description]
+    alone = described[0] if len(sources) == len(described) == 1 else None
+    return Description(
+        kind=KIND, order=0, estimator=estimator, file=ARPA, sha256="",
+        text_sha256=[digest for one in described for digest in one.text_sha256],
+        sentences=sum(one.sentences for one in described),
+        tokens=sum(one.tokens for one in described),
+        reserved=sum(one.reserved for one in described),
+        counts=alone.counts if alone else [],
+        discounts=alone.discounts if alone else [],
+        fallback=alone.fallback if alone else [],
+        version=__version__,
+        unknown=described[0].unknown if described else None,
+    )  # fmt: skip
+
+
+def write(
+    directory: Path,
+    model: BackoffModel,
+    ids: dict[str, int],
+    made: Description,
+    subword: Subword,
+    programs: KenlmPrograms | None,
+) -> Description:
+    """Write lm.arpa, with `programs` lm.bin too; `made` with the n-grams."""
+    with open(directory / ARPA, "wb") as stream:
+        arrays.write_arpa(stream, model, ids)
+    if programs:
+        programs.binarise(directory / ARPA, directory / BINARY)
+    return replace(made, order=model.order, counts=model.counts, file=BINARY if programs else ARPA)
+
+
+def seal(directory: Path, made: Description, subword: Subword, **facts) -> Description:
+    """Write the subword model and config.yaml, with more `facts`."""
+    subword.save_to(directory / SUBWORD)
+    vocabulary = {"scheme": subword.scheme, "size": subword.size}
+    facts = {"parameters": sum(made.counts), "vocabulary": vocabulary, **facts}
+    made = replace(made, sha256=sha256(directory / made.file), facts=facts)
+    (directory / CONFIG).write_text(add_yaml_seal(dump(made)), encoding="utf-8")
+    return made
+
+
+def file_size(directory, made: Description) -> int:
+    """Bytes of the file that KenLM loads."""
+    return (Path(directory) / made.file).stat().st_size

@@ -1,0 +1,291 @@
+"""Mixing, pruning and quantising against their definitions, by brute force on toy models."""
+
+import itertools
+import math
+import random
+
+import numpy as np
+import pytest
+
+from lmtools import cli
+from lmtools.errors import UserError
+from lmtools.ngram import (
+    Description,
+    NgramModel,
+    arpa,
+    arrays,
+    build,
+    derived,
+    interpolation,
+    pruning,
+)
+from lmtools.ngram.kenlm import KenlmPrograms
+from lmtools.seal import read_json
+from lmtools.subword import load_subword
+from lmtools.text import Normaliser
+
+WORDS = [f"w{i}" for i in range(7)]
+
+
+def draw_lines(seed, words, number=40):
+    draw = random.Random(seed)
+    return [
+        " ".join(words[int(len(words) * draw.random() ** 2)] for _ in range(draw.randrange(8)))
+        for _ in range(number)
+    ]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Two trigram models, a and b, whose vocabularies differ by a word each; and a tuning text."""
+    home = tmp_path_factory.mktemp("mix")
+    for name, seed, words in (("a", 1, WORDS[:6]), ("b", 2, WORDS[:0:-1]), ("t", 3, WORDS)):
+        lines = [" ".join(words), *draw_lines(seed, words)]
+        (home / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    for name in "ab":
+        build([home / f"{name}.txt"], 3, home / name, Normaliser(), kenlm="none")
+    return home
+
+
+def brute(path, extra=0):
+    """p(word | history) by the definition of back-off, in dicts, with `extra` words beside <unk>
+    that share its probability.
+    """
+    orders = arpa.read(path)
+
+    def prob(*words):
+        if words in orders[len(words) - 1]:
+            value = 10 ** orders[len(words) - 1][words][0]
+            return value / (extra + 1) if words == ("<unk>",) else value
+        if len(words) == 1:
+            return 10 ** orders[0][("<unk>",)][0] / (extra + 1)
+        context = orders[len(words) - 2].get(words[:-1])
+        return (10 ** context[1] if context else 1) * prob(*words[1:])
+
+    return prob, orders
+
+
+def histories(path):
+    """All that precede a word in an ARPA file, and two that none has."""
+    orders = arpa.read(path)
+    found = {words[:-1] for order in orders for words in order}
+    return sorted(found | {("w0", "w0"), ("<unk>", "w1")})
+
+
+def sums(path):
+    """The sum of probabilities of all words but <s> after each history."""
+    prob, orders = brute(path)
+    words = [word for (word,) in orders[0] if word != "<s>"]
+    return [sum(prob(*history, word) for word in words) for history in histories(path)]
+
+
+def test_the_static_mixture_is_the_mean_of_every_ngram(home):
+    made, weights = derived.mix([home / "a", home / "b"], home / "fixed", [0.3], kenlm="none")
+    assert weights.tolist() == pytest.approx([0.3, 0.7])
+    (a, a_orders), (b, b_orders) = brute(home / "a/lm.arpa", 1), brute(home / "b/lm.arpa", 1)
+    orders = arpa.read(home / "fixed/lm.arpa")
+    assert made.counts == [len(order) for order in orders]
+    for order, mine, other in zip(orders, a_orders, b_orders, strict=True):
+        assert set(order) == set(mine) | set(other)
+        for words, (log_prob, _) in order.items():
+            if words != ("<s>",):
+                expected = 0.3 * a(*words) + 0.7 * b(*words)
+                assert 10**log_prob == pytest.approx(expected, rel=3e-6)
+    np.testing.assert_allclose(sums(home / "fixed/lm.arpa"), 1, atol=2e-5)
+
+
+def test_weights_are_those_of_greatest_probability(home):
+    _, weights = derived.mix(
+        [home / "a", home / "b"], home / "tuned", texts=[home / "t.txt"], kenlm="none"
+    )
+    a, b = brute(home / "a/lm.arpa", 1)[0], brute(home / "b/lm.arpa", 1)[0]
+    pairs = []
+    for line in (home / "t.txt").read_text().splitlines():
+        words = ["<s>", *line.split(), "</s>"]
+        if line.split():
+            windows = [words[max(0, i - 2) : i + 1] for i in range(1, len(words))]
+            pairs += [(a(*window), b(*window)) for window in windows]
+    mine, other = np.array(pairs).T
+    low, high = 0.0, 1.0  # of the derivative, which falls in the weight
+    for _ in range(60):
+        middle = (low + high) / 2
+        slope = ((mine - other) / (middle * mine + (1 - middle) * other)).sum()
+        low, high = (middle, high) if slope > 0 else (low, middle)
+    assert 0.01 < low < 0.99
+    assert weights[0] == pytest.approx(low, abs=1e-6)
+
+
+def pruned_by_definition(path, threshold):
+    """The n-grams that stay: each taken out alone, the relative entropy summed over all words."""
+    prob, orders = brute(path)
+    words = [word for (word,) in orders[0] if word != "<s>"]
+
+    def chance(history):
+        first = "</s>" if history[0] == "<s>" else history[0]
+        value = prob(first)
+        for i in range(1, len(history)):
+            value *= prob(*history[: i + 1])
+        return value
+
+    def change(gram):
+        history = gram[:-1]
+        listed = [word for word in words if (*history, word) in orders[len(gram) - 1]]
+        left = [word for word in listed if word != gram[-1]]
+        weight = (1 - sum(prob(*history, word) for word in left)) / (
+            1 - sum(prob(*history[1:], word) for word in left)
+        )
+        entropy = 0.0
+        for word in words:
+            p = prob(*history, word)
+            q = p if word in left else weight * prob(*history[1:], word)
+            entropy += p * math.log(p / q)
+        return math.expm1(chance(history) * entropy)
+
+    kept = [set(orders[0])]
+    above = set()
+    for order in reversed(orders[1:]):
+        stay = {gram for gram in order if change(gram) >= threshold or gram in above}
+        above = {gram[:-1] for gram in stay}
+        kept.insert(1, stay)
+    return kept, orders
+
+
+@pytest.mark.parametrize("threshold", [1e-4, 1e-3, 4e-3])
+def test_pruning_is_by_definition(home, tmp_path, threshold):
+    made, before = derived.prune(home / "a", tmp_path / "out", threshold, kenlm="none")
+    kept, orders = pruned_by_definition(home / "a/lm.arpa", threshold)
+    result = arpa.read(tmp_path / "out/lm.arpa")
+    assert before == [len(order) for order in orders]
+    assert 0 < sum(map(len, kept[1:])) < sum(before[1:])
+    assert [set(order) for order in result] == kept[: made.order]
+    assert all(
+        result[n][words][0] == orders[n][words][0] for n in range(made.order) for words in kept[n]
+    )
+    np.testing.assert_allclose(sums(tmp_path / "out/lm.arpa"), 1, atol=2e-5)
+
+
+def test_pruning_by_nothing_changes_nothing(home, tmp_path):
+    made, before = derived.prune(home / "a", tmp_path / "out", 0.0, kenlm="none")
+    assert made.counts == before
+    prob, again = brute(home / "a/lm.arpa")[0], brute(tmp_path / "out/lm.arpa")[0]
+    for words in itertools.product(["<s>", *WORDS], WORDS, [*WORDS, "</s>"]):
+        assert again(*words) == pytest.approx(prob(*words), rel=1e-4)
+
+
+def test_the_results_are_models_as_any(home, tmp_path):
+    derived.mix([home / "a", home / "b"], tmp_path / "c", [0.5, 0.5], kenlm="none")
+    model = NgramModel.load(tmp_path / "c")
+    ids = arrays.new_vocabulary()
+    mine = arrays.read_arpa(tmp_path / "c/lm.arpa", ids)
+    sentence = ["w1", "w2", "w6", "w0"]
+    found = interpolation.token_probabilities([mine], [[ids[word] for word in sentence]])
+    np.testing.assert_allclose(
+        np.exp(model.conditional(" ".join(sentence))[0]), found[0], rtol=1e-4
+    )
+
+
+def test_perplexity_is_that_of_the_mixture_at_run_time(home, tmp_path):
+    text, subword = str(home / "t.txt"), str(tmp_path / "subword")
+    words = ["--vocab-size", "12", "--out", subword]
+    assert cli.main(["subword", "--text", text, "--type", "word", *words]) == 0
+    both = []
+    for name, seed in (("a", 4), ("b", 5)):
+        large = tmp_path / f"{name}.txt"
+        large.write_text("\n".join(draw_lines(seed, WORDS, 400)) + "\n")
+        build([large], 3, tmp_path / name, load_subword(subword), "none", closed=True)
+        both.append(str(tmp_path / name))
+    found = []
+    for lms in (both, [str(tmp_path / "c")]):
+        out = tmp_path / "ppl.json"
+        options = [word for lm in lms for word in ("--lm", lm)]
+        tuned = ["--tune-on", text] if len(lms) > 1 else []
+        call = ["ppl", "--text", text, *options, *tuned, "--cache", "none", "--out", str(out)]
+        if len(lms) == 1:
+            more = ["--text", text, "--kenlm", "none", "--out", *lms]
+            assert cli.main(["ngram", "mix", *both, *more]) == 0
+        assert cli.main(call) == 0
+        found.append(read_json(out))
+    assert found[1]["word_ppl"] == pytest.approx(found[0]["word_ppl"], rel=1e-3)
+    weights = [part["weight"] for part in found[0]["mixture"]]
+    facts = Description.load(tmp_path / "c").facts["mixture"]
+    assert [part["weight"] for part in facts] == pytest.approx(weights, abs=1e-4)
+
+
+def test_order_and_size_may_differ(home, tmp_path):
+    build([home / "b.txt"], 1, tmp_path / "uni", Normaliser(), kenlm="none")
+    made, _ = derived.mix([home / "a", tmp_path / "uni"], tmp_path / "c", [0.5], kenlm="none")
+    assert made.order == 3
+    np.testing.assert_allclose(sums(tmp_path / "c/lm.arpa"), 1, atol=2e-5)
+    bare, _ = derived.mix(
+        [home / "a/lm.arpa", home / "b/lm.arpa"], tmp_path / "bare", [0.5], kenlm="none"
+    )
+    assert bare.tokens == 0 and load_subword(tmp_path / "bare/subword").size > len(WORDS)
+
+
+def test_long_models_are_read_in_pieces(home, monkeypatch):
+    whole = arrays.read_arpa(home / "a/lm.arpa", ids := arrays.new_vocabulary())
+    monkeypatch.setattr(arrays, "LINES", 5)
+    monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", 7)
+    again = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
+    for one, other in zip(whole.levels, again.levels, strict=True):
+        assert np.array_equal(one.key, other.key) and np.array_equal(one.prob, other.prob)
+    assert pruning.prune(again, 1e-3).counts == pruning.prune(whole, 1e-3).counts
+    assert ids["w0"] > 2
+
+
+@pytest.mark.parametrize(
+    "change, cause",
+    [
+        (("w0 w1\t", "w0 w1 "), ": expected log10 probability, TAB, 2 words"),
+        (("ngram 2=", "ngram 2=9"), ": "),
+        (("\\3-grams:", "\\4-grams:"), ": "),
+    ],
+)
+def test_damaged_files_are_named(home, tmp_path, change, cause):
+    path = tmp_path / "lm.arpa"
+    text = (home / "a/lm.arpa").read_text()
+    assert change[0] in text
+    path.write_text(text.replace(*change))
+    with pytest.raises(UserError, match=f"lm.arpa{cause}|lm.arpa:[0-9]+{cause}"):
+        arrays.read_arpa(path, arrays.new_vocabulary())
+
+
+def test_other_tokens_are_refused(home, tmp_path):
+    build([home / "b.txt"], 2, tmp_path / "upper", Normaliser(case="upper"), kenlm="none")
+    with pytest.raises(UserError, match="models other tokens than"):
+        derived.mix([home / "a", tmp_path / "upper"], tmp_path / "c", [0.5], kenlm="none")
+    assert not (tmp_path / "c").exists()
+
+
+def test_commands(home, tmp_path, capsys):
+    a, b, text = (str(home / name) for name in ("a", "b", "t.txt"))
+    out = str(tmp_path / "c")
+    more = ["--kenlm", "none", "--out", out]
+    assert cli.main(["ngram", "mix", a, b, "--text", text, *more]) == 0
+    printed = capsys.readouterr().out
+    assert f" {a}\n" in printed and "3-gram mixture, n-grams " in printed
+    more = ["--kenlm", "none", "--out", str(tmp_path / "d")]
+    assert cli.main(["ngram", "prune", out, "--threshold", "1e-3", *more]) == 0
+    assert " of " in capsys.readouterr().out
+    assert cli.main(["ngram", "mix", a, b, "--mix", "2", *more]) == 1
+    assert "give a weight from 0 for each of 2 models" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["ngram", "--text", text])
+    assert "required: --order, --out" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(KenlmPrograms.find() is None, reason="KenLM's programs are not installed")
+def test_quantised_tries_are_smaller_and_close(home, tmp_path, capsys):
+    large = tmp_path / "large.txt"
+    words = [f"x{i}" for i in range(300)]
+    large.write_text("\n".join(draw_lines(5, words, 3000)) + "\n")
+    build([large], 3, tmp_path / "lm", Normaliser())
+    call = ["ngram", "quantize", str(tmp_path / "lm"), "--out", str(tmp_path / "q")]
+    assert cli.main(call) == 0
+    assert "'probability': 8" in capsys.readouterr().out
+    sizes = [(tmp_path / name / "lm.bin").stat().st_size for name in ("lm", "q")]
+    assert sizes[1] < sizes[0] / 2
+    line = "x1 x5 x0 x7 x200"
+    found, close = (NgramModel.load(tmp_path / name).conditional(line)[0] for name in ("lm", "q"))
+    np.testing.assert_allclose(close, found, atol=0.1)
+    assert not np.array_equal(close, found)
