@@ -49,8 +49,11 @@ def load_pretrained(directory: str, family: Callable, wanted: str, whole=True):
         raise
     # transformers raises whatever its parts raise, for one missing or torn file
     except Exception as error:
-        cause = " ".join(str(error).split())[:200]
-        raise UserError(f"hf:{directory}: {cause}; give {wanted}") from None
+        cause = " ".join(str(error).split())
+        # a file of code (auto_map), as lmtools' own exports of families that transformers lacks
+        if "trust_remote_code" in cause:
+            cause = "its class is a file beside it, and no code of a model is run here"
+        raise UserError(f"hf:{directory}: {cause[:200]}; give {wanted}") from None
     if whole and (missing := sorted(found["missing_keys"])):  # they would be random numbers
         raise UserError(
             f"hf:{directory}: no weights for {missing[0]} and {len(missing) - 1} others; give"

@@ -285,6 +285,8 @@ def test_custom_classes_give_our_scores(models, tmp_path):
     pytest.importorskip("transformers", reason="needs the package transformers")
     for name in CUSTOM:
         assert main(f"export --lm {models(name)} --to hf --out {tmp_path}/{name}".split()) == 0
+    with pytest.raises(UserError, match="no code of a model is run here"):
+        load_scorer(f"hf:{tmp_path}/lstm", "cpu")
     (tmp_path / "texts").write_text("\n".join(TEXTS))
     run = [sys.executable, "-c", LOADING, "texts", *CUSTOM]
     own_home = {**os.environ, "HF_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
