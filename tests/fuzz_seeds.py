@@ -213,6 +213,26 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
         ),
         {"a.json": b'{"beams": [{"words": ["blue"], "score": -1, "tokens": [3]}]}'},
     ],
+    "cloud": [
+        single(
+            '{"utt": "zed1", "results": [{"alternatives": [{"transcript": "blue", "confidence":'
+            ' 0.5}, {"transcript": "blew", "confidence": 0.25}]}]}',
+            '{"utt": "zed2", "results": {"segments": [{"alternatives": [{"transcript": "blue",'
+            ' "items": [{"confidence": "0.5", "content": "blue", "type": "pronunciation"}]}]}]}}',
+            '{"utt": "zed3", "recognizedPhrases": [{"nBest": [{"confidence": 0.5, "lexical": "x",'
+            ' "display": "X."}]}]}',
+        ),
+        {"a.json": b'{"NBest": [{"Confidence": 0.5, "Lexical": "x", "Display": "X."}]}'},
+    ],
+    "sherpa-onnx": [
+        single(
+            "d/zed1.wav",
+            '{"text": "blue", "tokens": ["blue"], "timestamps": [0.1], "ys_log_probs": [-0.5]}',
+            "----",
+            "d/zed2.wav",
+            '{"text": "", "tokens": [], "timestamps": [], "ys_log_probs": []}',
+        )
+    ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],
     "ctm": [
         single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")

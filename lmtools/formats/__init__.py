@@ -12,6 +12,7 @@ from types import ModuleType
 from lmtools.errors import UserError
 from lmtools.formats import (
     beams,
+    cloud,
     ctm,
     espnet1,
     espnet2,
@@ -25,6 +26,7 @@ from lmtools.formats import (
     mlm,
     moses,
     nemo,
+    sherpa,
     srilm,
     systems,
     trn,
@@ -74,6 +76,8 @@ FORMATS = Formats(
         "nemo": format_of(nemo),
         "wenet": format_of(wenet),
         "beams": format_of(beams),
+        "cloud": format_of(cloud),
+        "sherpa-onnx": format_of(sherpa),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "kaldi-text": one_best(kaldi_text),

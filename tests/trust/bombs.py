@@ -35,6 +35,8 @@ LISTS = (
     "nemo",
     "wenet",
     "beams",
+    "cloud",
+    "sherpa-onnx",
     "trn",
     "ctm",
     "kaldi-text",

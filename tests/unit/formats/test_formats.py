@@ -25,7 +25,7 @@ def toys(name: str) -> list[NBest]:
     return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
 
 
-READ_ONLY = {"nemo", "wenet", "beams"}
+READ_ONLY = {"nemo", "wenet", "beams", "cloud", "sherpa-onnx"}
 
 
 @pytest.mark.parametrize("name", READ_ONLY)

@@ -104,6 +104,34 @@ READ = [
         "b\tnan": ":2: the score is 'nan'; expected a finite number",
         "b\t-1\nc\t-1": ": 3 lines, not 2 for each of 1 utterances",
     }),
+    ("cloud", "c.json", '{"utt": "a"}\n%s', ":2: ", {
+        "[]": "the line is []; expected an object",
+        '{"utt": "a"}': "utterance 'a' occurs a second time",
+        '{"results": []}': "key 'utt' is missing",
+        '{"utt": "b", "hyps": []}': "no results of Google, AWS or Azure, but 'hyps'",
+        '{"utt": "b", "results": 3}': "'results' is 3; expected a list",
+        '{"utt": "b", "results": [3]}': "segment 1: it is 3; expected an object",
+        '{"utt": "b", "results": [{"x": 3}]}': "key 'alternatives' is missing",
+        '{"utt": "b", "results": {}}': "key 'transcripts' is missing",
+        '{"utt": "b", "NBest": [3]}': "segment 1: alternative 1: it is 3",
+        '{"utt": "b", "NBest": [{"Confidence": 1}]}':
+            "segment 1: alternative 1: key 'transcript' is missing",
+        '{"utt": "b", "NBest": [{"Confidence": 7, "Lexical": "x"}]}':
+            "segment 1: alternative 1: a confidence is not from 0 to 1",
+        '{"utt": "b", "NBest": [{"Confidence": NaN, "Lexical": "x"}]}':
+            "segment 1: alternative 1: score 'Confidence' is NaN",
+        '{"utt": "b", "ref": "x", "recognizedPhrases": [{"nBest": []}, {"nBest": []}]}':
+            "2 segments have one 'ref'",
+    }),
+    ("cloud:text=x", "c.json", "%s", "text=x: neither lexical nor", {'{"utt": "a"}': ""}),
+    ("sherpa-onnx", "s.txt", '{"utt": "a", "text": ""}\n%s', ":2: ", {
+        '{"text": ""}': "no line with the file's name before it",
+        '{"utt": "a", "text": ""}': "utterance 'a' occurs a second time",
+        '{"utt": "b"}': "key 'text' is missing",
+        '{"utt": "b", "text": "", "ys_log_probs": [null]}': "score 'ys_log_probs' is null",
+        '{"utt": "b", "text": "", "ys_log_probs": 3}': "'ys_log_probs' is 3; expected a list",
+        "{": "not JSON",
+    }),
     ("wenet", "result", "wav a\n%s\n", ":2: ", {
         "blue": "expected `wav UTT`, then `candidate SCORE TEXT`",
         "candidate blue": "the score is 'blue'; expected a finite number",
