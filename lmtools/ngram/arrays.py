@@ -121,21 +121,13 @@ def parse_lines(path, block: Sequence[tuple[int, str]], n: int, ids: dict):
         ) from None
 
 
-def fill_unigrams(model: BackoffModel, size: int, unknown: int) -> int:
-    """Give words that a model lacks, of `size` in all, even shares of what it has for `unknown`,
-    which keeps one; how many words these are.
-
-    So its probabilities of all words sum to 1 as before.
+def fill_unigrams(model: BackoffModel, size: int) -> None:
+    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
+    probabilities of all words sum to 1 as before, and unknown words keep theirs.
     """
-    level = model.levels[0]
-    more = size - len(level)
-    missing = np.flatnonzero(np.append(level.prob, np.zeros(more)) == 0)
-    missing = missing[(missing >= len(SYMBOLS)) & (missing != unknown)]
-    prob = np.append(level.prob, np.zeros(more))
-    prob[missing] = prob[unknown] / (len(missing) + 1)
-    prob[unknown] /= len(missing) + 1
-    model.levels[0] = Level(np.arange(size), prob, np.append(level.backoff, np.ones(more)))
-    return len(missing)
+    level, more = model.levels[0], size - len(model.levels[0])
+    prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
+    model.levels[0] = Level(np.arange(size), prob, backoff)
 
 
 def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) -> None:

@@ -85,7 +85,7 @@ def mix(
     `interpolation.complete_weights` takes them, or None: those under which `texts` are most
     probable; what its config.yaml says, and the weights.
 
-    A word that a model lacks has there an even share of the probability of unknown words.
+    A word that a model lacks has probability 0 there; unknown words are those that all lack.
     """
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
@@ -97,7 +97,7 @@ def mix(
         models = [source.read(ids) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
         for model in models:
-            arrays.fill_unigrams(model, len(ids), unknown)
+            arrays.fill_unigrams(model, len(ids))
         subword = subword_of(ids)
         if weights is None:
             closed = sources[0].unknown != SYMBOLS[0]

@@ -47,18 +47,15 @@ def home(tmp_path_factory):
     return home
 
 
-def brute(path, extra=0):
-    """p(word | history) by the definition of back-off, in dicts, with `extra` words beside <unk>
-    that share its probability.
-    """
+def brute(path):
+    """p(word | history) by the definition of back-off, in dicts; 0 of words that are not there."""
     orders = arpa.read(path)
 
     def prob(*words):
         if words in orders[len(words) - 1]:
-            value = 10 ** orders[len(words) - 1][words][0]
-            return value / (extra + 1) if words == ("<unk>",) else value
+            return 10 ** orders[len(words) - 1][words][0]
         if len(words) == 1:
-            return 10 ** orders[0][("<unk>",)][0] / (extra + 1)
+            return 0.0
         context = orders[len(words) - 2].get(words[:-1])
         return (10 ** context[1] if context else 1) * prob(*words[1:])
 
@@ -82,7 +79,7 @@ def sums(path):
 def test_the_static_mixture_is_the_mean_of_every_ngram(home):
     made, weights = derived.mix([home / "a", home / "b"], home / "fixed", [0.3], kenlm="none")
     assert weights.tolist() == pytest.approx([0.3, 0.7])
-    (a, a_orders), (b, b_orders) = brute(home / "a/lm.arpa", 1), brute(home / "b/lm.arpa", 1)
+    (a, a_orders), (b, b_orders) = brute(home / "a/lm.arpa"), brute(home / "b/lm.arpa")
     orders = arpa.read(home / "fixed/lm.arpa")
     assert made.counts == [len(order) for order in orders]
     for order, mine, other in zip(orders, a_orders, b_orders, strict=True):
@@ -98,7 +95,7 @@ def test_weights_are_those_of_greatest_probability(home):
     _, weights = derived.mix(
         [home / "a", home / "b"], home / "tuned", texts=[home / "t.txt"], kenlm="none"
     )
-    a, b = brute(home / "a/lm.arpa", 1)[0], brute(home / "b/lm.arpa", 1)[0]
+    a, b = brute(home / "a/lm.arpa")[0], brute(home / "b/lm.arpa")[0]
     pairs = []
     for line in (home / "t.txt").read_text().splitlines():
         words = ["<s>", *line.split(), "</s>"]
