@@ -25,7 +25,7 @@ def toys(name: str) -> list[NBest]:
     return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
 
 
-READ_ONLY = {"nemo", "wenet", "beams", "cloud", "sherpa-onnx"}
+READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx")
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
@@ -35,7 +35,7 @@ def test_what_only_its_own_program_writes(tmp_path, name):
     assert FORMATS[name].about and not (tmp_path / "f").exists()
 
 
-@pytest.mark.parametrize("name", FORMATS.keys() - READ_ONLY)
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in READ_ONLY])
 def test_every_format_writes_and_reads_one_best(tmp_path, name):
     FORMATS[name].write(iter(toys(name)), tmp_path / "f")
     found = list(FORMATS[name].read(tmp_path / "f"))
