@@ -8,6 +8,7 @@ it stands first, so that whoever edits a file on purpose takes one line out.
 import functools
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 
@@ -52,7 +53,7 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
     rest = {name: value for name, value in tree.items() if name != SEAL}
     if SEAL not in tree:
         if warn:
-            say_unchecked(str(path))
+            say_unchecked(str(path), os.path.abspath(path))
     elif tree[SEAL] != digest(rest):
         raise Damaged(
             f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}"
@@ -61,8 +62,8 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
 
 
 @functools.cache
-def say_unchecked(path: str) -> None:
-    """Say, once a file, that damage of it cannot be found."""
+def say_unchecked(path: str, place: str) -> None:
+    """Say, once a file, that damage of it cannot be found; `place` is its absolute path."""
     print(
         f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
         " not be found",
@@ -94,7 +95,7 @@ def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool
     )
     check(rest)
     if SEAL not in tree:
-        say_unchecked(str(path))
+        say_unchecked(str(path), os.path.abspath(path))
     return rest
 
 
