@@ -53,7 +53,7 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
     rest = {name: value for name, value in tree.items() if name != SEAL}
     if SEAL not in tree:
         if warn:
-            say_unchecked(str(path), os.path.abspath(path))
+            say_unchecked(path)
     elif tree[SEAL] != digest(rest):
         raise Damaged(
             f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}"
@@ -61,9 +61,14 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
     return rest
 
 
+def say_unchecked(path) -> None:
+    """Say, once a file, that damage of it cannot be found."""
+    say_once(os.path.abspath(path), str(path))
+
+
 @functools.cache
-def say_unchecked(path: str, place: str) -> None:
-    """Say, once a file, that damage of it cannot be found; `place` is its absolute path."""
+def say_once(place: str, path: str) -> None:
+    """`say_unchecked` of the file at an absolute path, which the user calls `path`."""
     print(
         f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
         " not be found",
@@ -95,7 +100,7 @@ def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool
     )
     check(rest)
     if SEAL not in tree:
-        say_unchecked(str(path), os.path.abspath(path))
+        say_unchecked(path)
     return rest
 
 
