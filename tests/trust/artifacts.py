@@ -79,7 +79,7 @@ def damage_campaign(kind: str, count: int, seed: int, home: Path | None = None) 
 def consequence(kind: Kind, work: Path, expected) -> tuple[str, str]:
     """What loading the damaged artifact comes to, and what was said."""
     said = StringIO()
-    seal.say_unchecked.cache_clear()
+    seal.say_once.cache_clear()
     try:
         with redirect_stderr(said):
             value = kind.load(work)
