@@ -124,7 +124,7 @@ def load(
     **more: Any,
 ) -> LM:
     """The language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or ARPA
-    file, or `hf:DIR`, a Hugging Face model on this disk.
+    file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such, `mix:LM=0.6,LM=0.4`.
 
     `precision` is of matrix products (float32, bfloat16, int8, auto), `device` cpu, cuda, cuda:1 or
     auto, `engine` what multiplies (torch, prepared, auto); `threads` sets torch's in this whole

@@ -31,6 +31,7 @@ from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.base import Scorer
+from lmtools.score.mixture import MixtureScorer
 from lmtools.score.scorers import NeuralScorer, NgramScorer, load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
@@ -231,6 +232,9 @@ def load_scorers(
     kept = {name: one for name, one in settings.items() if name not in lms}
     random = {name: random_scorer(one, size, device, precision) for name, one in kept.items()}
     trained = {name: load_scorer(lm, device, precision, engine="torch") for name, lm in lms.items()}
+    for name, scorer in trained.items():
+        if isinstance(scorer, MixtureScorer):
+            raise UserError(f"--lm {name}: a mixture; measure its models, or take bench lists")
     return {name: (random | trained)[name] for name in dict.fromkeys([*settings, *lms])}
 
 

@@ -138,16 +138,18 @@ class MixtureLM:
                 " 0, 1 in sum"
             )
         self.parts, self.weights = tuple(parts), tuple(weights)
-        inner = [
-            f"{weight:g}*{part.signature['model']}"
-            for part, weight in zip(parts, weights, strict=True)
-        ]
         self.signature = {
             "lm": "mixture",
-            "model": "+".join(inner),
+            "model": name_mixture(parts, weights),
             "version": parts[0].signature["version"],
         }
 
     def utterance(self) -> Mixture:
         """The prefixes of one utterance."""
         return Mixture([part.utterance() for part in self.parts], self.weights)
+
+
+def name_mixture(parts: Sequence, weights: Sequence[float]) -> str:
+    """The models of a mixture's signature: the hash of each part with its weight, to the digit."""
+    pairs = zip(parts, weights, strict=True)
+    return "+".join(f"{weight!r}*{part.signature['model']}" for part, weight in pairs)

@@ -1,7 +1,6 @@
 """Scoring texts and N-best lists with any language model."""
 
-from lmtools.score.mixture import mixture_perplexity
-from lmtools.score.ppl import perplexity
+from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.score.run import ScoreOptions, TextScores, score_lists, score_texts
 from lmtools.score.scorers import NORMALISATIONS
 

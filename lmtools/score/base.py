@@ -23,6 +23,7 @@ class Scorer:
     signature: dict[str, str]
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
     subword = None  # a lmtools.subword.Subword, of models that have one
+    open_words = False  # it predicts words without a closed vocabulary
     oov_penalty = 0.0
 
     def normalise(self, text: str) -> str:

@@ -76,9 +76,9 @@ def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
     """What `compute` makes of each piece of work for `model`, a scorer or an encoder, in order.
 
     On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
-    after the other.
+    after the other, and of a mixture too, whose models come here themselves.
     """
-    if model.signature.get("device") != "cpu":
+    if model.rows is None or model.signature.get("device") != "cpu":
         yield from map(compute, work)
         return
     with one_thread() as threads:

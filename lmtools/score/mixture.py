@@ -1,140 +1,159 @@
-"""Linear interpolation of language models: the perplexity of a text under sum_i w_i p_i(token |
-those before), with given weights or with those that are best on another text.
+"""Linear interpolation of language models: sum_i w_i p_i, token by token where they predict the
+same tokens, else sentence by sentence.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.batching import prepare_distinct
+from lmtools.batching import find_distinct
 from lmtools.errors import UserError
-from lmtools.ngram.interpolation import complete_weights, tune_mixture
+from lmtools.lattice.histories import name_mixture
+from lmtools.ngram.interpolation import complete_weights
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
-from lmtools.score.ppl import describe_rules, summarise
-from lmtools.score.run import ScoreOptions, TextScores, refuse_not_finite
 
-MIXED = "log p is that of the weighted mean of the models' probabilities, token by token"
-
-
-def mixture_perplexity(
-    texts: Sequence[str],
-    options: ScoreOptions,
-    lms: Sequence[str],
-    weights: Sequence[float] | None = None,
-    held_out: Sequence[str] = (),
-) -> dict:
-    """As `perplexity`, of the mixture of `lms` under `options`, with `mixture`: each one's `lm`,
-    `weight`, `subword_ppl`, `word_ppl` and `signature`.
-
-    `weights` as `complete_weights` takes them; None: those that make the text `held_out` most
-    probable, of which `held_out` has perplexities then. Needs no cache, and computes in this
-    process. UserError for models that do not predict the same tokens from the left.
-    """
-    if weights is not None:
-        weights = complete_weights(weights, lms)
-    scorers = [replace(options, lm=lm).load() for lm in lms]
-    check_same_tokens(scorers, lms)
-    tuned = {}
-    if weights is None:
-        tokens = JointScores.of(held_out, scorers, lms)
-        weights = tune_mixture(tokens.logs)
-        told = summarise(held_out, scorers[0], tokens.mixed(weights))
-        names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
-        tuned = {"held_out": {name: told[name] for name in names}}
-    tokens = JointScores.of(texts, scorers, lms)
-    parts = [summarise(texts, scorers[0], tokens.mixed(one)) for one in np.eye(len(lms))]
-    rules = describe_rules("tokens", "perplexity", options.oov_penalty)
-    return {
-        "lm": " + ".join(lms), "kind": "perplexity",
-        **summarise(texts, scorers[0], tokens.mixed(weights)),
-        "rules": f"{rules}; {MIXED}", "signature": describe_mixture(scorers, weights),
-        "mixture": [
-            {
-                "lm": lm, "weight": float(weight), "subword_ppl": part["subword_ppl"],
-                "word_ppl": part["word_ppl"], "signature": scorer.signature,
-            }
-            for lm, weight, part, scorer in zip(lms, weights, parts, scorers, strict=True)
-        ],
-        **tuned,
-    }  # fmt: skip
+MIX = "mix:"
+FORM = "mix:LM=WEIGHT,LM=WEIGHT"
 
 
-@dataclass(frozen=True)
-class JointScores:
-    """log p of each token and end of sentence of some texts in a row under each of P models, `logs`
-    (P, N); where each text ends there, `ends` (texts,), and how many of its tokens are `unknown`
-    (texts,).
+class MixtureScorer(Scorer):
+    """The mixture of P models that predict from the left alone, with `weights` (P,).
+
+    Models of one vocabulary, and n-grams of words, are mixed `by_token`: each token has the
+    weighted mean of their probabilities. Others are mixed by sentence: a sentence has the weighted
+    mean of their probabilities of it, the one value that `token_log_probs` gives; its tokens are
+    those of the first model. A sentence is what each model prepares of a text, in their order. Each
+    model computes in batches of its own, as it does alone. UserError for a model of another kind.
     """
 
-    logs: np.ndarray
-    ends: np.ndarray
-    unknown: np.ndarray
+    kind = "perplexity"
 
-    @classmethod
-    def of(
-        cls, texts: Sequence[str], scorers: Sequence[Scorer], lms: Sequence[str]
-    ) -> "JointScores":
-        """Those of `texts` under `lms`; unknown tokens are those of the first."""
-        rows = [score_tokens(texts, scorer, lm) for scorer, lm in zip(scorers, lms, strict=True)]
-        ends = [np.cumsum([len(part) for part in row]) for row in rows]
-        for own, lm in zip(ends, lms, strict=True):
-            if not np.array_equal(own, ends[0]):
-                raise UserError(f"{lm}: cuts the text otherwise than {lms[0]}; use one vocabulary")
-        unknown = [int(scorers[0].unknown(one).sum()) for one in scorers[0].prepare(texts)]
-        return cls(np.stack([np.concatenate(row) for row in rows]), ends[0], np.array(unknown))
+    def __init__(self, scorers: Sequence[Scorer], weights: Sequence[float], lms: Sequence[str]):
+        for scorer, lm in zip(scorers, lms, strict=True):
+            if scorer.kind != self.kind:
+                raise UserError(
+                    f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict"
+                    " from the left alone"
+                )
+        self.scorers, self.lms = list(scorers), list(lms)
+        self.weights = complete_weights(weights, self.lms)
+        self.by_token = predict_same_tokens(scorers)
+        self.subword = scorers[0].subword if self.by_token else None
+        self.signature = self.describe()
 
-    def mixed(self, weights: np.ndarray) -> TextScores:
-        """The scores of the texts under the mixture with `weights` (P,)."""
+    def describe(self) -> dict[str, str]:
+        """The signature: the models' hashes with their weights, what is mixed, and all else that
+        their signatures say: once where they agree.
+        """
+        signatures = [scorer.signature for scorer in self.scorers]
+        names = dict.fromkeys(name for signature in signatures for name in signature)
+        own = {
+            "lm": "mixture",
+            "model": name_mixture(self.scorers, self.weights.tolist()),
+            "mixed": "by token" if self.by_token else "by sentence",
+        }
+        return own | {
+            name: join_values([signature.get(name) for signature in signatures])
+            for name in names
+            if name not in own
+        }
+
+    def normalise(self, text):
+        return self.scorers[0].normalise(text)
+
+    def prepare(self, texts):
+        sentences = list(zip(*(scorer.prepare(texts) for scorer in self.scorers), strict=True))
+        for sentence in sentences if self.by_token else ():
+            lengths = self.count_tokens(sentence)
+            if other := next((i for i, size in enumerate(lengths) if size != lengths[0]), 0):
+                raise UserError(
+                    f"{self.lms[other]}: cuts the text otherwise than {self.lms[0]}; use one"
+                    " vocabulary"
+                )
+        return sentences
+
+    def count_tokens(self, sentence: tuple) -> list[int]:
+        """How many tokens each model predicts, without the end."""
+        pairs = zip(self.scorers, sentence, strict=True)
+        return [len(scorer.unknown(own)) for scorer, own in pairs]
+
+    def cost(self, sentence):
+        pairs = zip(self.scorers, sentence, strict=True)
+        return sum(scorer.cost(own) for scorer, own in pairs)
+
+    def unknown(self, sentence):
+        return self.scorers[0].unknown(sentence[0])
+
+    def token_names(self, sentence):
+        if self.by_token:
+            return self.scorers[0].token_names(sentence[0])
+        raise UserError(
+            f"{' + '.join(self.lms)}: mixed by sentence, so that no token has a probability; give"
+            " models of one vocabulary"
+        )
+
+    def token_log_probs(self, sentences):
+        return [self.mix(logs) for logs in self.joint_log_probs(sentences)]
+
+    def joint_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
+        """log p of each token and the end of each sentence under each model, (P, tokens + 1), or of
+        each sentence, (P, 1), where they are mixed by sentence.
+        """
+        rows = []
+        for scorer, own in zip(self.scorers, zip(*sentences, strict=True), strict=bool(sentences)):
+            distinct, which = find_distinct(own)
+            found: dict[int, np.ndarray] = {}
+            for indices, made in score_all(scorer, distinct):
+                found |= zip(indices, made, strict=True)
+            values = [found[i] for i in which.tolist()]
+            rows.append(values if self.by_token else [value.sum(keepdims=True) for value in values])
+        return [np.stack(logs) for logs in zip(*rows, strict=True)]
+
+    def mix(self, logs: np.ndarray) -> np.ndarray:
+        """The logarithm (N,) of the weighted mean of what has logarithms `logs` (P, N)."""
         with np.errstate(divide="ignore"):
-            values = np.logaddexp.reduce(np.log(weights)[:, None] + self.logs)
-        sums = np.array([part.sum() for part in np.split(values, self.ends[:-1])])
-        return TextScores(sums, np.diff(self.ends, prepend=0), self.unknown, "perplexity", {})
+            return np.logaddexp.reduce(np.log(self.weights)[:, None] + logs)
+
+    def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
+        """The same models with other weights."""
+        return MixtureScorer(self.scorers, weights, self.lms)
+
+    def with_oov_penalty(self, penalty):
+        parts = [scorer.with_oov_penalty(penalty) for scorer in self.scorers]
+        return MixtureScorer(parts, self.weights, self.lms)
 
 
-def score_tokens(texts: Sequence[str], scorer: Scorer, lm: str) -> list[np.ndarray]:
-    """log p of the tokens and the end of each text."""
-    sentences, which = prepare_distinct(texts, scorer.prepare)
-    found: dict[int, np.ndarray] = {}
-    for indices, made in score_all(scorer, sentences):
-        found |= zip(indices, made, strict=True)
-    refuse_not_finite([found[i].sum() for i in range(len(sentences))], sentences, lm)
-    return [found[i] for i in which.tolist()]
-
-
-def check_same_tokens(scorers: Sequence[Scorer], lms: Sequence[str]) -> None:
-    """UserError unless all predict the tokens of one vocabulary from those before them.
-
-    A word outside one vocabulary only, or half a word, has no probability under the other model, so
-    that sums of weighted probabilities would be of nothing. Pseudo-likelihoods are none of a text.
+def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
+    """Whether all have one vocabulary, or all predict words of one normaliser: then a word that one
+    of them lacks has the probability of unknown words there.
     """
-    for scorer, lm in zip(scorers, lms, strict=True):
-        if scorer.kind != "perplexity":
-            raise UserError(
-                f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict from"
-                " the left alone"
-            )
-        if scorer.subword is None:
-            raise UserError(
-                f"{lm}: does not say which tokens it predicts, so that it cannot be mixed; estimate"
-                " it with lmtools ngram --subword DIR --unk, DIR being another model's vocabulary"
-            )
-        if scorer.subword.hash != scorers[0].subword.hash:
-            raise UserError(
-                f"{lm}: predicts other tokens than {lms[0]} ({scorer.subword.size:,} and"
-                f" {scorers[0].subword.size:,}), so that they cannot be mixed; use one vocabulary:"
-                " lmtools ngram --subword DIR --unk"
-            )
+    first, *others = [scorer.subword for scorer in scorers]
+    if first and all(other and other.hash == first.hash for other in others):
+        return True
+    normalisers = [scorer.subword.normaliser for scorer in scorers if scorer.subword]
+    same = all(normaliser == normalisers[0] for normaliser in normalisers)
+    return same and all(scorer.open_words for scorer in scorers)
 
 
-def describe_mixture(scorers: Sequence[Scorer], weights: Sequence[float]) -> dict[str, str]:
-    """What a mixture is: its models' hashes with their weights, and the vocabulary."""
-    model = "+".join(
-        f"{weight:g}*{scorer.signature['model']}"
-        for weight, scorer in zip(weights, scorers, strict=True)
-    )
-    signature = scorers[0].signature
-    vocabulary = scorers[0].subword.hash[:16]
-    more = {name: signature[name] for name in ("version", "oov") if name in signature}
-    return {"lm": "mixture", "model": model, "vocabulary": vocabulary, **more}
+def join_values(values: Sequence[str | None]) -> str:
+    """What signatures say under a name: one value where all that say something agree, else each."""
+    told = {value for value in values if value is not None}
+    return told.pop() if len(told) == 1 else "+".join(value or "-" for value in values)
+
+
+def parse_mixture(text: str) -> tuple[list[str], list[float]]:
+    """The models and the weights in `mix:A=0.6,B=0.4`; the last weight may be left out."""
+    lms, weights = [], []
+    for part in text.removeprefix(MIX).split(","):
+        lm, sign, weight = part.rpartition("=")
+        try:
+            weights += [float(weight)] if sign else []
+        except ValueError:
+            raise UserError(f"{text}: {weight!r} is no weight; write {FORM}") from None
+        lms.append(lm if sign else part)
+        if not lms[-1] or len(lms) - len(weights) > 1 or (sign and len(lms) > len(weights)):
+            raise UserError(f"{text}: {part!r} is no model with its weight; write {FORM}")
+    if len(lms) < 2:
+        raise UserError(f"{text}: one model is no mixture; write {FORM}")
+    return lms, weights

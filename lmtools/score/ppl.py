@@ -1,14 +1,17 @@
 """Perplexity of texts, with the rules by which it is counted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from lmtools.batching import plan_batches
+from lmtools.batching import plan_batches, prepare_distinct
+from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.carried import carried_texts
 from lmtools.score.compute import one_thread
-from lmtools.score.run import ScoreOptions, TextScores, score_texts
+from lmtools.score.mixture import MixtureScorer
+from lmtools.score.run import ScoreOptions, TextScores, refuse_not_finite, score_texts
 from lmtools.score.scorers import NeuralScorer
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
@@ -20,6 +23,7 @@ RULES = (
     " normalisation of the text"
 )
 CARRIED = "a line is read with the state that the lines before it left"
+MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
     "log p is the mean of that from the left, with the end of sentence, and that from the right,"
     " with its beginning"
@@ -48,13 +52,88 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
         own["criterion"] = neural.lm.settings.criterion
         own["log_normaliser"] = measure_log_normaliser(texts, neural)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
-    rules = describe_rules("words" if by_word else "subwords", scores.kind, options.oov_penalty)
+    rules = describe_rules(
+        "words" if by_word else "subwords", scores.kind, options.oov_penalty, scorer
+    )
     return {
         "lm": options.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
         "rules": rules + (f"; {CARRIED}" if carry else ""),
         "signature": scores.signature, **own,
     }  # fmt: skip
+
+
+def mixture_perplexity(
+    texts: Sequence[str],
+    options: ScoreOptions,
+    lms: Sequence[str],
+    weights: Sequence[float] | None = None,
+    held_out: Sequence[str] = (),
+) -> dict:
+    """As `perplexity`, of the mixture of `lms` under `options`, with `mixture`: each one's `lm`,
+    `weight`, `subword_ppl`, `word_ppl` and `signature`.
+
+    `weights` as `complete_weights` takes them; None: those that make the text `held_out` most
+    probable, of which `held_out` has perplexities then. Needs no cache, and computes in this
+    process. UserError for models that do not predict from the left.
+    """
+    tune = weights is None
+    weights = np.full(len(lms), 1 / len(lms)) if weights is None else complete_weights(weights, lms)
+    mixture = MixtureScorer([replace(options, lm=lm).load() for lm in lms], weights, lms)
+    tuned = {}
+    if tune:
+        scores = MixtureScores(held_out, mixture)
+        mixture = mixture.with_weights(tune_mixture(np.concatenate(scores.logs, axis=1)))
+        told = summarise(held_out, mixture, scores.mixed(mixture))
+        names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
+        tuned = {"held_out": {name: told[name] for name in names}}
+    scores = MixtureScores(texts, mixture)
+    parts = [
+        summarise(texts, scorer, scores.mixed(mixture.with_weights(one), number))
+        for number, (scorer, one) in enumerate(zip(mixture.scorers, np.eye(len(lms)), strict=True))
+    ]
+    return {
+        "lm": " + ".join(lms), "kind": mixture.kind,
+        **summarise(texts, mixture, scores.mixed(mixture)),
+        "rules": describe_rules("tokens", mixture.kind, options.oov_penalty, mixture),
+        "signature": mixture.signature,
+        "mixture": [
+            {
+                "lm": lm, "weight": float(weight), "subword_ppl": part["subword_ppl"],
+                "word_ppl": part["word_ppl"], "signature": scorer.signature,
+            }
+            for lm, weight, part, scorer in zip(
+                lms, mixture.weights, parts, mixture.scorers, strict=True
+            )
+        ],
+        **tuned,
+    }  # fmt: skip
+
+
+class MixtureScores:
+    """What each model of a mixture says of `texts`, computed once for any weights: `logs`, of each
+    text what `joint_log_probs` gives.
+    """
+
+    def __init__(self, texts: Sequence[str], mixture: MixtureScorer):
+        sentences, which = prepare_distinct(texts, mixture.prepare)
+        logs = mixture.joint_log_probs(sentences)
+        for lm, rows in zip(mixture.lms, zip(*logs, strict=True), strict=True):
+            refuse_not_finite([row.sum() for row in rows], sentences, lm)
+        self.logs = [logs[i] for i in which.tolist()]
+        self.sentences = [sentences[i] for i in which.tolist()]
+
+    def mixed(self, mixture: MixtureScorer, of: int = 0) -> TextScores:
+        """The scores of the texts under a mixture of the same models; tokens are those `of` a
+        model.
+        """
+        values = np.array([mixture.mix(logs).sum() for logs in self.logs])
+        scorer = mixture.scorers[of]
+        unknown = [scorer.unknown(sentence[of]) for sentence in self.sentences]
+        return TextScores(
+            values, np.array([len(one) + 1 for one in unknown]),
+            np.array([one.sum() for one in unknown]), mixture.kind, mixture.signature,
+        )  # fmt: skip
 
 
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
@@ -75,10 +154,15 @@ def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
     }  # fmt: skip
 
 
-def describe_rules(unit: str, kind: str, oov_penalty: float) -> str:
-    """RULES with what an unknown `unit` costs, and what a log-probability from both sides is."""
-    both = f"; {BOTH}" if kind.startswith("two-way") else ""
-    return RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "") + both
+def describe_rules(unit: str, kind: str, oov_penalty: float, scorer: Scorer) -> str:
+    """RULES with what an unknown `unit` costs, and what a log-probability from both sides, or of a
+    mixture, is.
+    """
+    rules = RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "")
+    if isinstance(scorer, MixtureScorer):
+        part = "token" if scorer.by_token else "sentence"
+        return f"{rules}; {MIXED.format(part, part)}"
+    return f"{rules}; {BOTH}" if kind.startswith("two-way") else rules
 
 
 def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:

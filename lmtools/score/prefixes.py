@@ -8,9 +8,10 @@ import kenlm
 import numpy as np
 
 from lmtools.lattice.expand import PrefixLM
-from lmtools.lattice.histories import Interned
+from lmtools.lattice.histories import Interned, MixtureLM
 from lmtools.ngram.model import LN10
 from lmtools.score.base import Scorer
+from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.score.scorers import NgramScorer
 from lmtools.score.words import WordPrefixes, WordTokens
@@ -71,6 +72,10 @@ class NgramPrefixes(WordPrefixes):
 
 def load_prefix_lm(scorer: Scorer) -> PrefixLM:
     """The left-to-right model in `scorer`; UserError if it gives no word's probability from the
-    words before alone.
+    words before alone. Mixtures are mixed word by word.
     """
+    if isinstance(scorer, MixtureScorer):
+        pairs = zip(scorer.scorers, scorer.weights.tolist(), strict=True)
+        kept = [(load_prefix_lm(part), weight) for part, weight in pairs if weight]
+        return MixtureLM(*zip(*kept, strict=True))
     return NgramPrefixLM(scorer) if isinstance(scorer, NgramScorer) else NeuralPrefixLM(scorer)

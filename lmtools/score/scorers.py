@@ -25,9 +25,11 @@ from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
+from lmtools.score.mixture import MIX, MixtureScorer, parse_mixture
 from lmtools.score.noise import correct_by
 from lmtools.score.trees import SentenceTree, plan_trees
 from lmtools.subword import BOS, EOS, MASK, UNK
+from lmtools.subword.lists import Word
 from lmtools.windows import count_rows, cut_windows
 
 NORMALISATIONS = ("full", "none")
@@ -213,6 +215,8 @@ class NgramScorer(Scorer):
 
     def __init__(self, model: NgramModel):
         self.model, self.subword = model, model.subword
+        words = model.subword is None or model.subword.scheme == Word.scheme
+        self.open_words = words and model.unknown is None
         self.signature = {
             "lm": "ngram", "model": model.hash[:16],
             "precision": "float32", "version": __version__,
@@ -248,14 +252,23 @@ def load_scorer(
     noise_power=0.75,
     engine="auto",
 ) -> Scorer:
-    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file, or
-    `hf:DIR` (a Hugging Face directory).
+    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file,
+    `hf:DIR` (a Hugging Face directory), or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
 
     `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
     as they are. `rows`: model rows of a batch, None: what suits the device. `noise`, `noise_power`:
     what `score.noise.correct_by` takes, of sampled criteria. `engine` is one of
     lmtools.engine.ENGINES, for neural models of ours; n-grams stay as they are.
     """
+    if lm.startswith(MIX):
+        if noise or normalise != "full":
+            raise UserError(
+                f"{lm}: mixes probabilities; leave {'--noise' if noise else '--normalise'} out"
+            )
+        lms, weights = parse_mixture(lm)
+        how = {"intact": intact, "rows": rows, "engine": engine}
+        parts = [load_scorer(part, device, precision, **how) for part in lms]
+        return MixtureScorer(parts, weights, lms)
     path, foreign = Path(lm), lm.startswith("hf:") or (Path(lm) / "config.json").exists()
     neural = not foreign and (path / "model.safetensors").exists()
     if noise and not neural:

@@ -99,7 +99,11 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--conf": value("F.yaml", "settings; may name a `base:` file that it refines"),
     },
     "language model": {
-        "--lm": value("DIR", "model directory, KenLM or ARPA file, or hf:DIR", required=True),
+        "--lm": value(
+            "DIR",
+            "model directory, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a mixture of such",
+            required=True,
+        ),
         "--normalise": choice(
             NORMALISATIONS,
             "neural models give log-probabilities (full), or these up to the normaliser, which"

@@ -16,9 +16,10 @@ from lmtools.verbs.options import COMPUTING, NOISE, scoring_options
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Several --lm are interpolated linearly, token by token: sum of weight times probability."
-        " They predict the same tokens, each from those before it: an n-gram has a neural model's"
-        " if it was made with `lmtools ngram --subword LM/subword --unk`."
+        "Several --lm are interpolated linearly, sum of weight times probability: token by token"
+        " where they predict the same tokens, else sentence by sentence. An n-gram has a neural"
+        " model's tokens if it was made with `lmtools ngram --subword LM/subword --unk`. With known"
+        " weights one --lm mix:LM=W,LM=W is the same."
     )
     about = "one sentence a line; the verb skips empty lines"
     parser.add("--text", required=True, help=about)

@@ -16,7 +16,7 @@ from lmtools.verbs.options import SEVERAL_LMS
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, or hf:DIR")
+    parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, hf:DIR or mix:")
     parser.add("--nbest")
     about = "time the first lists that have so many (default: %(default)s)"
     parser.add_argument("--hypotheses", type=positive, default=500, metavar="N", help=about)

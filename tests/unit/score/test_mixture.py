@@ -3,18 +3,23 @@ known optimum of the weights.
 """
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from toys import sentences, settings
 
+from lmtools.api.lm import load
 from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
+from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.ngram import build
-from lmtools.score import ScoreOptions, mixture_perplexity, perplexity
-from lmtools.score.mixture import tune_mixture
+from lmtools.ngram import NgramModel, build
+from lmtools.ngram.interpolation import tune_mixture
+from lmtools.score import ScoreOptions, mixture_perplexity, perplexity, score_texts
+from lmtools.score.mixture import MixtureScorer
+from lmtools.score.prefixes import load_prefix_lm
 from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
 
@@ -133,8 +138,6 @@ def test_the_verb_tunes_on_another_text_and_says_all(lms, tmp_path, capsys):
     ("names", "more", "message"),
     [
         (("lstm", "masked"), "--mix 0.5", "masked: gives a pseudo-perplexity"),
-        (("lstm", "other"), "--mix 0.5", "other: predicts other tokens than"),
-        (("lstm", "other/lm.arpa"), "--mix 0.5", "does not say which tokens it predicts"),
         (("lstm", "ngram"), "", "a mixture; give its weights"),
         (("lstm", "ngram"), "--mix 0.5 0.6", "--mix 0.5 0.6: give a weight from 0 for each of 2"),
         (("lstm", "ngram"), "--mix 1.5", "--mix 1.5: give a weight from 0"),
@@ -150,3 +153,106 @@ def test_what_cannot_be_mixed_is_said(lms, capsys, names, more, message):
     assert main(call) == 1
     printed = capsys.readouterr().err
     assert message in printed and printed.count("\n") == 1
+
+
+def load_mixture(*parts, **how) -> MixtureScorer:
+    given = ",".join(f"{path}={weight}" for path, weight in parts)
+    return ScoreOptions(f"mix:{given}", device="cpu", cache="none", **how).load()
+
+
+def test_a_named_mixture_scores_as_ppl_and_its_signature_says_all(lms, tmp_path):
+    pair = paths(lms, "lstm", "ngram")
+    options = ScoreOptions("mix:{}=0.3,{}=0.7".format(*pair), device="cpu", cache=str(tmp_path))
+    scorer = options.load()
+    given = mixture_perplexity(TEXTS, PLAIN, pair, [0.3])
+    scores = score_texts(TEXTS, scorer, options)
+    assert scorer.by_token and scores.log_prob.sum() == pytest.approx(given["log_prob"], abs=1e-9)
+    assert scores.tokens.sum() == given["tokens"] and scores.unknown.sum() == given["oov"]
+    models = [ScoreOptions(path, device="cpu").load().signature["model"] for path in pair]
+    assert scores.signature["model"] == f"0.3*{models[0]}+0.7*{models[1]}"
+    assert scores.signature["mixed"] == "by token" and scores.signature["precision"] == "float32"
+    # other weights are not found in the cache of these
+    other = replace(options, lm="mix:{}=0.3000001,{}=0.6999999".format(*pair))
+    assert (score_texts(TEXTS, other.load(), other).log_prob != scores.log_prob).any()
+    again = score_texts(TEXTS, scorer, options)
+    assert (again.log_prob == scores.log_prob).all()
+    figures = perplexity(TEXTS, options)
+    assert figures["word_ppl"] == pytest.approx(given["word_ppl"])
+    assert "token by token" in figures["rules"]
+
+
+def test_other_vocabularies_are_mixed_sentence_by_sentence(lms):
+    options = ScoreOptions("", device="cpu", cache="none")
+    names = [*paths(lms, "lstm", "other/lm.arpa")]
+    alone = [
+        score_texts(TEXTS, replace(options, lm=lm).load(), replace(options, lm=lm)) for lm in names
+    ]
+    scorer = load_mixture((names[0], 0.25), (names[1], 0.75))
+    mixed = score_texts(TEXTS, scorer, options)
+    expected = np.log(
+        sum(w * np.exp(one.log_prob) for w, one in zip((0.25, 0.75), alone, strict=True))
+    )
+    np.testing.assert_allclose(mixed.log_prob, expected, rtol=1e-12)
+    assert mixed.tokens.tolist() == alone[0].tokens.tolist()
+    assert scorer.signature["mixed"] == "by sentence"
+    penalised = load_mixture((names[0], 0.25), (names[1], 0.75), oov_penalty=3.0)
+    less = score_texts(TEXTS, penalised, options).log_prob
+    assert less[-2] < mixed.log_prob[-2] and less[-1] == mixed.log_prob[-1]
+    figures = mixture_perplexity(TEXTS, PLAIN, names, held_out=TEXTS)
+    assert "sentence by sentence" in figures["rules"]
+    for weight in (0.0, 0.5, 1.0):
+        other = mixture_perplexity(TEXTS, PLAIN, names, [weight])
+        assert figures["word_ppl"] <= other["word_ppl"] + 1e-6
+    with pytest.raises(UserError, match="mixed by sentence, so that no token"):
+        load("mix:{}=0.25,{}".format(*names), device="cpu").token_scores(TEXTS)
+
+
+def test_ngrams_of_words_are_mixed_word_by_word_whatever_they_have_seen(lms, tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / name).write_text("".join(f"{line} {name}\n" for line in sentences(30, seed)))
+        build([tmp_path / name], 2, tmp_path / f"lm-{name}", Normaliser(), "none")
+    scorer = load_mixture((tmp_path / "lm-a", 0.5), (tmp_path / "lm-b/lm.arpa", 0.5))
+    assert scorer.by_token
+    parts = [NgramModel.load(tmp_path / name) for name in ("lm-a", "lm-b")]
+    expected = np.log(np.mean([np.exp(one.conditional("the king a")[0]) for one in parts], axis=0))
+    found = scorer.log_probs(scorer.prepare(["the king a"]))[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_what_else_is_scored_changes_no_score_of_a_mixture(lms):
+    pair = paths(lms, "lstm", "other/lm.arpa")
+    scorer = load_mixture((pair[0], 0.5), (pair[1], 0.5))
+    texts = sentences(60, 5)
+    some = score_texts(texts[::-3], scorer, PLAIN).log_prob
+    whole = score_texts(texts, scorer, PLAIN).log_prob[::-3]
+    np.testing.assert_allclose(some, whole, rtol=1e-6)
+
+
+def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):
+    """Words that are one token each: a mixture of words is one of tokens."""
+    scorer = load_mixture((lms / "lstm", 0.3), (lms / "ngram", 0.7), oov_penalty=1.5)
+    lm = load_prefix_lm(scorer).utterance()
+    for text in TEXTS[-4:]:
+        node, total = np.array([lm.start]), 0.0
+        for word in text.split():
+            log_p, node = lm.words(node, [word])
+            total += log_p[0]
+        total += lm.end(node)[0]
+        assert total == pytest.approx(scorer.log_probs(scorer.prepare([text]))[0].sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("spec", "more", "message"),
+    [
+        ("mix:{lstm}=1", {}, "one model is no mixture"),
+        ("mix:{lstm}=x,{ngram}", {}, "'x' is no weight"),
+        ("mix:{lstm},{ngram}=0.5", {}, "is no model with its weight"),
+        ("mix:{lstm}=0.5,{ngram}=0.6", {}, "give a weight from 0 for each of 2 models"),
+        ("mix:{lstm}=0.5,{masked}", {}, "masked: gives a pseudo-perplexity"),
+        ("mix:{lstm}=0.5,{ngram}", {"normalise": "none"}, "leave --normalise out"),
+    ],
+)
+def test_a_mixture_that_cannot_be_is_said(lms, spec, more, message):
+    lm = spec.format(**{name: lms / name for name in ("lstm", "ngram", "masked")})
+    with pytest.raises(UserError, match=message):
+        ScoreOptions(lm, device="cpu", **more).load()
