@@ -6,7 +6,7 @@ from typing import TextIO
 
 from lmtools.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.derived import find_arpa
+from lmtools.ngram.directory import find_arpa
 from lmtools.ngram.model import CONFIG, SUBWORD, Description
 from lmtools.ngram.sentences import SYMBOLS
 from lmtools.subword import SPECIALS, Subword, load_subword

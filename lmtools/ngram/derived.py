@@ -16,9 +16,9 @@ from lmtools.files import sha256
 from lmtools.lock import hold_lock
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
-from lmtools.ngram.directory import ARPA, BINARY, guard, tokeniser
+from lmtools.ngram.directory import ARPA, BINARY, find_arpa, guard, tokeniser
 from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
-from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description, binary
+from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description, binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText
 from lmtools.seal import add_yaml_seal
 from lmtools.subword import SPECIALS, Subword, load_subword
@@ -61,17 +61,6 @@ class NgramSource:
         return arrays.read_arpa(
             self.arpa, ids, self.description.counts if self.description else None
         )
-
-
-def find_arpa(directory) -> Path:
-    """The ARPA file in a model's directory; UserError if only KenLM's binary file is there."""
-    path = Path(directory) / ARPA
-    if path.is_file():
-        return path
-    raise UserError(
-        f"{directory}: has no {ARPA}, and KenLM's binary file lists no n-grams; estimate the"
-        " model again with lmtools ngram --kenlm none"
-    )
 
 
 def mix(
@@ -150,7 +139,8 @@ def quantize(
             made = replace(made, counts=source.read(ids).counts)
         subword = check_vocabularies([source])(ids)
         flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
-        programs.binarise(source.arpa, directory / BINARY, "trie", more=list(map(str, flags)))
+        with uncompressed(source.arpa, directory) as arpa:
+            programs.binarise(arpa, directory / BINARY, "trie", more=list(map(str, flags)))
         made = replace(made, order=len(made.counts), file=BINARY)
         return seal(
             directory, made, subword,

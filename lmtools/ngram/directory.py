@@ -1,6 +1,8 @@
 """From text to an n-gram model's directory."""
 
 import contextlib
+import gzip
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +27,7 @@ LARGE = 200_000_000
 COMPRESSION = 4  # how much smaller compressed text is, roughly
 
 ARPA, BINARY = "lm.arpa", "lm.bin"
+COMPRESSED = f"{ARPA}.gz"  # the ARPA file beside lmplz's lm.bin
 
 
 def build(
@@ -35,6 +38,8 @@ def build(
     kenlm: str = "auto",
     memory: str = "2G",
     closed: bool = False,
+    min_counts: Sequence[int] = (),
+    keep_arpa: bool = True,
 ) -> Description:
     """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory
     `out`; what its config.yaml says.
@@ -48,9 +53,14 @@ def build(
     text; so is, when the model is asked, a word of the list that the text lacks. Probabilities of
     the vocabulary and UNKNOWN then sum to 1; with lmplz, which keeps its <unk>, to 1 less what that
     has.
+
+    `min_counts`: how often an n-gram must occur in the text, as `complete_min_counts` takes them.
+    `keep_arpa` keeps lmplz's ARPA file, compressed: other models are made of it
+    (lmtools.ngram.derived).
     """
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
+    least = complete_min_counts(min_counts, order)
     programs = KenlmPrograms.find(kenlm)
     sentences = TokenisedText(texts, tokeniser(tokens, closed))
     by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
@@ -59,9 +69,13 @@ def build(
         guard(out)
         directory = held.enter_context(atomic_directory(out, CONFIG))
         if by_lmplz:
-            occurrences, report = estimate_on_disk(sentences, order, directory, programs, memory)
+            occurrences, report = estimate_on_disk(
+                sentences, order, directory, programs, memory, least, keep_arpa
+            )
         else:
-            occurrences, report = estimate_in_memory(sentences, order, directory, programs, closed)
+            occurrences, report = estimate_in_memory(
+                sentences, order, directory, programs, closed, least
+            )
         subword = tokens if isinstance(tokens, Subword) else Word(Word.listing(occurrences), tokens)
         subword.save_to(directory / SUBWORD)
         file = BINARY if programs else ARPA
@@ -124,12 +138,15 @@ def estimate_in_memory(
     directory: Path,
     programs: KenlmPrograms | None,
     closed: bool,
+    min_counts: Sequence[int],
 ) -> tuple[dict[str, int], LmplzReport]:
     """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the
     occurrences of each word, and the report.
     """
     vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
-    model = kneser_ney.estimate(counts.count(ids, len(vocabulary), order), closed)
+    grams = counts.count(ids, len(vocabulary), order)
+    model = kneser_ney.estimate(grams, closed, min_counts)
+    refuse_empty(list(map(len, model.grams)), min_counts)
     with open(directory / ARPA, "wb") as stream:
         arpa.write(stream, vocabulary, model.grams, model.prob, model.backoff)
     if programs:
@@ -144,10 +161,65 @@ def estimate_in_memory(
 
 
 def estimate_on_disk(
-    sentences: TokenisedText, order: int, directory: Path, programs: KenlmPrograms, memory: str
+    sentences: TokenisedText,
+    order: int,
+    directory: Path,
+    programs: KenlmPrograms,
+    memory: str,
+    min_counts: Sequence[int],
+    keep_arpa: bool,
 ) -> tuple[dict[str, int], LmplzReport]:
-    """Write lm.bin by lmplz and build_binary; the occurrences of each word, and the report."""
-    occurrences, report = programs.estimate(sentences, order, memory, directory / ARPA)
+    """Write lm.bin by lmplz and build_binary, and lm.arpa.gz if it is to be kept; the occurrences
+    of each word, and the report.
+    """
+    occurrences, report = programs.estimate(sentences, order, memory, directory / ARPA, min_counts)
+    refuse_empty(report.counts, min_counts)
     programs.binarise(directory / ARPA, directory / BINARY, "trie", memory)
+    if keep_arpa:
+        # the time of the file is left out, so that equal models are equal files
+        with (
+            open(directory / ARPA, "rb") as plain,
+            gzip.GzipFile(directory / COMPRESSED, "wb", compresslevel=1, mtime=0) as compressed,
+        ):
+            shutil.copyfileobj(plain, compressed, 1 << 20)
     (directory / ARPA).unlink()
     return occurrences, report
+
+
+def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
+    """How often an n-gram of each order must occur, (order,), the last one given for all longer
+    ones; none where all of them stay. UserError unless they rise from 1.
+    """
+    least = [*given, *given[-1:] * (order - len(given))]
+    if not given or max(least) == 1:
+        return []
+    if len(least) > order or least[0] != 1 or sorted(least) != least:
+        said = " ".join(map(str, given))
+        raise UserError(
+            f"--min-count {said}: give at most {order} numbers of orders 1 to {order}, the first 1"
+            " and none below the one before it; words are left out by --subword DIR --unk"
+        )
+    return least
+
+
+def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
+    """UserError where `min_counts` leave no n-gram of an order."""
+    if min_counts and 0 in counts:
+        raise UserError(
+            f"--min-count {' '.join(map(str, min_counts))}: no n-gram of"
+            f" {counts.index(0) + 1} tokens is left; give a lower count or --order"
+        )
+
+
+def find_arpa(directory) -> Path:
+    """The ARPA file in a model's directory, maybe compressed; UserError if only KenLM's binary file
+    is there.
+    """
+    for name in (ARPA, COMPRESSED):
+        path = Path(directory) / name
+        if path.is_file():
+            return path
+    raise UserError(
+        f"{directory}: has no {ARPA}, and KenLM's binary file lists no n-grams; estimate the model"
+        " again with lmtools ngram, without --no-arpa"
+    )

@@ -17,7 +17,7 @@ from lmtools.errors import UserError
 PLACE = "LMTOOLS_KENLM"  # the environment variable that names KenLM's directory
 INSTALLED = Path("tools/kenlm")  # where SCRIPT puts it, seen from the repository's root
 SCRIPT = "utils/install_kenlm.sh"
-STATISTIC = re.compile(r"^\d+ (\d+) D1=(\S+) D2=(\S+) D3\+=(\S+)$", re.MULTILINE)
+STATISTIC = re.compile(r"^\d+ (\d+)(?:/\d+)? D1=(\S+) D2=(\S+) D3\+=(\S+)$", re.MULTILINE)
 SUBSTITUTED = re.compile(r"^Substituting fallback discounts for order (\d+)", re.MULTILINE)
 
 
@@ -52,12 +52,17 @@ class KenlmPrograms:
         return None
 
     def estimate(
-        self, sentences: Iterable[list[str]], order: int, memory: str, arpa: Path
+        self,
+        sentences: Iterable[list[str]],
+        order: int,
+        memory: str,
+        arpa: Path,
+        min_counts: Sequence[int] = (),
     ) -> tuple[Counter, "LmplzReport"]:
         """Write lmplz's model of `sentences` to `arpa`, with temporary files beside it; the
         occurrences of each word, and lmplz's report.
 
-        `memory` is lmplz's -S, such as 2G or 50%.
+        `memory` is lmplz's -S, such as 2G or 50%; `min_counts` those of `kneser_ney.estimate`.
         """
         log = arpa.with_suffix(".log")
         command = [
@@ -71,6 +76,7 @@ class KenlmPrograms:
             "--discount_fallback",
             "--arpa",
             arpa,
+            *(["--prune", *(str(least - 1) for least in min_counts)] if min_counts else []),
         ]
         with (
             open(log, "wb") as messages,

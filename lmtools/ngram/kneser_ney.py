@@ -29,9 +29,14 @@ class Estimate:
     fallback: list[int]
 
 
-def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
+def estimate(
+    grams: Sequence[Grams], closed: bool = False, min_counts: Sequence[int] = ()
+) -> Estimate:
     """The interpolated modified Kneser-Ney model of `grams`, orders 1 to len(grams).
 
+    `min_counts` (orders,), none below the one before it, the first 1: n-grams that occur less often
+    are left out, and their counts are their contexts' to back off with. They count for the
+    discounts and for shorter n-grams, as with lmplz's --prune.
     Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the
     uniform distribution, as in lmplz.
     """
@@ -39,13 +44,17 @@ def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
     # the uniform distribution over all words but <s>
     lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))
     counts = adjust_counts(grams)
+    kept = [
+        gram.occurrences >= least if least > 1 else np.full(len(gram), True)
+        for gram, least in zip(grams, min_counts or [1] * len(grams), strict=True)
+    ]
     for n, (gram, count, statistic) in enumerate(
         zip(grams, counts, statistics(grams, counts), strict=True), 1
     ):
         amounts = discount(statistic)
         fallback += [n] if amounts is None else []
         discounts.append(amounts or FALLBACK)
-        own, free = shares(gram, count, discounts[-1], len(lower))
+        own, free = shares(gram, count, kept[n - 1], discounts[-1], len(lower))
         if n > 1:
             backoff.append(free)
         lower = own + free[gram.context] * lower[gram.suffix]
@@ -53,6 +62,12 @@ def estimate(grams: Sequence[Grams], closed: bool = False) -> Estimate:
             lower[BOS] = 1
             lower[UNK] = 0 if closed else lower[UNK]
         prob.append(lower)
+    if not all(map(np.all, kept)):
+        prob, backoff = (
+            [each[keep] for each, keep in zip(values, kept, strict=False)]
+            for values in (prob, backoff)
+        )
+        grams = select(grams, kept)
     return Estimate(list(grams), prob, backoff, discounts, fallback)
 
 
@@ -100,15 +115,25 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
 
 
 def shares(
-    gram: Grams, count: np.ndarray, amounts: Sequence[float], contexts: int
+    gram: Grams, count: np.ndarray, kept: np.ndarray, amounts: Sequence[float], contexts: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """(N,) each n-gram's discounted relative count in its context, and (contexts,) the mass that
-    its context leaves to shorter ones.
+    its context leaves to shorter ones: with all counts of those that are not `kept`.
 
     A context that nothing follows leaves all: its back-off weight is 1.
     """
-    taken = np.array([0.0, *amounts])[np.minimum(count, CLASSES)]
+    taken = np.where(kept, np.array([0.0, *amounts])[np.minimum(count, CLASSES)], count)
     total = np.bincount(gram.context, weights=count, minlength=contexts)
     free = np.bincount(gram.context, weights=taken, minlength=contexts)
     free = np.divide(free, total, out=np.ones(contexts), where=total > 0)
     return (count - taken) / total[gram.context], free
+
+
+def select(grams: Sequence[Grams], kept: Sequence[np.ndarray]) -> list[Grams]:
+    """The `kept` n-grams, whose suffixes and contexts are kept too."""
+    chosen, place = [], np.zeros(1, dtype=np.int32)
+    for gram, keep in zip(grams, kept, strict=True):
+        suffix, context = place[gram.suffix[keep]], place[gram.context[keep]]
+        chosen.append(Grams(gram.first[keep], suffix, context, gram.occurrences[keep]))
+        place = np.cumsum(keep, dtype=np.int32) - 1
+    return chosen

@@ -5,7 +5,7 @@ import hashlib
 import math
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -163,13 +163,8 @@ def open_kenlm(path: Path) -> kenlm.Model:
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     with contextlib.ExitStack() as stack:
-        file = path
-        if path.suffix in OPENERS:  # which KenLM's module does not read
-            plain = stack.enter_context(tempfile.NamedTemporaryFile(suffix=".arpa"))
-            plain.writelines(raw for _, raw in raw_lines(path))
-            plain.flush()
-            file = plain.name
-        elif not binary(path):
+        file = stack.enter_context(uncompressed(path))
+        if file == path and not binary(path):
             # refuses lines so long that KenLM would need many times as much memory
             deque(raw_lines(path), maxlen=0)
         try:
@@ -184,6 +179,20 @@ def open_kenlm(path: Path) -> kenlm.Model:
                 f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it"
                 " again"
             ) from None
+
+
+@contextlib.contextmanager
+def uncompressed(path: Path, directory=None) -> Iterator[Path]:
+    """The file, or while it is asked for a plain copy of a compressed one (in `directory`), which
+    KenLM does not read.
+    """
+    if path.suffix not in OPENERS:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(suffix=".arpa", dir=directory) as plain:
+        plain.writelines(raw for _, raw in raw_lines(path))
+        plain.flush()
+        yield Path(plain.name)
 
 
 def binary(path: Path) -> bool:

@@ -13,7 +13,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.ngram import NgramModel, build, directory
+from lmtools.ngram import NgramModel, build, derived, directory
 from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.text import Normaliser
 
@@ -52,7 +52,7 @@ def zipfian() -> list[str]:
     return [" ".join(f"w{word}" for word in sentence) for sentence in words]
 
 
-def lmplz(text: Path, order: int, arpa: Path) -> None:
+def lmplz(text: Path, order: int, arpa: Path, *more: str) -> None:
     """Write lmplz's model of `text`."""
     options = [
         "-o",
@@ -66,6 +66,7 @@ def lmplz(text: Path, order: int, arpa: Path) -> None:
         text,
         "--arpa",
         arpa,
+        *more,
     ]
     subprocess.run([PROGRAMS.lmplz, *options], check=True, capture_output=True)
 
@@ -96,6 +97,40 @@ def test_equal_on_text_of_real_size(text, tmp_path, order):
     assert not made.fallback
     lmplz(text, order, tmp_path / "theirs.arpa")
     agree(tmp_path / "lm/lm.arpa", tmp_path / "theirs.arpa")
+
+
+@needs_kenlm
+@pytest.mark.parametrize(("order", "least"), [(3, (1, 1, 2)), (4, (1, 2, 2, 3)), (2, (1, 4))])
+def test_equal_with_cut_offs(text, tmp_path, order, least):
+    build([text], order, tmp_path / "lm", Normaliser(), kenlm="none", min_counts=least)
+    lmplz(text, order, tmp_path / "theirs.arpa", "--prune", *(str(one - 1) for one in least))
+    agree(tmp_path / "lm/lm.arpa", tmp_path / "theirs.arpa")
+
+
+@needs_kenlm
+def test_models_are_made_of_what_lmplz_wrote(text, tmp_path):
+    """Of its compressed ARPA file."""
+    programs = str(PROGRAMS.lmplz.parent)
+    for name, least in (("all", ()), ("cut", (1, 1, 2))):
+        made = build([text], 3, tmp_path / name, Normaliser(), programs, "200M", min_counts=least)
+        assert made.estimator == "lmplz" and made.counts == read_counts(tmp_path / name)
+    build([text], 3, tmp_path / "ours", Normaliser(), "none", min_counts=least)
+    assert derived.prune(tmp_path / "cut", tmp_path / "same", 0.0, "none")[1] == made.counts
+    mixed = derived.mix([tmp_path / "all", tmp_path / "cut"], tmp_path / "mixed", [0.5], (), "none")
+    assert mixed[0].counts[0] == made.counts[0] and mixed[0].counts[2] > made.counts[2]
+    quantised = derived.quantize(tmp_path / "cut", tmp_path / "small", 8, 8, 22, programs)
+    assert quantised.counts == made.counts
+    assert [path.name for path in (tmp_path / "small").glob("*arpa*")] == []
+    build([text], 3, tmp_path / "bare", Normaliser(), programs, "200M", keep_arpa=False)
+    with pytest.raises(UserError, match="without --no-arpa"):
+        derived.prune(tmp_path / "bare", tmp_path / "no", 0.0, "none")
+
+
+def read_counts(directory: Path) -> list[int]:
+    """The n-grams an order in the head of the ARPA file."""
+    lines = (line for _, line in read_lines(directory / "lm.arpa.gz"))
+    head = itertools.takewhile(lambda line: line.strip(), lines)
+    return [int(line.partition("=")[2]) for line in head if "=" in line]
 
 
 @needs_kenlm
@@ -153,6 +188,7 @@ def test_the_verb_s_two_ways_give_one_model(text, tmp_path):
     np.testing.assert_array_equal(plain.score(sentences[-2:])[0], one.score(sentences[-2:])[0])
     assert sorted(path.name for path in (tmp_path / "theirs").iterdir()) == [
         "config.yaml",
+        "lm.arpa.gz",
         "lm.bin",
         "subword",
     ]

@@ -28,7 +28,16 @@ def arguments(parser):
         " token with a probability of its own"
     )
     parser.add_argument("--unk", action="store_true", help=about)
+    about = (
+        "leave out n-grams that occur less often, a number an order from 1 (which is 1), the last"
+        " for all longer ones: 1 1 2 are SRILM's usual ones, 0 0 1 of lmplz's --prune"
+    )
+    parser.add_argument(
+        "--min-count", nargs="+", type=positive, default=[], metavar="N", help=about
+    )
     add_kenlm(parser)
+    about = "where lmplz estimates: keep no lm.arpa.gz, of which other models could be made"
+    parser.add_argument("--no-arpa", action="store_true", help=about)
     about = "lmplz's memory for sorting, default 2G"
     parser.add_argument("--memory", default="2G", metavar="SIZE", help=about)
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
@@ -64,7 +73,8 @@ def run(args: argparse.Namespace) -> None:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
-    made = build(args.text, args.order, args.out, tokens, args.kenlm, args.memory, args.unk)
+    how = args.kenlm, args.memory, args.unk, args.min_count, not args.no_arpa
+    made = build(args.text, args.order, args.out, tokens, *how)
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
         print(

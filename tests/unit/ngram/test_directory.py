@@ -127,3 +127,13 @@ def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys
     )
     assert main([*verb, str(tmp_path)]) == 1
     assert "has no lmplz and build_binary; run utils/install_kenlm.sh" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["2", "1 3 2", "1 1 1 2", "1 9999"])
+def test_cut_offs_that_cannot_be(text, tmp_path, capsys, given):
+    call = ["ngram", "--text", str(text), "--order", "3", "--kenlm", "none"]
+    out = tmp_path / "lm"
+    assert main([*call, "--min-count", *given.split(), "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("--min-count ") and said.count("\n") == 1 and not out.exists()
+    assert main([*call, "--min-count", "1", "2", "--out", str(out)]) == 0

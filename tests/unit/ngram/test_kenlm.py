@@ -68,6 +68,11 @@ def test_large_text_without_lmplz_is_announced(tmp_path, text, monkeypatch, caps
     assert "large text" not in capsys.readouterr().err
 
 
+def test_a_report_of_cut_offs():
+    said = "1 8 D1=0.5 D2=1 D3+=1.5\n2 4/12 D1=0.692308 D2=0.961538 D3+=3\n"
+    assert LmplzReport.parse(said).counts == [8, 4]
+
+
 def test_report():
     assert LmplzReport.parse(SAID) == LmplzReport([6, 9], [[0.5, 1, 1.5], [0.74, 1.13, 0.15]], [1])
 

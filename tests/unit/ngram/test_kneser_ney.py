@@ -135,3 +135,18 @@ def test_the_orders_without_discounts_are_named():
     # with <unk>
     assert made.prob[0][vocabulary.index("a")] == pytest.approx(0.5 / 3 + 0.5 / 4)
     assert math.isclose(made.prob[0].sum() - 1, 1)  # all words, and <s> with its 1
+
+
+def test_cut_offs_leave_a_distribution_after_every_context():
+    vocabulary, ids = index([list("abcab"), list("abd"), list("bca"), list("abcde")])
+    grams = count(ids, len(vocabulary), 3)
+    made = estimate(grams, min_counts=(1, 2, 2))
+    for gram, whole in zip(made.grams[1:], grams[1:], strict=True):
+        assert 0 < len(gram) < len(whole) and gram.occurrences.min() >= 2
+    lower = np.where(np.arange(len(vocabulary)) == 1, 0, made.prob[0])  # <s> is no word
+    assert lower.sum() == pytest.approx(1)
+    for context in range(len(vocabulary)):
+        own = made.grams[1].context == context
+        row = made.backoff[0][context] * lower
+        row[made.grams[1].suffix[own]] = made.prob[1][own]
+        assert row.sum() == pytest.approx(1)
