@@ -13,9 +13,17 @@ from lmtools.errors import UserError
 from lmtools.files import OPENERS, sha256
 from lmtools.lock import hold_lock
 from lmtools.ngram import arpa, counts, kneser_ney
+from lmtools.ngram.count_files import CountFiles
 from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
 from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
-from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, TokenisedText, only_known
+from lmtools.ngram.sentences import (
+    RESERVED,
+    SYMBOLS,
+    UNKNOWN,
+    UNKNOWN_ID,
+    TokenisedText,
+    only_known,
+)
 from lmtools.seal import add_yaml_seal
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
@@ -40,9 +48,11 @@ def build(
     closed: bool = False,
     min_counts: Sequence[int] = (),
     keep_arpa: bool = True,
+    counted: bool = False,
 ) -> Description:
-    """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line) to directory
-    `out`; what its config.yaml says.
+    """Write an interpolated modified Kneser-Ney model of `texts` (one sentence a line; `counted`:
+    files of counts instead, as CountFiles reads them) to directory `out`; what its config.yaml
+    says.
 
     `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
     word by word. `kenlm`: "auto" takes lmplz for large text and build_binary where they are
@@ -63,7 +73,10 @@ def build(
     least = complete_min_counts(min_counts, order)
     programs = KenlmPrograms.find(kenlm)
     sentences = TokenisedText(texts, tokeniser(tokens, closed))
-    by_lmplz = programs and order > 1 and (kenlm != "auto" or size(texts) > LARGE)
+    if counted:
+        sentences = CountFiles(texts, rename_unknown(tokens) if closed else str)
+    large = kenlm != "auto" or size(texts) > LARGE
+    by_lmplz = programs and order > 1 and large and not counted
     with contextlib.ExitStack() as held:
         held.enter_context(hold_lock(out))
         guard(out)
@@ -114,6 +127,12 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
     return lambda line: tokens(line).split()
 
 
+def rename_unknown(subword: Subword) -> Callable[[str], str]:
+    """A function from a token to its name in a closed vocabulary."""
+    known = {piece for i, piece in enumerate(subword.vocabulary) if i != UNKNOWN_ID} - RESERVED
+    return lambda piece: piece if piece in known else UNKNOWN
+
+
 def guard(out) -> None:
     """UserError if `out` holds a model of another kind, which building would replace."""
     config = Path(out) / CONFIG
@@ -133,7 +152,7 @@ def size(texts: Sequence) -> int:
 
 
 def estimate_in_memory(
-    sentences: TokenisedText,
+    sentences: TokenisedText | CountFiles,
     order: int,
     directory: Path,
     programs: KenlmPrograms | None,
@@ -143,8 +162,11 @@ def estimate_in_memory(
     """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the
     occurrences of each word, and the report.
     """
-    vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
-    grams = counts.count(ids, len(vocabulary), order)
+    if isinstance(sentences, CountFiles):
+        vocabulary, grams = sentences.tally(order, closed)
+    else:
+        vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
+        grams = counts.count(ids, len(vocabulary), order)
     model = kneser_ney.estimate(grams, closed, min_counts)
     refuse_empty(list(map(len, model.grams)), min_counts)
     with open(directory / ARPA, "wb") as stream:

@@ -19,6 +19,11 @@ from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS)
+    about = (
+        "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
+        " as SRILM's ngram-count -write has them"
+    )
+    parser.add_argument("--counts", nargs="+", metavar="F", help=about)
     about = "words of the longest n-gram, 1 to 6"
     parser.add_argument("--order", type=positive, metavar="N", help=about)
     about = "model the pieces of this subword model (and take its normaliser); default words"
@@ -55,12 +60,16 @@ def add_kenlm(parser):
 
 def run(args: argparse.Namespace) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
-    missing = [f"--{name}" for name in ("text", "order", "out") if getattr(args, name) is None]
-    if missing:
+    if args.text and args.counts:
+        args.refuse("--counts stands in place of --text; give one of them")
+    texts = args.text or args.counts
+    given = {"--text (or --counts)": texts, "--order": args.order, "--out": args.out}
+    if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if (
-        args.kenlm == "auto"
+        args.text
+        and args.kenlm == "auto"
         and directory.size(args.text) > directory.LARGE
         and not KenlmPrograms.find()
     ):
@@ -69,12 +78,12 @@ def run(args: argparse.Namespace) -> None:
             " sorts on disk",
             file=sys.stderr,
         )
-    if args.subword:
+    if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
     how = args.kenlm, args.memory, args.unk, args.min_count, not args.no_arpa
-    made = build(args.text, args.order, args.out, tokens, *how)
+    made = build(texts, args.order, args.out, tokens, *how, counted=bool(args.counts))
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
         print(

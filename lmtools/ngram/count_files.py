@@ -1,0 +1,123 @@
+"""Counts of n-grams in files, as SRILM's `ngram-count -write` leaves them: the words of an n-gram,
+white space, how often it occurs; all orders, with <s> and </s>.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.ngram.counts import Grams
+from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN
+
+BEGIN, END = SYMBOLS[BOS], SYMBOLS[EOS]
+
+
+class CountFiles:
+    """The n-grams of files of counts; reading tallies `sentences`, `tokens` and `reserved` (counted
+    words that read <unk>, whose n-grams are left out) as TokenisedText does.
+
+    `rename` maps a word to the model's name for it, as UNKNOWN for one outside a vocabulary.
+    Several counts of one n-gram are summed.
+    """
+
+    def __init__(self, paths: Sequence, rename: Callable[[str], str] = str):
+        self.paths, self.rename = paths, rename
+        self.sentences = self.tokens = self.reserved = 0
+
+    def tally(self, order: int, closed: bool) -> tuple[list[str], list[Grams]]:
+        """The vocabulary, SYMBOLS first, and the n-grams of orders 1 to `order`, as
+        lmtools.ngram.counts has them of a text.
+
+        UserError where an n-gram's beginning or end has no count: probabilities are those of all
+        orders' counts, without cut-offs.
+        """
+        counts: list[dict[tuple[str, ...], int]] = [{} for _ in range(order)]
+        self.reserved = 0
+        for words, number in self.rows(order):
+            own = counts[len(words) - 1]
+            own[words] = own.get(words, 0) + number
+        counts[0].pop((BEGIN,), None)
+        self.sentences = counts[0].get((END,), 0)
+        self.tokens = sum(counts[0].values()) - self.sentences
+        missing = [n for n, own in enumerate(counts, 1) if not own]
+        if missing or not self.sentences:
+            lacks = f"n-grams of {missing[0]} words" if missing else f"{END}"
+            raise UserError(
+                f"{self.paths[0]}: no counts of {lacks}; give all orders up to --order, with"
+                f" {BEGIN} and {END}, as ngram-count -write has them"
+            )
+        words = dict.fromkeys((*SYMBOLS, *(word for (word,) in counts[0])))
+        if closed:
+            words[UNKNOWN] = None
+        return list(words), self.gather(counts, {word: i for i, word in enumerate(words)})
+
+    def rows(self, order: int) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Each line's words and count, of n-grams up to `order`."""
+        for path in self.paths:
+            for line, text in read_lines(path):
+                *words, number = text.split() or ("",)
+                if not words and not number:
+                    continue
+                if not words or not number.isdecimal():
+                    raise UserError(
+                        f"{path}:{line}: {text!r:.60} is no n-gram with a whole number after it;"
+                        " write `of the 12`"
+                    )
+                if len(words) > order or number.strip("0") == "":
+                    continue
+                if BEGIN in words[1:] or END in words[:-1]:
+                    raise UserError(
+                        f"{path}:{line}: {text!r:.60} goes on across the end of a sentence; count"
+                        " sentence by sentence"
+                    )
+                named = [each if each in (BEGIN, END) else self.rename(each) for each in words]
+                if not RESERVED.isdisjoint(
+                    named[named[0] == BEGIN : len(named) - (named[-1] == END)]
+                ):
+                    self.reserved += int(number) if len(words) == 1 else 0
+                    continue
+                yield tuple(named), int(number)
+
+    def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[Grams]:
+        """The n-grams of each order in suffix order."""
+        size = len(ids)
+        zeros, occurrences = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int64)
+        for (word,), number in counts[0].items():
+            occurrences[ids[word]] = number
+        grams, keys = [Grams(np.arange(size, dtype=np.int32), zeros, zeros, occurrences)], []
+        for own in counts[1:]:
+            rows = np.array([[self.look_up(ids, word, words) for word in words] for words in own])
+            suffix = self.find(rows[:, 1:], keys, size, own)
+            context = self.find(rows[:, :-1], keys, size, own)
+            key = suffix * size + rows[:, 0]
+            by_key = np.argsort(key)
+            keys.append(key[by_key])
+            each = np.fromiter(own.values(), dtype=np.int64, count=len(own))
+            columns = (column[by_key].astype(np.int32) for column in (rows[:, 0], suffix, context))
+            grams.append(Grams(*columns, each[by_key]))
+        return grams
+
+    def look_up(self, ids: dict[str, int], word: str, words: Sequence[str]) -> int:
+        """The word's number; UserError where it has no count of its own."""
+        if word not in ids:
+            raise self.lacking(word, words)
+        return ids[word]
+
+    def find(self, rows: np.ndarray, keys: Sequence[np.ndarray], size: int, own) -> np.ndarray:
+        """(N,) the index of each of `rows` (N, n) among the n-grams of n words."""
+        place = rows[:, -1].astype(np.int64)
+        for n, key in zip(range(2, rows.shape[1] + 1), keys, strict=False):
+            wanted = place * size + rows[:, -n]
+            place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+            if len(absent := np.flatnonzero(key[place] != wanted)):
+                raise self.lacking("its beginning or its end", list(own)[absent[0]])
+        return place
+
+    def lacking(self, what: str, words: Sequence[str]) -> UserError:
+        """What to say of an n-gram whose parts were not counted."""
+        return UserError(
+            f"{self.paths[0]}: `{' '.join(words)}` is counted, {what} is not; give counts of all"
+            " orders, without cut-offs (--min-count leaves out what is rare)"
+        )

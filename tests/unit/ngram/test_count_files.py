@@ -1,0 +1,92 @@
+"""Models of files of counts: those of the text that was counted."""
+
+from collections import Counter
+
+import pytest
+
+from lmtools.cli import main
+from lmtools.errors import UserError
+from lmtools.ngram import build
+from lmtools.subword import train
+from lmtools.text import Normaliser
+
+
+def count_lines(lines, order):
+    """Counts as ngram-count -write has them, words by appearance."""
+    counts = Counter()
+    for words in (["<s>", *line.split(), "</s>"] for line in lines if line.split()):
+        for n in range(1, order + 1):
+            counts.update(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
+    rows = sorted(counts, key=len, reverse=True)
+    return [f"{' '.join(row)}\t{counts[row]}\n" for row in rows]
+
+
+@pytest.fixture
+def counted(lines, tmp_path):
+    """Two files with the counts of `lines`, some of them in two parts."""
+    rows = count_lines([line.lower() for line in lines], 4)
+    first, *rest = rows
+    words, number = first.rsplit("\t", 1)
+    parts = [f"{words} {int(number) + 4}\n", *rest[1::2]], [f"{words}\t0\n", *rest[::2]]
+    for name, own in zip("ab", parts, strict=True):
+        (tmp_path / name).write_text("".join(own), encoding="utf-8")
+    (tmp_path / "whole").write_text("".join(rows), encoding="utf-8")
+    return tmp_path
+
+
+def test_counts_make_the_model_of_their_text(counted, directory, tmp_path):
+    made = build(
+        [counted / "whole"], 3, tmp_path / "lm", Normaliser(case="lower"), "none", counted=True
+    )
+    assert (tmp_path / "lm/lm.arpa").read_bytes() == (directory / "lm.arpa").read_bytes()
+    whole = (directory / "config.yaml").read_text()
+    assert f"sentences: {made.sentences}\n" in whole and f"tokens: {made.tokens}\n" in whole
+
+
+def test_counts_of_several_files_are_summed(counted, tmp_path):
+    """The first n-gram has four more than in the text."""
+    build([counted / "a", counted / "b"], 4, tmp_path / "two", Normaliser(), "none", counted=True)
+    rows = (counted / "whole").read_text(encoding="utf-8").splitlines()
+    words, number = rows[0].rsplit("\t", 1)
+    (tmp_path / "more").write_text("\n".join([f"{words}\t{int(number) + 4}", *rows[1:]]), "utf-8")
+    build([tmp_path / "more"], 4, tmp_path / "one", Normaliser(), "none", counted=True)
+    assert sorted((tmp_path / "two/lm.arpa").read_text().splitlines()) == sorted(
+        (tmp_path / "one/lm.arpa").read_text().splitlines()
+    )
+
+
+def test_a_closed_vocabulary_joins_the_counts_of_what_it_lacks(text, lines, tmp_path):
+    train("word", lines, 9, Normaliser(), tmp_path / "words")
+    (tmp_path / "counts").write_text("".join(count_lines(lines, 2)), encoding="utf-8")
+    made = []
+    for name, option in (("a", ("--text", text)), ("b", ("--counts", tmp_path / "counts"))):
+        options = ("--order", 2, "--subword", tmp_path / "words", "--unk", "--kenlm", "none")
+        command = ["ngram", *option, *options, "--out", tmp_path / name]
+        assert main(list(map(str, command))) in (0, None)
+        made.append(sorted((tmp_path / name / "lm.arpa").read_text().splitlines()))
+    assert made[0] == made[1]
+
+
+WRONG = {
+    "a b\n": "is no n-gram with a whole number",
+    "5\n": "is no n-gram with a whole number",
+    "a <s> 3\n": "goes on across the end",
+    "a 2\n</s> 2\n<s> a 2\na b 2\na </s> 2\n<s> a b 2\n": "`a b` is counted, b is not",
+    "a 2\nb 1\n</s> 2\n<s> a 2\na </s> 2\n<s> a b 1\n": "`<s> a b` is counted, its beginning or",
+    "a 2\n</s> 2\n": "no counts of n-grams of 2 words",
+    "a 2\na a 2\na a a 1\n": "no counts of </s>",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_wrong_counts(text, tmp_path):
+    (tmp_path / "counts").write_text(text)
+    with pytest.raises(UserError, match="counts") as error:
+        build([tmp_path / "counts"], 3, tmp_path / "lm", Normaliser(), "none", counted=True)
+    assert WRONG[text] in str(error.value) and not (tmp_path / "lm/config.yaml").exists()
+
+
+def test_text_or_counts(tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["ngram", "--text", "a", "--counts", "b", "--order", "2", "--out", str(tmp_path)])
+    assert end.value.code == 2 and "give one of them" in capsys.readouterr().err
