@@ -27,6 +27,7 @@ VERBS = {
     "train": "train a neural language model",
     "ngram": "estimate an n-gram language model",
     "ppl": "perplexity of a text",
+    "select": "the lines of a large text that are most like a domain's",
     "score": "score N-best lists with a language model",
     "mbr": (
         "expected BLEU (or another metric) of each hypothesis under its list's own posterior:"

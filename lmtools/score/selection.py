@@ -1,0 +1,143 @@
+"""Lines of a large text that are like a domain's: those of the lowest cross-entropy difference
+(Moore and Lewis 2010, Intelligent Selection of Language Model Training Data).
+"""
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.ngram import build
+from lmtools.ngram.sentences import UNKNOWN
+from lmtools.score.run import ScoreOptions, score_texts
+from lmtools.text import Normaliser
+from lmtools.text.blocks import read_text
+
+BLOCK = 20_000  # lines that are scored at a time
+COMMON = 2  # occurrences of a word of the domain's vocabulary
+
+Measure = Callable[[list[str]], np.ndarray]
+
+
+@dataclass
+class Selection:
+    """The best lines in the order of the text, the difference of each (nats a word), how many lines
+    were read, and how many of them were equal to one that was among the best then.
+    """
+
+    lines: list[str]
+    differences: list[float]
+    read: int = 0
+    repeated: int = 0
+
+
+def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection:
+    """The `keep` lines to which `measure` gives the lowest differences, each once, the earlier one
+    of two with one difference; empty lines are no lines.
+
+    Reads in blocks and holds `keep` lines and a block: a line that left the best cannot come back,
+    so that what is held tells all that is a copy.
+    """
+    best: list[tuple[float, int, str]] = []  # the worst first
+    held, made = set(), Selection([], [])
+    rest = iter(lines)
+    while block := list(islice(rest, BLOCK)):
+        texts = [text for line in block if (text := line.strip())]
+        for text, difference in zip(texts, measure(texts) if texts else (), strict=True):
+            made.read += 1
+            if text in held:
+                made.repeated += 1
+                continue
+            entry = (-float(difference), -made.read, text)
+            if len(best) < keep:
+                heapq.heappush(best, entry)
+            elif entry > best[0]:
+                held.remove(heapq.heapreplace(best, entry)[2])
+            else:
+                continue
+            held.add(text)
+    for difference, _, text in sorted(best, key=lambda entry: -entry[1]):
+        made.lines.append(text)
+        made.differences.append(-difference)
+    return made
+
+
+def measure_difference(options: ScoreOptions, general: str) -> Measure:
+    """A function from lines to their cross entropy under the LM of the options less that under
+    `general`, in nats a word, (N,); the end of sentence is a word.
+    """
+    both = [options, replace(options, lm=general)]
+    scorers = [one.load() for one in both]
+    if len(kinds := {scorer.kind for scorer in scorers}) > 1:
+        raise UserError(
+            f"{general}: {' and '.join(sorted(kinds))} do not compare; name two LMs of a kind"
+        )
+
+    def measure(texts: list[str]) -> np.ndarray:
+        own, others = (
+            score_texts(texts, scorer, one).log_prob
+            for scorer, one in zip(scorers, both, strict=True)
+        )
+        return (others - own) / np.array([len(text.split()) + 1 for text in texts])
+
+    return measure
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """How the LMs of a domain and of general text are made: order, normaliser, and the seed of what
+    is drawn.
+    """
+
+    order: int
+    normaliser: Normaliser
+    seed: int
+
+    def measure(
+        self, domain: Sequence[str], pool: Sequence[str], out: Path, options: ScoreOptions
+    ) -> Measure:
+        """`measure_difference` by n-grams, in directories in `out`, of the domain's text and of as
+        many random lines of the pool.
+
+        As in the paper both have the vocabulary of the domain: the words that it has twice, and
+        UNKNOWN for all others. A word of it that the general text lacks is not UNKNOWN there: it
+        has the small probability of <unk>.
+        """
+        clean = [self.normaliser(line).split() for line in read_lines(domain)]
+        counts = Counter(word for words in clean for word in words)
+
+        def rewrite(line: str) -> str:
+            words = self.normaliser(line).split()
+            return " ".join(word if counts[word] >= COMMON else UNKNOWN for word in words)
+
+        places = []
+        drawn = draw_lines(read_lines(pool), len(clean), self.seed)
+        for name, lines in (("domain", read_lines(domain)), ("general", drawn)):
+            with atomic_text(out / f"{name}.txt") as text:
+                text.writelines(f"{rewrite(line)}\n" for line in lines)
+            build([out / f"{name}.txt"], self.order, out / name, Normaliser(), kenlm="none")
+            places.append(str(out / name))
+        by_words = measure_difference(replace(options, lm=places[0]), places[1])
+        return lambda texts: by_words(list(map(rewrite, texts)))
+
+
+def read_lines(paths: Iterable) -> Iterator[str]:
+    """The lines of texts that are not empty."""
+    return (line for path in paths for _, line in read_text(path) if line.strip())
+
+
+def draw_lines(lines: Iterable[str], count: int, seed: int) -> list[str]:
+    """So many lines at random, or all if there are not more, in one pass (reservoir sampling)."""
+    draw, rest = random.Random(seed), iter(lines)
+    drawn = list(islice(rest, count))
+    for place, line in enumerate(rest, len(drawn)):
+        if (at := draw.randrange(place + 1)) < count:
+            drawn[at] = line
+    return drawn

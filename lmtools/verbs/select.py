@@ -1,0 +1,92 @@
+"""lmtools select: the lines of a large text that are most like a domain's."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.score.selection import (
+    Estimation,
+    Selection,
+    measure_difference,
+    read_lines,
+    select_lines,
+)
+from lmtools.verbs.numbers import positive
+from lmtools.verbs.options import COMPUTING, add_normaliser, normaliser_of, scoring_options
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = (
+        "Each line's cross entropy (nats a word) under an LM of the domain less that under a"
+        " general one; the lowest are kept (Moore and Lewis 2010). --in-domain alone estimates"
+        " both, n-grams of this text and of as many random lines of the pool, over the words that"
+        " the domain has twice. The pool is read in a stream; what is kept is held in memory."
+    )
+    about = "text of the domain, from which both LMs are made"
+    parser.add_argument("--in-domain", nargs="+", metavar="F", help=about)
+    about = "text to choose from, one sentence a line (.gz, .xz), of any size"
+    parser.add_argument("--pool", nargs="+", required=True, metavar="F", help=about)
+    about = "so many lines; of equal ones the first"
+    parser.add_argument("--keep", type=positive, required=True, metavar="N", help=about)
+    parser.add("--lm", required=False, help="instead of --in-domain, an LM of the domain")
+    parser.add_argument("--general", metavar="DIR", help="with --lm, an LM of general text")
+    about = "words of the longest n-gram of those that are made (default: %(default)s)"
+    parser.add_argument("--order", type=positive, default=4, metavar="N", help=about)
+    parser.add("--seed")
+    about = "the lines, in the order of the pool; - is standard output"
+    parser.add("--out", metavar="F", help=about)
+    about = "the difference of each line, a number a line: the lowest are the most alike"
+    parser.add_argument("--differences", metavar="F", help=about)
+    parser.add(*COMPUTING, "--nj")
+    parser.set_defaults(
+        cache="none", intact=False, normalise="full", oov_penalty=0.0, noise=None, noise_power=0.0
+    )
+    add_normaliser(parser)
+    parser.set_defaults(refuse=parser.error)
+
+
+def run(args):
+    """Make what LMs are not given, choose, write, and say what was found."""
+    if bool(args.in_domain) == bool(args.lm) or bool(args.lm) != bool(args.general):
+        args.refuse("give --in-domain TEXT, or --lm DIR and --general DIR")
+    if "-" in args.pool and args.in_domain:
+        raise UserError("--pool -: is read twice with --in-domain; write it to a file")
+    options = scoring_options(args)
+    with tempfile.TemporaryDirectory() as place:
+        if args.in_domain:
+            how = Estimation(args.order, normaliser_of(args), args.seed)
+            measure = how.measure(args.in_domain, args.pool, Path(place), options)
+        else:
+            measure = measure_difference(options, args.general)
+        made = select_lines(read_lines(args.pool), measure, args.keep)
+    if not made.lines:
+        raise UserError(f"{args.pool[0]}: no sentence in the text; give text to choose from")
+    for path, rows in ((args.out, made.lines), (args.differences, made.differences)):
+        if path == "-":
+            sys.stdout.writelines(f"{row}\n" for row in rows)
+        elif path:
+            with atomic_text(path) as text:
+                text.writelines(f"{row}\n" for row in rows)
+    for told in describe(args.out, made, args.keep):
+        print(told, file=sys.stderr)
+
+
+def describe(out: str, made: Selection, keep: int):
+    """What was found, in lines of print."""
+    first, middle, last = np.quantile(made.differences, (0, 0.5, 1))
+    yield (
+        f"{out}: {len(made.lines):,} of {made.read:,} lines, {made.repeated:,} copies left out;"
+        f" cross-entropy difference {first:.3f} to {last:.3f} nats a word, median {middle:.3f}"
+    )
+    if len(made.lines) < keep:
+        yield f"{out}: fewer different lines than --keep {keep}; all are there"
+    elif last > 0:
+        yield (
+            f"{out}: lines above 0 are more like general text than like the domain's; a lower"
+            " --keep may bring as much"
+        )

@@ -1,0 +1,155 @@
+"""Lines chosen by cross-entropy difference."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.ngram import NgramModel
+from lmtools.score import selection
+from lmtools.score.selection import draw_lines, select_lines
+
+
+def measure(texts):
+    """The length of each: short lines are best."""
+    return np.array([float(len(text)) for text in texts])
+
+
+def test_the_best_lines_in_their_order():
+    made = select_lines(["cccc", "a", "", "bb", " a ", "ddd", "b"], measure, 3)
+    assert made.lines == ["a", "bb", "b"] and made.differences == [1, 2, 1]
+    assert (made.read, made.repeated) == (6, 1)
+
+
+def test_of_equal_ones_the_first():
+    assert select_lines(["dd", "cc", "bb", "aa"], measure, 2).lines == ["dd", "cc"]
+
+
+def test_a_copy_of_a_line_that_left_does_not_come_back():
+    made = select_lines(["ccc", "bb", "ccc", "a", "ccc", "bb"], measure, 2)
+    assert made.lines == ["bb", "a"] and made.repeated == 2
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("keep", [1, 10, 500])
+def test_blocks_change_nothing_and_no_more_than_keep_is_held(monkeypatch, block, keep):
+    draw = np.random.default_rng(3)
+    lines = ["x" * n + str(n % 7) for n in draw.integers(1, 60, 400)]
+    monkeypatch.setattr(selection, "BLOCK", block)
+    sizes = []
+    replace, push = selection.heapq.heapreplace, selection.heapq.heappush
+
+    def watch(change):
+        def changed(best, entry):
+            out = change(best, entry)
+            sizes.append(len(best))
+            return out
+
+        return changed
+
+    monkeypatch.setattr(selection.heapq, "heapreplace", watch(replace))
+    monkeypatch.setattr(selection.heapq, "heappush", watch(push))
+    made = select_lines(iter(lines), measure, keep)
+    distinct = list(dict.fromkeys(lines))
+    best = sorted(distinct, key=len)[:keep]
+    assert made.lines == [line for line in distinct if line in set(best)]
+    assert max(sizes) == min(keep, len(distinct))
+
+
+def test_drawn_lines():
+    assert draw_lines("abc", 5, 1) == ["a", "b", "c"]
+    drawn = [tuple(draw_lines("abcdef", 2, seed)) for seed in range(3000)]
+    shares = Counter(letter for pair in drawn for letter in pair)
+    assert all(abs(shares[letter] / 3000 - 1 / 3) < 0.04 for letter in "abcdef")
+    assert draw_lines("abcdef", 2, 1) == draw_lines("abcdef", 2, 1)
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Text of a domain, and a pool of another in which lines of the domain are hidden."""
+    place, draw = tmp_path_factory.mktemp("select"), np.random.default_rng(5)
+
+    def sentences(topic, count):
+        words = [*(f"{topic}{i}" for i in range(40)), *"abcde"]
+        shares = 1 / np.arange(1, len(words) + 1)
+        draws = draw.choice(words, (count, 9), p=shares / shares.sum())
+        return [" ".join(row[: draw.integers(4, 10)]) for row in draws]
+
+    domain, hidden = sentences("food", 300), sentences("Food", 40)
+    other = sentences("sea", 3000)
+    (place / "domain.txt").write_text("\n".join(domain))
+    pool = [*other[:900], *hidden[:20], "", *other[900:], *hidden[20:], *hidden[:5]]
+    (place / "pool.txt").write_text("\n".join(pool))
+    return place, list(dict.fromkeys(hidden)), len(dict.fromkeys([*hidden, *other]))
+
+
+def read_pool(place):
+    """The different lines of the pool, in order."""
+    return list(dict.fromkeys(filter(None, (place / "pool.txt").read_text().splitlines())))
+
+
+def select(*options):
+    return main(["select", *map(str, options)])
+
+
+def test_hidden_lines_are_found(texts, tmp_path, capsys):
+    place, hidden, _ = texts
+    out, numbers = tmp_path / "out.txt", tmp_path / "numbers"
+    given = ("--in-domain", place / "domain.txt", "--pool", place / "pool.txt", "--case", "lower")
+    rest = ("--keep", len(hidden), "--out", out, "--differences", numbers)
+    assert select(*given, *rest) == 0
+    found = dict(zip(out.read_text().splitlines(), map(float, numbers.open()), strict=True))
+    assert len(found) == len(hidden)
+    # all but the few that the sample of the pool happens to have, so that they seem general
+    best = sorted(found, key=found.get)[:34]
+    assert set(best) < set(hidden) and list(found) == [x for x in read_pool(place) if x in found]
+    told = capsys.readouterr().err
+    assert f"{len(hidden)} of 3,045 lines, 5 copies left out" in told
+
+
+def test_differences_are_those_of_the_definition(texts, tmp_path, capsys):
+    place, _, distinct = texts
+    lms = []
+    for name, text in (("domain", "domain.txt"), ("general", "pool.txt")):
+        lms.append(tmp_path / name)
+        made = ("--text", place / text, "--order", 2, "--kenlm", "none", "--out", lms[-1])
+        assert main(["ngram", *map(str, made)]) == 0
+    numbers = tmp_path / "numbers"
+    given = ("--lm", lms[0], "--general", lms[1], "--pool", place / "pool.txt", "--keep", 4000)
+    assert select(*given, "--out", "-", "--differences", numbers) == 0
+    told = capsys.readouterr()
+    lines = [line for line in told.out.splitlines() if "gram model by" not in line]
+    assert len(lines) == distinct and "fewer different lines than --keep" in told.err
+    domain, general = map(NgramModel.load, lms)
+    for line, number in zip(lines, numbers.read_text().splitlines(), strict=True):
+        entropies = [-model.conditional(line)[0].mean() for model in (domain, general)]
+        assert math.isclose(float(number), entropies[0] - entropies[1], abs_tol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options, cause",
+    [
+        (("--in-domain", "a", "--lm", "b"), "give --in-domain TEXT, or"),
+        (("--lm", "a"), "give --in-domain TEXT, or"),
+        ((), "give --in-domain TEXT, or"),
+        (("--in-domain", "a", "--keep", "0"), "--keep"),
+    ],
+)
+def test_wrong_usage(options, cause, capsys):
+    with pytest.raises(SystemExit) as end:
+        select("--pool", "p", "--keep", 5, "--out", "o", *options)
+    assert end.value.code == 2 and cause in capsys.readouterr().err
+
+
+def test_nothing_to_choose_from(texts, tmp_path, capsys):
+    place, _, _ = texts
+    (tmp_path / "empty").write_text("\n\n")
+    given = ("--in-domain", place / "domain.txt", "--keep", 5, "--out", tmp_path / "out")
+    assert select(*given, "--pool", tmp_path / "empty") == 1
+    assert select(*given, "--pool", tmp_path / "absent") == 1
+    assert select(*given, "--pool", "-") == 1
+    told = capsys.readouterr().err.splitlines()
+    assert "no sentence in the text" in told[0] and "is read twice" in told[2]
+    assert not (tmp_path / "out").exists()
