@@ -16,25 +16,25 @@ TAB, NEWLINE = range(2)  # where they lie in a Pool's bytes
 LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
 
 
-def write(
-    stream: BinaryIO,
-    vocabulary: Sequence[str],
-    grams: Sequence[Grams],
-    prob: Sequence,
-    backoff: Sequence,
-) -> None:
-    """Write the model whose probabilities and back-off weights (no logs) stand beside `grams`.
+def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -> None:
+    """Write the model that an estimator made of `grams`: those n-grams that are kept.
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
 
     def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for start in range(0, len(prob[n - 1]), CHUNK):
-            rows = slice(start, start + CHUNK)
-            values = [each[n - 1][rows] for each in (prob, backoff)[: 1 + (n < len(grams))]]
-            yield spell(grams[:n], rows), np.stack(values)
+        gram = grams[n - 1]
+        for start in range(0, len(gram), CHUNK):
+            rows = start, start + CHUNK
+            columns = (gram.prob, gram.backoff)[: 1 + (n < len(grams))]
+            values = np.stack([column.read(*rows) for column in columns])
+            words = spell(grams[:n], *rows)
+            if gram.size < len(gram):
+                kept = gram.kept.read(*rows)
+                words, values = words[kept], values[:, kept]
+            yield words, values
 
-    write_sections(stream, vocabulary, list(map(len, grams)), pieces)
+    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces)
 
 
 def write_sections(
@@ -97,12 +97,17 @@ def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> byte
     return letters[source].tobytes()
 
 
-def spell(grams: Sequence[Grams], rows: slice) -> np.ndarray:
-    """(R, n) ids of the words of those `rows` of the highest order n of `grams`."""
-    columns, at = [], rows
+def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
+    """(R, n) ids of the words of those rows of the highest order n of `grams`."""
+    columns, at = [], None
     for gram in reversed(grams):
-        columns.append(gram.first[at])
-        at = gram.suffix[at]
+        # suffixes are sorted
+        if at is not None and len(at):
+            start, stop = int(at[0]), int(at[-1]) + 1
+        first, suffix = gram.first.read(start, stop), gram.suffix.read(start, stop)
+        within = slice(len(first)) if at is None else at - start
+        columns.append(first[within])
+        at = suffix[within]
     return np.stack(columns, axis=1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.ngram.counts import Grams
+from lmtools.ngram.counts import Grams, IndexedText, append_rows, append_words
 from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN
 
 BEGIN, END = SYMBOLS[BOS], SYMBOLS[EOS]
@@ -26,9 +26,11 @@ class CountFiles:
         self.paths, self.rename = paths, rename
         self.sentences = self.tokens = self.reserved = 0
 
-    def tally(self, order: int, closed: bool) -> tuple[list[str], list[Grams]]:
-        """The vocabulary, SYMBOLS first, and the n-grams of orders 1 to `order`, as
-        lmtools.ngram.counts has them of a text.
+    def tally(
+        self, order: int, closed: bool, folder=None, min_counts: Sequence[int] = ()
+    ) -> tuple[IndexedText, list[Grams]]:
+        """The vocabulary and the n-grams of orders 1 to `order`, as lmtools.ngram.counts has them
+        of a text; all of it in memory.
 
         UserError where an n-gram's beginning or end has no count: probabilities are those of all
         orders' counts, without cut-offs.
@@ -51,7 +53,14 @@ class CountFiles:
         words = dict.fromkeys((*SYMBOLS, *(word for (word,) in counts[0])))
         if closed:
             words[UNKNOWN] = None
-        return list(words), self.gather(counts, {word: i for i, word in enumerate(words)})
+        ids = {word: i for i, word in enumerate(words)}
+        occurrences = np.zeros(len(ids), dtype=np.int64)
+        for (word,), number in counts[0].items():
+            occurrences[ids[word]] = number
+        grams = [Grams(folder, least) for least in min_counts or [1] * order]
+        rows = self.gather(counts[1:], ids)
+        append_words(grams, occurrences, append_rows(grams, rows, len(ids)))
+        return IndexedText(None, list(words), occurrences), grams
 
     def rows(self, order: int) -> Iterator[tuple[tuple[str, ...], int]]:
         """Each line's words and count, of n-grams up to `order`."""
@@ -80,24 +89,19 @@ class CountFiles:
                     continue
                 yield tuple(named), int(number)
 
-    def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[Grams]:
-        """The n-grams of each order in suffix order."""
-        size = len(ids)
-        zeros, occurrences = np.zeros(size, dtype=np.int32), np.zeros(size, dtype=np.int64)
-        for (word,), number in counts[0].items():
-            occurrences[ids[word]] = number
-        grams, keys = [Grams(np.arange(size, dtype=np.int32), zeros, zeros, occurrences)], []
-        for own in counts[1:]:
+    def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[tuple]:
+        """The n-grams of the orders from 2 in suffix order: rows for `append_rows`."""
+        size, found, keys = len(ids), [], []
+        for own in counts:
             rows = np.array([[self.look_up(ids, word, words) for word in words] for words in own])
             suffix = self.find(rows[:, 1:], keys, size, own)
-            context = self.find(rows[:, :-1], keys, size, own)
+            self.find(rows[:, :-1], keys, size, own)
             key = suffix * size + rows[:, 0]
             by_key = np.argsort(key)
             keys.append(key[by_key])
             each = np.fromiter(own.values(), dtype=np.int64, count=len(own))
-            columns = (column[by_key].astype(np.int32) for column in (rows[:, 0], suffix, context))
-            grams.append(Grams(*columns, each[by_key]))
-        return grams
+            found.append((rows[by_key, 0], suffix[by_key], each[by_key]))
+        return found
 
     def look_up(self, ids: dict[str, int], word: str, words: Sequence[str]) -> int:
         """The word's number; UserError where it has no count of its own."""

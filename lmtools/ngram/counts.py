@@ -1,89 +1,242 @@
-"""Distinct n-grams of a text with their numbers of occurrences, by sorting packed integers."""
+"""Distinct n-grams of a text with their counts, by sorting packed integers, a range of the n-grams
+at a time: what a range needs is held in memory, the rest is on disk.
+"""
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count as numbers
+from typing import NamedTuple
 
 import numpy as np
 
+from lmtools.errors import UserError
+from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
+KEY = 63  # bits
+MOST = np.iinfo(np.int32).max  # n-grams of one order
+RECORD = 96  # bytes that sorting takes for each position of a range, besides 4 a word
 
-@dataclass(frozen=True, eq=False)
+
 class Grams:
     """The distinct n-grams of one order in suffix order: sorted from the last word backwards.
 
-    All of shape (N,). `first`: the first word's id; `suffix`, `context`: the index, among the
-    n-grams one shorter, of this one without its first or its last word; `occurrences`: in the text,
-    between one <s> and one </s> a sentence. A unigram's index is its word's id, and its suffix and
-    context are 0.
+    `first`: the first word's id; `suffix`: the index, among the n-grams one shorter, of this one
+    without its first word; `count`: the adjusted count, occurrences in the highest order and after
+    <s>, elsewhere distinct words to the left; `kept`: whether it occurs often enough (`least`
+    times); `prob`, `backoff`: what the estimator makes of it, no logs. A unigram's index is its
+    word's id, and its suffix is 0. `size`: how many are kept.
     """
 
-    first: np.ndarray
-    suffix: np.ndarray
-    context: np.ndarray
-    occurrences: np.ndarray
+    def __init__(self, folder, least: int = 1):
+        self.least = least
+        self.first, self.suffix = (DiskArray(folder, np.int32) for _ in range(2))
+        self.count = DiskArray(folder, np.int64)
+        self.kept = DiskArray(folder, bool)
+        self.prob, self.backoff = (DiskArray(folder, np.float64) for _ in range(2))
+        self.size = 0
+        self.tally = np.zeros(5, dtype=np.int64)
+        self.last = ()
 
     def __len__(self) -> int:
         return len(self.first)
 
+    def append(self, first, suffix, occurrences, count) -> None:
+        """Add n-grams that come after all others."""
+        if not len(first):
+            return
+        if len(self) + len(first) > MOST:
+            raise UserError(
+                f"--order: more than {MOST:,} n-grams of one order; give less text or a lower order"
+            )
+        kept = occurrences >= self.least if self.least > 1 else np.full(len(first), True)
+        columns = (self.first, first), (self.suffix, suffix), (self.count, count), (self.kept, kept)
+        for column, values in columns:
+            column.append(values)
+        self.size += int(np.count_nonzero(kept))
+        self.tally += np.bincount(np.minimum(count, 5), minlength=6)[:5]
+        self.last = int(first[-1]), int(count[-1]), int(occurrences[-1])
 
-def index(sentences: Iterable[list[str]], more: Iterable[str] = ()) -> tuple[list[str], np.ndarray]:
-    """The vocabulary by appearance, SYMBOLS first, and (T,) int32 ids of all sentences, BOS to EOS.
 
-    The words of `more` that the text lacks come last.
+@dataclass(eq=False)
+class IndexedText:
+    """A text as ids on disk: `ids` (T,) of all sentences, BOS to EOS (None: only counts are known);
+    the vocabulary by appearance, SYMBOLS first; `occurrences` (V,), of <s> 0.
     """
-    ids = array("i")
+
+    ids: DiskArray | None
+    vocabulary: list[str] = field(default_factory=list)
+    occurrences: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+def index(sentences: Iterable[list[str]], more: Iterable[str] = (), folder=None) -> IndexedText:
+    """The text of `sentences`; the words of `more` that it lacks come last."""
+    text, ids = IndexedText(DiskArray(folder, np.int32)), array("i")
     number_of = defaultdict(numbers().__next__)
     look_up = number_of.__getitem__
     for symbol in SYMBOLS:
         look_up(symbol)
+
+    def store():
+        block = np.frombuffer(ids, dtype=np.int32)
+        found = np.bincount(block, minlength=len(number_of))
+        found[: len(text.occurrences)] += text.occurrences
+        text.occurrences = found
+        text.ids.append(block)
+
     for words in sentences:
         ids.append(BOS)
         ids.extend(map(look_up, words))
         ids.append(EOS)
+        if len(ids) >= BLOCK:
+            store()
+            ids = array("i")
     for word in more:
         look_up(word)
-    return list(number_of), np.frombuffer(ids, dtype=np.int32)
+    store()
+    text.vocabulary = list(number_of)
+    text.occurrences[BOS] = 0
+    return text
 
 
-def count(ids: np.ndarray, size: int, order: int) -> list[Grams]:
-    """The n-grams of orders 1 to `order` in `ids` (T,) over a vocabulary of `size` words.
+def count(
+    text: IndexedText, order: int, memory: int, folder=None, min_counts: Sequence[int] = ()
+) -> list[Grams]:
+    """The n-grams of orders 1 to `order`, sorted in about `memory` bytes; those that occur less
+    often than `min_counts` (orders,) are marked.
 
     An n-gram holds at most one <s>, as its first word, and none ends in it; only the unigram <s>
     stands for its own (0 occurrences).
     """
-    ends = np.flatnonzero(ids != BOS)
-    zeros = np.zeros(size, dtype=np.int32)
-    grams = [
-        Grams(np.arange(size, dtype=np.int32), zeros, zeros, np.bincount(ids[ends], minlength=size))
-    ]
-    number = ids  # (T,): the index of the longest n-gram so far that ends at each position
-    for n in range(2, order + 1):
-        ends = ends[ids[ends - (n - 2)] != BOS]  # nothing stands before <s>
-        longer, number = extend(ids, number, ends, n, size)
-        grams.append(longer)
+    size = len(text.vocabulary)
+    grams = [Grams(folder, least) for least in min_counts or [1] * order]
+    left = np.zeros(size, dtype=np.int64)  # distinct words before each word
+    if order > 1:
+        parts = deal_windows(text, order, memory // (RECORD + 4 * order), folder)
+        for part in parts:
+            windows = part.read()
+            part.close()
+            if len(windows):
+                left += append_sorted(grams, windows, size)
+    append_words(grams, text.occurrences, left)
     return grams
 
 
-def extend(
-    ids: np.ndarray, number: np.ndarray, ends: np.ndarray, n: int, size: int
-) -> tuple[Grams, np.ndarray]:
-    """The n-grams that end at `ends`, and (T,) their indices, from those of the (n-1)-grams."""
-    # suffix order is the order of (suffix, first word)
-    key = number[ends].astype(np.int64) * size + ids[ends - (n - 1)]
-    by_key = np.argsort(key)
-    key, ends = key[by_key], ends[by_key]
-    starts = np.flatnonzero(np.diff(key, prepend=-1))
-    occurrences = np.diff(starts, append=len(key))
-    longer = np.zeros_like(ids)
-    longer[ends] = np.repeat(np.arange(len(starts), dtype=np.int32), occurrences)
-    suffix, first = np.divmod(key[starts], size)
-    return (
-        Grams(
-            first.astype(np.int32), suffix.astype(np.int32), number[ends[starts] - 1], occurrences
-        ),
-        longer,
-    )
+def append_words(grams: Sequence[Grams], occurrences: np.ndarray, left: np.ndarray) -> None:
+    """Add all unigrams, of which `left` (V,) distinct words stand before each."""
+    words = np.arange(len(occurrences))
+    counts = left if len(grams) > 1 else occurrences
+    grams[0].append(words, np.zeros_like(words), occurrences, counts)
+
+
+def deal_windows(text: IndexedText, order: int, room: int, folder) -> list[DiskArray]:
+    """The n-grams of `order` at all positions of the text, each from its last word backwards, dealt
+    by their last two words; before a sentence stands <s> again and again.
+    """
+
+    def windows() -> Iterator[np.ndarray]:
+        before = np.full(order - 1, BOS, dtype=np.int32)
+        for block in text.ids.blocks():
+            block = np.concatenate((before, block))
+            before = block[-order + 1 :]
+            columns = [block[order - 1 :]]
+            for back in range(1, order):
+                word = block[order - 1 - back : -back]
+                columns.append(np.where(columns[-1] == BOS, BOS, word) if back > 1 else word)
+            yield np.stack(columns, axis=1)[columns[0] != BOS]
+
+    def keys(rows: np.ndarray) -> np.ndarray:
+        return rows[:, 0].astype(np.int64) << 32 | rows[:, 1]
+
+    bounds = choose_bounds(map(keys, windows()), len(text.ids), room)
+    buckets = Buckets(folder, bounds, (np.int32, (order,)))
+    for rows in windows():
+        buckets.deal(keys(rows), rows)
+    buckets.where.close()
+    text.ids.close()
+    return buckets.parts
+
+
+def append_sorted(grams: Sequence[Grams], windows: np.ndarray, size: int) -> np.ndarray:
+    """Add the n-grams of two words and more in `windows` (R, order), which come after all that
+    `grams` have; (size,) how many bigrams among them end in each word.
+    """
+    levels = build_trie(windows, (size - 1).bit_length())
+    index, rows = levels[0].first, []  # what the level's n-grams are among those of their order
+    for gram, shorter, level in zip(grams[1:], levels, levels[1:], strict=False):
+        real = shorter.first[level.parent] != BOS  # <s> stands at the beginning alone
+        rows.append((level.first[real], index[level.parent[real]], level.occurrences[real]))
+        index = np.cumsum(real) + (len(gram) - 1)
+    return append_rows(grams, rows, size)
+
+
+def append_rows(grams: Sequence[Grams], rows: Sequence[tuple], size: int) -> np.ndarray:
+    """Add `rows` of the orders from 2: first words, suffixes and occurrences, (N,) each; what
+    `append_sorted` gives.
+    """
+    starts = [len(gram) for gram in grams[1:]]
+    for n, (first, suffix, occurrences) in enumerate(rows):
+        counts = occurrences
+        if n + 1 < len(rows):
+            left = np.bincount(rows[n + 1][1] - starts[n], minlength=len(first))
+            counts = np.where(first == BOS, occurrences, left)
+        grams[n + 1].append(first, suffix, occurrences, counts)
+    return np.bincount(rows[0][1], minlength=size) if rows else np.zeros(size, dtype=np.int64)
+
+
+class TrieLevel(NamedTuple):
+    """The distinct n-grams of one order, sorted from the last word backwards, (N,) each: first
+    word, index of the n-gram without it, number of occurrences.
+    """
+
+    first: np.ndarray
+    parent: np.ndarray
+    occurrences: np.ndarray
+
+
+def build_trie(windows: np.ndarray, bits: int) -> list[TrieLevel]:
+    """The n-grams of every order in `windows` (R, order) of words of so many bits, the last first.
+
+    As many words as fit are packed into one integer and sorted together; then the n-grams found so
+    far are numbered, and their numbers are the beginning of the next integer.
+    """
+    levels, distinct = [], 1
+    order = windows.shape[1]
+    rank = np.zeros(len(windows), dtype=np.int64)
+    while len(levels) < order:
+        fit = max(1, (KEY - (distinct - 1).bit_length()) // bits)
+        upto = min(order, len(levels) + fit)
+        for word in range(len(levels), upto):
+            rank <<= bits
+            rank |= windows[:, word]
+        if upto == order:
+            rank.sort()
+            key = rank
+        else:
+            by_key = np.argsort(rank)
+            key = rank[by_key]
+        starts = np.flatnonzero(np.diff(key, prepend=-1))
+        times = np.diff(starts, append=len(key))
+        key = key[starts]
+        if upto < order:
+            rank[by_key] = np.repeat(np.arange(len(starts)), times)
+            del by_key
+        parent_of = None
+        for word in range(len(levels), upto):
+            prefix = key >> bits * (upto - 1 - word)
+            new = np.diff(prefix, prepend=-1) != 0
+            heads = np.flatnonzero(new)
+            prefix = prefix[heads]
+            parent = prefix >> bits if parent_of is None else parent_of[heads]
+            levels.append(
+                TrieLevel(
+                    (prefix & ((1 << bits) - 1)).astype(np.int32),
+                    parent.astype(np.int32),
+                    np.add.reduceat(times, heads),
+                )
+            )
+            parent_of = np.cumsum(new) - 1
+        distinct = len(key)
+    return levels

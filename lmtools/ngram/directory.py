@@ -30,9 +30,10 @@ from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6
-# bytes of text: from here lmplz, which sorts on disk, estimates where it is installed
+# bytes of text: from here lmplz estimates where it is installed
 LARGE = 200_000_000
 COMPRESSION = 4  # how much smaller compressed text is, roughly
+MEMORY = 2 << 30  # bytes that sorting may take
 
 ARPA, BINARY = "lm.arpa", "lm.bin"
 COMPRESSED = f"{ARPA}.gz"  # the ARPA file beside lmplz's lm.bin
@@ -44,7 +45,7 @@ def build(
     out,
     tokens: Normaliser | Subword,
     kenlm: str = "auto",
-    memory: str = "2G",
+    memory: int = MEMORY,
     closed: bool = False,
     min_counts: Sequence[int] = (),
     keep_arpa: bool = True,
@@ -56,7 +57,8 @@ def build(
 
     `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
     word by word. `kenlm`: "auto" takes lmplz for large text and build_binary where they are
-    installed, "none" neither, a directory takes both from there.
+    installed, "none" neither, a directory takes both from there. `memory`: bytes that sorting may
+    take; the rest is on the disk of `out`.
 
     `closed`: all that the subword model lacks (words outside a list, and <unk> where the text has
     it) is one token of the model, UNKNOWN of lmtools.ngram.sentences, with a probability from the
@@ -82,12 +84,12 @@ def build(
         guard(out)
         directory = held.enter_context(atomic_directory(out, CONFIG))
         if by_lmplz:
-            occurrences, report = estimate_on_disk(
+            occurrences, report = estimate_by_lmplz(
                 sentences, order, directory, programs, memory, least, keep_arpa
             )
         else:
-            occurrences, report = estimate_in_memory(
-                sentences, order, directory, programs, closed, least
+            occurrences, report = estimate_here(
+                sentences, order, directory, programs, memory, closed, least
             )
         subword = tokens if isinstance(tokens, Subword) else Word(Word.listing(occurrences), tokens)
         subword.save_to(directory / SUBWORD)
@@ -151,43 +153,41 @@ def size(texts: Sequence) -> int:
     )
 
 
-def estimate_in_memory(
+def estimate_here(
     sentences: TokenisedText | CountFiles,
     order: int,
     directory: Path,
     programs: KenlmPrograms | None,
+    memory: int,
     closed: bool,
     min_counts: Sequence[int],
 ) -> tuple[dict[str, int], LmplzReport]:
-    """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`; the
-    occurrences of each word, and the report.
+    """Write lm.arpa (with `programs` lm.bin too) of our own estimator into `directory`, where its
+    unnamed files lie; the occurrences of each word, and the report.
     """
     if isinstance(sentences, CountFiles):
-        vocabulary, grams = sentences.tally(order, closed)
+        text, grams = sentences.tally(order, closed, directory, min_counts)
     else:
-        vocabulary, ids = counts.index(sentences, [UNKNOWN] if closed else [])
-        grams = counts.count(ids, len(vocabulary), order)
-    model = kneser_ney.estimate(grams, closed, min_counts)
-    refuse_empty(list(map(len, model.grams)), min_counts)
+        text = counts.index(sentences, [UNKNOWN] if closed else [], directory)
+        grams = counts.count(text, order, memory, directory, min_counts)
+    sizes = [gram.size for gram in grams]
+    refuse_empty(sizes, min_counts)
+    made = kneser_ney.estimate(grams, memory, directory, closed)
     with open(directory / ARPA, "wb") as stream:
-        arpa.write(stream, vocabulary, model.grams, model.prob, model.backoff)
+        arpa.write(stream, text.vocabulary, grams)
     if programs:
         programs.binarise(directory / ARPA, directory / BINARY)
-    words = zip(vocabulary, model.grams[0].occurrences.tolist(), strict=True)
-    report = LmplzReport(
-        [len(gram) for gram in model.grams],
-        [list(amounts) for amounts in model.discounts],
-        model.fallback,
-    )
+    words = zip(text.vocabulary, text.occurrences.tolist(), strict=True)
+    report = LmplzReport(sizes, [list(amounts) for amounts in made.discounts], made.fallback)
     return {word: number for word, number in words if word not in SYMBOLS}, report
 
 
-def estimate_on_disk(
+def estimate_by_lmplz(
     sentences: TokenisedText,
     order: int,
     directory: Path,
     programs: KenlmPrograms,
-    memory: str,
+    memory: int,
     min_counts: Sequence[int],
     keep_arpa: bool,
 ) -> tuple[dict[str, int], LmplzReport]:

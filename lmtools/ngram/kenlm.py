@@ -1,5 +1,5 @@
-"""KenLM's programs, for text that does not fit memory: lmplz estimates on disk, build_binary makes
-a file that loads at once.
+"""KenLM's programs: lmplz estimates, with two threads, build_binary makes a file that loads at
+once.
 """
 
 import contextlib
@@ -55,14 +55,14 @@ class KenlmPrograms:
         self,
         sentences: Iterable[list[str]],
         order: int,
-        memory: str,
+        memory: int,
         arpa: Path,
         min_counts: Sequence[int] = (),
     ) -> tuple[Counter, "LmplzReport"]:
         """Write lmplz's model of `sentences` to `arpa`, with temporary files beside it; the
         occurrences of each word, and lmplz's report.
 
-        `memory` is lmplz's -S, such as 2G or 50%; `min_counts` those of `kneser_ney.estimate`.
+        `memory` is lmplz's -S in bytes; `min_counts` those of `kneser_ney.estimate`.
         """
         log = arpa.with_suffix(".log")
         command = [
@@ -70,7 +70,7 @@ class KenlmPrograms:
             "--order",
             str(order),
             "-S",
-            memory,
+            f"{memory}b",
             "-T",
             f"{arpa.parent}/",
             "--discount_fallback",
@@ -96,13 +96,13 @@ class KenlmPrograms:
         arpa: Path,
         binary: Path,
         form: str = "probing",
-        memory: str = "1G",
+        memory: int = 1 << 30,
         more: Sequence[str] = (),
     ) -> None:
         """Write `arpa` as a KenLM binary file; `form` is probing (fastest) or trie (smallest), with
         `more` options of build_binary.
         """
-        room = ["-T", f"{binary.parent}/", "-S", memory]
+        room = ["-T", f"{binary.parent}/", "-S", f"{memory}b"]
         command = [self.build_binary, *more, *room, form, arpa, binary]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"

@@ -1,99 +1,73 @@
 """Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1998) as KenLM's lmplz does it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from lmtools.ngram.counts import Grams
+from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, UNK
 
 FALLBACK = (0.5, 1.0, 1.5)  # lmplz's --discount_fallback
 CLASSES = len(FALLBACK)  # adjusted counts of 1, 2, 3 and more have a discount each
+# an n-gram without the probability that it has: what sorts by context, and what shares need
+ENTRY = np.dtype([("key", "i8"), ("lower", "f8"), ("count", "i8"), ("kept", "?")])
+SMOOTHED = np.dtype([("prob", "f8"), ("context", "i4")])
+RECORD = 112  # bytes that sorting takes for each ENTRY
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Estimate:
-    """Smoothed probabilities and back-off weights, a list entry an order, in the order of the
-    Grams; the highest has no back-off.
-
-    prob[n], backoff[n] (N,): probabilities, not logs. discounts[n]: D1, D2, D3+; fallback: the
-    orders (from 1) whose counts of counts gave no discounts, so that FALLBACK is used.
+    """The discounts D1, D2, D3+ of each order; fallback: the orders (from 1) whose counts of counts
+    gave none, so that FALLBACK is used.
     """
 
-    grams: list[Grams]
-    prob: list[np.ndarray]
-    backoff: list[np.ndarray]
     discounts: list[tuple[float, ...]]
     fallback: list[int]
 
 
-def estimate(
-    grams: Sequence[Grams], closed: bool = False, min_counts: Sequence[int] = ()
-) -> Estimate:
-    """The interpolated modified Kneser-Ney model of `grams`, orders 1 to len(grams).
+def estimate(grams: Sequence[Grams], memory: int, folder=None, closed: bool = False) -> Estimate:
+    """Give `grams`, orders 1 to len(grams), their probabilities and, below the highest order,
+    back-off weights by interpolated modified Kneser-Ney; sorts in about `memory` bytes.
 
-    `min_counts` (orders,), none below the one before it, the first 1: n-grams that occur less often
-    are left out, and their counts are their contexts' to back off with. They count for the
-    discounts and for shorter n-grams, as with lmplz's --prune.
+    N-grams that are not kept leave their counts to their contexts, to back off with. They count for
+    the discounts and for shorter n-grams, as with lmplz's --prune.
     Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the
     uniform distribution, as in lmplz.
     """
-    prob, backoff, discounts, fallback = [], [], [], []
+    found = [discount(statistic) for statistic in statistics(grams)]
+    discounts = [amounts or FALLBACK for amounts in found]
+    size = len(grams[0])
+    words = np.zeros(size, dtype=ENTRY)
     # the uniform distribution over all words but <s>
-    lower = np.full(1, 1 / (len(grams[0]) - 1 - closed))
-    counts = adjust_counts(grams)
-    kept = [
-        gram.occurrences >= least if least > 1 else np.full(len(gram), True)
-        for gram, least in zip(grams, min_counts or [1] * len(grams), strict=True)
-    ]
-    for n, (gram, count, statistic) in enumerate(
-        zip(grams, counts, statistics(grams, counts), strict=True), 1
-    ):
-        amounts = discount(statistic)
-        fallback += [n] if amounts is None else []
-        discounts.append(amounts or FALLBACK)
-        own, free = shares(gram, count, kept[n - 1], discounts[-1], len(lower))
-        if n > 1:
-            backoff.append(free)
-        lower = own + free[gram.context] * lower[gram.suffix]
-        if n == 1:
-            lower[BOS] = 1
-            lower[UNK] = 0 if closed else lower[UNK]
-        prob.append(lower)
-    if not all(map(np.all, kept)):
-        prob, backoff = (
-            [each[keep] for each, keep in zip(values, kept, strict=False)]
-            for values in (prob, backoff)
-        )
-        grams = select(grams, kept)
-    return Estimate(list(grams), prob, backoff, discounts, fallback)
+    words["lower"] = 1 / (size - 1 - closed)
+    words["count"], words["kept"] = grams[0].count.read(), 1
+    prob, _ = smooth(words, np.zeros(size, dtype=np.int32), discounts[0])
+    prob[BOS] = 1
+    prob[UNK] = 0 if closed else prob[UNK]
+    grams[0].prob.append(prob)
+    context = DiskArray(folder, np.int32)  # of the n-grams one shorter
+    context.append(np.zeros(size))
+    bits = (size - 1).bit_length()
+    for lower, gram, amounts in zip(grams, grams[1:], discounts[1:], strict=False):
+        context = smooth_order(lower, gram, context, amounts, bits, memory, folder)
+    return Estimate(discounts, [n for n, amounts in enumerate(found, 1) if amounts is None])
 
 
-def adjust_counts(grams: Sequence[Grams]) -> list[np.ndarray]:
-    """Adjusted counts, an array (N,) an order: occurrences in the highest order and after <s>,
-    elsewhere distinct words to the left.
-    """
-    counts = []
-    for gram, longer in pairwise(grams):
-        extensions = np.bincount(longer.suffix, minlength=len(gram))
-        counts.append(np.where(gram.first == BOS, gram.occurrences, extensions))
-    return [*counts, grams[-1].occurrences]
-
-
-def statistics(grams: Sequence[Grams], counts: Sequence[np.ndarray]) -> list[np.ndarray]:
+def statistics(grams: Sequence[Grams]) -> list[np.ndarray]:
     """Counts of counts, an array (5,) an order: how many n-grams have adjusted count j.
 
     lmplz takes occurrences, not the adjusted count, of the very last n-gram in suffix order and of
     its suffixes; so do we, since on a small text one n-gram more or less moves the discounts.
     """
-    result = [np.bincount(np.minimum(count, 5), minlength=6)[:5] for count in counts]
-    for gram, count, tally in zip(grams[:-1], counts, result, strict=False):
-        for value, change in ((count[-1], -1), (gram.occurrences[-1], 1)):
+    result = [gram.tally.copy() for gram in grams]
+    for gram, tally in zip(grams[:-1], result, strict=False):
+        first, count, occurrences = gram.last
+        for value, change in ((count, -1), (occurrences, 1)):
             if value < 5:
                 tally[value] += change
-        if gram.first[-1] == BOS:
+        if first == BOS:
             break
     return result
 
@@ -114,26 +88,102 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
     return amounts if all(0 <= amount <= j for j, amount in enumerate(amounts, 1)) else None
 
 
-def shares(
-    gram: Grams, count: np.ndarray, kept: np.ndarray, amounts: Sequence[float], contexts: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) each n-gram's discounted relative count in its context, and (contexts,) the mass that
-    its context leaves to shorter ones: with all counts of those that are not `kept`.
+def smooth_order(
+    lower: Grams,
+    gram: Grams,
+    shorter: DiskArray,
+    amounts: Sequence[float],
+    bits: int,
+    memory: int,
+    folder,
+) -> DiskArray:
+    """Give the n-grams of one order, two words or more, probabilities, and those one shorter
+    back-off weights; the contexts of the former among the latter, whose own are `shorter`.
 
-    A context that nothing follows leaves all: its back-off weight is 1.
+    A context has as its suffix the context of its n-gram's suffix, and as its first word the
+    n-gram's. By that pair all are sorted already.
     """
-    taken = np.where(kept, np.array([0.0, *amounts])[np.minimum(count, CLASSES)], count)
-    total = np.bincount(gram.context, weights=count, minlength=contexts)
-    free = np.bincount(gram.context, weights=taken, minlength=contexts)
-    free = np.divide(free, total, out=np.ones(contexts), where=total > 0)
-    return (count - taken) / total[gram.context], free
+
+    def entries() -> Iterator[np.ndarray]:
+        for start in range(0, len(gram), BLOCK):
+            rows = start, start + BLOCK
+            suffix = gram.suffix.read(*rows)
+            # suffixes are sorted
+            low, high = int(suffix[0]), int(suffix[-1]) + 1
+            suffix -= low
+            block = np.empty(len(suffix), dtype=ENTRY)
+            block["key"] = shorter.read(low, high)[suffix]
+            block["key"] <<= bits
+            block["key"] |= gram.first.read(*rows)
+            block["lower"] = lower.prob.read(low, high)[suffix]
+            block["count"], block["kept"] = gram.count.read(*rows), gram.kept.read(*rows)
+            yield block
+
+    bounds = choose_bounds((block["key"] for block in entries()), len(gram), memory // RECORD)
+    buckets, made = Buckets(folder, bounds, ENTRY), []
+    for block in entries():
+        buckets.deal(block["key"], block)
+    shorter.close()
+    number, backoff = 0, lower.backoff
+    for part in buckets.parts:
+        entry = part.read()
+        part.close()
+        context, keys = number_distinct(entry["key"])
+        made.append(DiskArray(folder, SMOOTHED))
+        if not len(keys):
+            continue
+        numbers = find_sorted(lower, keys, bits, number)
+        number = int(numbers[-1]) + 1
+        rows = np.empty(len(entry), dtype=SMOOTHED)
+        rows["prob"], free = smooth(entry, context, amounts)
+        rows["context"] = numbers[context]
+        made[-1].append(rows)
+        # a context that nothing follows leaves all to shorter ones
+        weights = np.ones(numbers[-1] + 1 - len(backoff))
+        weights[numbers - len(backoff)] = free
+        backoff.append(weights)
+    backoff.append(np.ones(len(lower) - len(backoff)))
+    contexts = DiskArray(folder, np.int32)
+    for rows in buckets.collect(made):
+        gram.prob.append(rows["prob"])
+        contexts.append(rows["context"])
+    return contexts
 
 
-def select(grams: Sequence[Grams], kept: Sequence[np.ndarray]) -> list[Grams]:
-    """The `kept` n-grams, whose suffixes and contexts are kept too."""
-    chosen, place = [], np.zeros(1, dtype=np.int32)
-    for gram, keep in zip(grams, kept, strict=True):
-        suffix, context = place[gram.suffix[keep]], place[gram.context[keep]]
-        chosen.append(Grams(gram.first[keep], suffix, context, gram.occurrences[keep]))
-        place = np.cumsum(keep, dtype=np.int32) - 1
-    return chosen
+def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.ndarray:
+    """(N,) which of `grams`, from `start` on, have `keys` (suffix and first word), which rise."""
+    numbers = np.empty(len(keys), dtype=np.int64)
+    done = 0
+    for low in range(start, len(grams), BLOCK):
+        own = grams.suffix.read(low, low + BLOCK).astype(np.int64) << bits
+        own |= grams.first.read(low, low + BLOCK)
+        upto = int(np.searchsorted(keys, own[-1], side="right"))
+        numbers[done:upto] = low + np.searchsorted(own, keys[done:upto])
+        done = upto
+        if done == len(keys):
+            break
+    return numbers
+
+
+def number_distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) the rank of each of `keys` among those that are distinct, and these, sorted."""
+    by_key = np.argsort(keys)
+    ordered = keys[by_key]
+    new = np.diff(ordered, prepend=-1) != 0
+    rank = np.empty(len(keys), dtype=np.int32)
+    rank[by_key] = np.cumsum(new) - 1
+    return rank, ordered[new]
+
+
+def smooth(
+    entry: np.ndarray, context: np.ndarray, amounts: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) the probabilities of ENTRYs in their contexts, and (contexts,) the mass that each leaves
+    to shorter ones: with all counts of those that are not kept.
+    """
+    count = entry["count"]
+    taken = np.array([0.0, *amounts])[np.minimum(count, CLASSES)]
+    taken = np.where(entry["kept"], taken, count)
+    total = np.bincount(context, weights=count)
+    free = np.bincount(context, weights=taken) / total
+    return (count - taken) / total[context] + free[context] * entry["lower"], free

@@ -112,7 +112,9 @@ def test_models_are_made_of_what_lmplz_wrote(text, tmp_path):
     """Of its compressed ARPA file."""
     programs = str(PROGRAMS.lmplz.parent)
     for name, least in (("all", ()), ("cut", (1, 1, 2))):
-        made = build([text], 3, tmp_path / name, Normaliser(), programs, "200M", min_counts=least)
+        made = build(
+            [text], 3, tmp_path / name, Normaliser(), programs, 200 << 20, min_counts=least
+        )
         assert made.estimator == "lmplz" and made.counts == read_counts(tmp_path / name)
     build([text], 3, tmp_path / "ours", Normaliser(), "none", min_counts=least)
     assert derived.prune(tmp_path / "cut", tmp_path / "same", 0.0, "none")[1] == made.counts
@@ -121,7 +123,7 @@ def test_models_are_made_of_what_lmplz_wrote(text, tmp_path):
     quantised = derived.quantize(tmp_path / "cut", tmp_path / "small", 8, 8, 22, programs)
     assert quantised.counts == made.counts
     assert [path.name for path in (tmp_path / "small").glob("*arpa*")] == []
-    build([text], 3, tmp_path / "bare", Normaliser(), programs, "200M", keep_arpa=False)
+    build([text], 3, tmp_path / "bare", Normaliser(), programs, 200 << 20, keep_arpa=False)
     with pytest.raises(UserError, match="without --no-arpa"):
         derived.prune(tmp_path / "bare", tmp_path / "no", 0.0, "none")
 
@@ -170,7 +172,7 @@ def test_the_verb_s_two_ways_give_one_model(text, tmp_path):
         tmp_path / "theirs",
         normaliser,
         kenlm=str(PROGRAMS.lmplz.parent),
-        memory="200M",
+        memory=200 << 20,
     )
     assert (ours.estimator, theirs.estimator) == ("lmtools", "lmplz")
     for name in ("sentences", "tokens", "reserved", "counts", "fallback", "text_sha256"):
@@ -201,7 +203,9 @@ def test_the_verb_s_two_ways_give_one_model(text, tmp_path):
 )
 def test_lmplz_is_taken_for_large_text(text, tmp_path, monkeypatch, large, order, estimator):
     monkeypatch.setattr(directory, "LARGE", text.stat().st_size - large)
-    assert build([text], order, tmp_path / "lm", Normaliser(), memory="200M").estimator == estimator
+    assert (
+        build([text], order, tmp_path / "lm", Normaliser(), memory=200 << 20).estimator == estimator
+    )
 
 
 @needs_kenlm
@@ -218,14 +222,7 @@ def test_build_binary_takes_the_smallest_models(tmp_path, order):
 @needs_kenlm
 def test_lmplz_s_own_complaint_reaches_the_user(text, tmp_path):
     with pytest.raises(UserError, match="lmplz failed"):
-        build(
-            [text],
-            2,
-            tmp_path / "lm",
-            Normaliser(),
-            kenlm=str(PROGRAMS.lmplz.parent),
-            memory="nonsense",
-        )
+        build([text], 2, tmp_path / "lm", Normaliser(), kenlm=str(PROGRAMS.lmplz.parent), memory=1)
     assert not (tmp_path / "lm").exists()
 
 

@@ -7,12 +7,11 @@ import sys
 from itertools import islice
 
 from lmtools.ngram import build, directory
-from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.subword import UNK, load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.numbers import positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
 
@@ -43,8 +42,8 @@ def arguments(parser):
     add_kenlm(parser)
     about = "where lmplz estimates: keep no lm.arpa.gz, of which other models could be made"
     parser.add_argument("--no-arpa", action="store_true", help=about)
-    about = "lmplz's memory for sorting, default 2G"
-    parser.add_argument("--memory", default="2G", metavar="SIZE", help=about)
+    about = "memory for sorting, the rest is on the disk of --out; default 2G"
+    parser.add_argument("--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=about)
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
     add_normaliser(parser)
 
@@ -67,17 +66,6 @@ def run(args: argparse.Namespace) -> None:
     if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
-    if (
-        args.text
-        and args.kenlm == "auto"
-        and directory.size(args.text) > directory.LARGE
-        and not KenlmPrograms.find()
-    ):
-        print(
-            f"{args.text[0]}: large text, all of it is held in memory; {SCRIPT} builds lmplz, which"
-            " sorts on disk",
-            file=sys.stderr,
-        )
     if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]

@@ -13,12 +13,13 @@ from lmtools.ngram.kneser_ney import estimate
 
 
 def written(corpus, order):
-    """The ARPA file of a model of `corpus`, the model and its vocabulary."""
-    vocabulary, ids = index(corpus)
-    made = estimate(count(ids, len(vocabulary), order))
+    """The ARPA file of a model of `corpus`, its n-grams and its vocabulary."""
+    text = index(corpus)
+    grams = count(text, order, 1 << 20)
+    estimate(grams, 1 << 20)
     stream = io.BytesIO()
-    arpa.write(stream, vocabulary, made.grams, made.prob, made.backoff)
-    return stream.getvalue(), made, vocabulary
+    arpa.write(stream, text.vocabulary, grams)
+    return stream.getvalue(), grams, text.vocabulary
 
 
 @given(st.lists(st.floats(1e-98, 1), min_size=1, max_size=20))
@@ -42,25 +43,18 @@ def test_decimals_of_zero_and_one():
 @pytest.mark.parametrize("order", [2, 3])
 def test_what_is_written_reads_back(tmp_path, lines, order, monkeypatch):
     monkeypatch.setattr(arpa, "CHUNK", 37)  # so that sections take several pieces
-    content, made, vocabulary = written(
+    content, grams, vocabulary = written(
         [*map(str.split, lines), ["ein-" + "sehr" * 200 + "-langes-wört"]], order
     )
     (tmp_path / "lm.arpa").write_bytes(content)
     read = arpa.read(tmp_path / "lm.arpa")
-    assert [len(section) for section in read] == [len(gram) for gram in made.grams]
-    names = [(word,) for word in vocabulary]
-    for n, gram in enumerate(made.grams, 1):
-        if n > 1:
-            names = [
-                (vocabulary[first], *names[suffix])
-                for first, suffix in zip(gram.first, gram.suffix, strict=True)
-            ]
-        for row, words in enumerate(names):
-            prob, backoff = read[n - 1][words]
-            assert prob == pytest.approx(math.log10(made.prob[n - 1][row]), abs=1e-6)
-            assert backoff == pytest.approx(
-                math.log10(made.backoff[n - 1][row]) if n < order else 0, abs=1e-6
-            )
+    assert [len(section) for section in read] == [len(gram) for gram in grams]
+    for n, gram in enumerate(grams, 1):
+        made, weight = gram.prob.read(), gram.backoff.read()
+        for row, ids in enumerate(arpa.spell(grams[:n], 0, len(gram))):
+            prob, backoff = read[n - 1][tuple(vocabulary[i] for i in ids)]
+            assert prob == pytest.approx(math.log10(made[row]), abs=1e-6)
+            assert backoff == pytest.approx(math.log10(weight[row]) if n < order else 0, abs=1e-6)
 
 
 def test_layout():

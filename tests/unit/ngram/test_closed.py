@@ -62,7 +62,7 @@ def closed(request, written, words, home):
     if request.param == "lmplz" and not programs:
         pytest.skip(f"no lmplz; {SCRIPT} builds it")
     kenlm = "none" if request.param == "own" else str(programs.lmplz.parent)
-    build([written], ORDER, home / request.param, words, kenlm=kenlm, memory="100M", closed=True)
+    build([written], ORDER, home / request.param, words, kenlm=kenlm, memory=100 << 20, closed=True)
     return NgramModel.load(home / request.param)
 
 
@@ -141,7 +141,7 @@ def test_lmplz_gives_what_it_gives_for_an_ordinary_word(written, words, home):
         pytest.skip(f"no lmplz; {SCRIPT} builds it")
     plain = replaced(words, written, "rare")
     (home / "plain").write_text("\n".join(plain) + "\n", encoding="utf-8")
-    options = {"kenlm": str(programs.lmplz.parent), "memory": "100M"}
+    options = {"kenlm": str(programs.lmplz.parent), "memory": 100 << 20}
     build([written], ORDER, home / "a", words, closed=True, **options)
     build([home / "plain"], ORDER, home / "b", LOWER, **options)
     closed, other = NgramModel.load(home / "a"), NgramModel.load(home / "b")

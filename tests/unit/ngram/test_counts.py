@@ -1,58 +1,66 @@
+from collections import Counter, defaultdict
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.errors import UserError
+from lmtools.ngram import arpa, counts
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.sentences import BOS, SYMBOLS, TokenisedText
 
 corpora = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=12)
 
 
-def spelled(grams, vocabulary, n, row):
-    """The words of n-gram `row`, by walking down its suffixes."""
-    words = []
-    for gram in reversed(grams[:n]):
-        words.append(vocabulary[gram.first[row]])
-        row = gram.suffix[row]
-    return tuple(words)
+def spelled(grams, vocabulary, n):
+    """The words of each n-gram, by walking down its suffixes."""
+    ids = arpa.spell(grams[:n], 0, len(grams[n - 1]))
+    return [tuple(vocabulary[i] for i in row) for row in ids]
 
 
 @settings(max_examples=60, deadline=None)
-@given(corpora)
-def test_every_ngram_with_its_occurrences_suffix_and_context(corpus):
-    vocabulary, ids = index(corpus)
-    grams = count(ids, len(vocabulary), 4)
+@given(corpora, st.sampled_from([1, 500, 1 << 30]), st.sampled_from([2, 4, 63]))
+def test_every_ngram_with_its_count_and_suffix(corpus, memory, key):
+    """However little memory there is, and however few words an integer holds."""
+    text = index(corpus)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counts, "KEY", key)
+        grams = count(text, 4, memory)
     padded = [("<s>", *sentence, "</s>") for sentence in corpus]
+    found = [spelled(grams, text.vocabulary, n) for n in range(1, 5)]
     for n, gram in enumerate(grams[1:], 2):
-        expected = {}
-        for words in (
-            sentence[i : i + n] for sentence in padded for i in range(len(sentence) - n + 1)
-        ):
-            expected[words] = expected.get(words, 0) + 1
-        names = [spelled(grams, vocabulary, n, row) for row in range(len(gram))]
-        assert dict(zip(names, gram.occurrences.tolist(), strict=True)) == expected
-        shorter = [spelled(grams, vocabulary, n - 1, row) for row in range(len(grams[n - 2]))]
-        assert [shorter[i] for i in gram.suffix] == [name[1:] for name in names]
-        assert [shorter[i] for i in gram.context] == [name[:-1] for name in names]
-        order = [tuple(vocabulary.index(word) for word in reversed(name)) for name in names]
-        assert order == sorted(order), "suffix order"
+        occurrences, left = Counter(), defaultdict(set)
+        for sentence in padded:
+            for i in range(len(sentence) - n + 1):
+                words = sentence[i : i + n]
+                occurrences[words] += 1
+                if i:
+                    left[words].add(sentence[i - 1])
+        names = found[n - 1]
+        assert sorted(names) == sorted(occurrences)
+        expected = [
+            occurrences[name] if n == 4 or name[0] == "<s>" else len(left[name]) for name in names
+        ]
+        assert gram.count.read().tolist() == expected
+        assert [found[n - 2][i] for i in gram.suffix.read()] == [name[1:] for name in names]
+        numbers = [tuple(text.vocabulary.index(word) for word in name[::-1]) for name in names]
+        assert numbers == sorted(numbers), "suffix order"
 
 
 def test_unigrams_count_everything_but_the_beginning():
-    vocabulary, ids = index([["a", "b", "a"], ["b"]])
-    assert vocabulary == [*SYMBOLS, "a", "b"]
-    assert count(ids, 5, 1)[0].occurrences.tolist() == [0, 0, 2, 2, 2]
+    text = index([["a", "b", "a"], ["b"]])
+    assert text.vocabulary == [*SYMBOLS, "a", "b"]
+    (words,) = count(text, 1, 1 << 20)
+    assert words.count.read().tolist() == text.occurrences.tolist() == [0, 0, 2, 2, 2]
 
 
 def test_an_order_longer_than_every_sentence_is_empty():
-    vocabulary, ids = index([["a"]])
-    assert [len(gram) for gram in count(ids, len(vocabulary), 6)] == [4, 2, 1, 0, 0, 0]
+    assert [len(gram) for gram in count(index([["a"]]), 6, 1 << 20)] == [4, 2, 1, 0, 0, 0]
 
 
 def test_ids_frame_each_sentence():
-    _, ids = index([["a"], ["b", "a"]])
+    ids = index([["a"], ["b", "a"]]).ids.read()
     assert ids.dtype == np.int32
     assert np.flatnonzero(ids == BOS).tolist() == [0, 3]
 

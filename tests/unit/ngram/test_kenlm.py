@@ -4,9 +4,8 @@ real ones.
 
 import pytest
 
-from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.ngram import build, directory, kenlm
+from lmtools.ngram import build, kenlm
 from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
 from lmtools.text import Normaliser
 
@@ -55,17 +54,6 @@ def test_find(tmp_path, monkeypatch, nowhere):
     assert KenlmPrograms.find() is None
     with pytest.raises(UserError, match="has no lmplz and build_binary"):
         KenlmPrograms.find(str(both))
-
-
-def test_large_text_without_lmplz_is_announced(tmp_path, text, monkeypatch, capsys, nowhere):
-    verb = ["ngram", "--text", str(text), "--order", "2", "--out", str(tmp_path / "lm"), "--kenlm"]
-    monkeypatch.setattr(directory, "LARGE", text.stat().st_size - 1)
-    assert main([*verb, "auto"]) == 0
-    assert capsys.readouterr().err.startswith(f"{text}: large text")
-    assert main([*verb, "none"]) == 0
-    monkeypatch.setattr(directory, "LARGE", text.stat().st_size)
-    assert main([*verb, "auto"]) == 0
-    assert "large text" not in capsys.readouterr().err
 
 
 def test_a_report_of_cut_offs():

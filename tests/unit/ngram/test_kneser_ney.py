@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from lmtools.ngram.arpa import spell
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.kneser_ney import FALLBACK, discount, estimate
 from lmtools.ngram.sentences import SYMBOLS
@@ -17,6 +18,13 @@ from lmtools.ngram.sentences import SYMBOLS
 corpora = st.lists(
     st.lists(st.sampled_from("aaaabbbcd"), min_size=1, max_size=9), min_size=1, max_size=40
 )
+
+
+def estimated(corpus, order, memory=1 << 30, min_counts=()):
+    """The text as ids, the n-grams with what the estimator gave them, the estimate."""
+    text = index(corpus)
+    grams = count(text, order, memory, min_counts=min_counts)
+    return text, grams, estimate(grams, memory)
 
 
 class Slow:
@@ -89,25 +97,20 @@ class Slow:
 
 
 @settings(max_examples=60, deadline=None)
-@given(corpora, st.integers(1, 6))
-def test_equals_the_definition(corpus, order):
+@given(corpora, st.integers(1, 6), st.sampled_from([1, 2000, 1 << 30]))
+def test_equals_the_definition(corpus, order, memory):
     slow = Slow(corpus, order)
-    vocabulary, ids = index(corpus)
-    made = estimate(count(ids, len(vocabulary), order))
-    names = [(word,) for word in vocabulary]
-    for n, gram in enumerate(made.grams, 1):
-        if n > 1:
-            names = [
-                (vocabulary[first], *names[suffix])
-                for first, suffix in zip(gram.first, gram.suffix, strict=True)
-            ]
+    text, grams, made = estimated(corpus, order, memory)
+    for n, gram in enumerate(grams, 1):
         assert made.discounts[n - 1] == pytest.approx(slow.amounts[n - 1], rel=1e-5, abs=1e-6)
-        for row, words in enumerate(names):
-            assert made.prob[n - 1][row] == pytest.approx(
+        prob, backoff = gram.prob.read(), gram.backoff.read()
+        for row, ids in enumerate(spell(grams[:n], 0, len(gram))):
+            words = tuple(text.vocabulary[i] for i in ids)
+            assert prob[row] == pytest.approx(
                 1 if words == ("<s>",) else slow.prob(words), rel=1e-5
             )
             if n < order:
-                assert made.backoff[n - 1][row] == pytest.approx(slow.backoff(words), rel=1e-5)
+                assert backoff[row] == pytest.approx(slow.backoff(words), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -127,26 +130,28 @@ def test_discounts_of_counts_of_counts(tally, expected):
 
 
 def test_the_orders_without_discounts_are_named():
-    vocabulary, ids = index([["a", "b"]])
-    made = estimate(count(ids, len(vocabulary), 3))
+    text, grams, made = estimated([["a", "b"]], 3)
     assert made.fallback == [1, 2, 3]
     assert made.discounts == [FALLBACK] * 3
     # p(a) = (1 - D1)/3 + gamma/4 with gamma = D1: one continuation each of a, b, </s>; four words
     # with <unk>
-    assert made.prob[0][vocabulary.index("a")] == pytest.approx(0.5 / 3 + 0.5 / 4)
-    assert math.isclose(made.prob[0].sum() - 1, 1)  # all words, and <s> with its 1
+    prob = grams[0].prob.read()
+    assert prob[text.vocabulary.index("a")] == pytest.approx(0.5 / 3 + 0.5 / 4)
+    assert math.isclose(prob.sum() - 1, 1)  # all words, and <s> with its 1
 
 
 def test_cut_offs_leave_a_distribution_after_every_context():
-    vocabulary, ids = index([list("abcab"), list("abd"), list("bca"), list("abcde")])
-    grams = count(ids, len(vocabulary), 3)
-    made = estimate(grams, min_counts=(1, 2, 2))
-    for gram, whole in zip(made.grams[1:], grams[1:], strict=True):
-        assert 0 < len(gram) < len(whole) and gram.occurrences.min() >= 2
-    lower = np.where(np.arange(len(vocabulary)) == 1, 0, made.prob[0])  # <s> is no word
+    corpus = [list("abcab"), list("abd"), list("bca"), list("abcde")]
+    text, grams, _ = estimated(corpus, 3, min_counts=(1, 2, 2))
+    for gram in grams[1:]:
+        assert 0 < gram.size == gram.kept.read().sum() < len(gram)
+    words = np.arange(len(text.vocabulary))
+    lower = np.where(words == 1, 0, grams[0].prob.read())  # <s> is no word
     assert lower.sum() == pytest.approx(1)
-    for context in range(len(vocabulary)):
-        own = made.grams[1].context == context
-        row = made.backoff[0][context] * lower
-        row[made.grams[1].suffix[own]] = made.prob[1][own]
+    kept = grams[1].kept.read()
+    context, word = spell(grams[:2], 0, len(grams[1]))[kept].T
+    for history in words:
+        own = context == history
+        row = grams[0].backoff.read()[history] * lower
+        row[word[own]] = grams[1].prob.read()[kept][own]
         assert row.sum() == pytest.approx(1)
