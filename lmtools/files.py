@@ -10,6 +10,7 @@ import errno
 import functools
 import gzip
 import hashlib
+import itertools
 import lzma
 import os
 import re
@@ -135,6 +136,26 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
                 if len(raw) > most:
                     raise too_long(f"{path}:{number}", most)
                 yield number, raw
+    except DAMAGED as error:
+        raise UserError(
+            f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again"
+        ) from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def raw_blocks(path, most: int) -> Iterator[list[bytes]]:
+    """The lines of a file with their ends, up to `most` at once: `raw_lines` for many of them."""
+    number, longest = 0, longest_line()
+    try:
+        with stream_of(path) as stream:
+            lines = iter(functools.partial(stream.readline, longest + 1), b"")
+            while block := list(itertools.islice(lines, most)):
+                if max(map(len, block)) > longest:
+                    row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)
+                    raise too_long(f"{path}:{number + row}", longest)
+                number += len(block)
+                yield block
     except DAMAGED as error:
         raise UserError(
             f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again"

@@ -2,13 +2,15 @@
 # Builds KenLM's lmplz and build_binary, which `lmtools ngram` uses for large text.
 # Usage: utils/install_kenlm.sh [PREFIX]     (default: tools/kenlm; the programs come to PREFIX/bin)
 # PYTHON=... names the Python whose pip fetches the source. Running it again does nothing when the
-# programs work.
+# programs work. INTERPOLATE=ON adds KenLM's interpolate, which needs Eigen (libeigen3-dev).
 set -euo pipefail
 
 version=0.3.0
 sha256=c4628bb9fb63c8a6f9240035b8b037385cfc404cb72e933cf48878291edac1e8
 packages="g++ cmake make libboost-program-options-dev libboost-system-dev libboost-thread-dev\
  libboost-test-dev zlib1g-dev libbz2-dev liblzma-dev"
+programs=(lmplz build_binary)
+[ "${INTERPOLATE:=OFF}" = OFF ] || { programs+=(interpolate); packages+=" libeigen3-dev"; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 prefix=${1:-$root/tools/kenlm}
 python=${PYTHON:-$(command -v "$root/.venv/bin/python" || echo python3)}
@@ -18,7 +20,7 @@ fail() { echo "install_kenlm.sh: $*" >&2; exit 1; }
 works() { # lmplz --help exits with 1, so only its words count
   local help
   help=$("$prefix/bin/lmplz" --help 2>&1 || true)
-  [ -x "$prefix/bin/build_binary" ] && [[ $help == *discount_fallback* ]]
+  [ -x "$prefix/bin/build_binary" ] && [ -x "$prefix/bin/${programs[-1]}" ] && [[ $help == *discount_fallback* ]]
 }
 
 if works; then
@@ -54,10 +56,10 @@ log=$prefix/build.log
 mkdir -p "$prefix/bin"
 {
   cmake -S "$work/kenlm-$version" -B "$work/build" -DCMAKE_BUILD_TYPE=Release \
-    -DENABLE_INTERPOLATE=OFF -DBUILD_TESTING=OFF
-  cmake --build "$work/build" --target lmplz build_binary --parallel "${NJ:-2}"
+    -DENABLE_INTERPOLATE="$INTERPOLATE" -DBUILD_TESTING=OFF
+  cmake --build "$work/build" --target "${programs[@]}" --parallel "${NJ:-2}"
 } > "$log" 2>&1 || { tail -n 5 "$log" >&2; fail "the build failed; $log tells why"; }
-for program in lmplz build_binary; do
+for program in "${programs[@]}"; do
   cp "$work/build/bin/$program" "$prefix/bin/.$program.new"
   mv "$prefix/bin/.$program.new" "$prefix/bin/$program"
 done

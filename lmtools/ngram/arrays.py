@@ -1,15 +1,15 @@
 """ARPA files as arrays, and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import BinaryIO
 
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.files import not_utf8, raw_blocks
 from lmtools.ngram import arpa
 from lmtools.ngram.backoff import BackoffModel, Level, pack
+from lmtools.ngram.parsing import WordTable, parse_section
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
 LINES = 1 << 16  # parsed at once
@@ -27,10 +27,11 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
     Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. UserError
     where the file is damaged, has an n-gram twice or one without its context.
     """
-    lines = read_lines(path)
+    lines = ArpaLines(path)
     sizes: dict[int, int] = {}
     model = BackoffModel()
-    for number, line in lines:
+    while block := lines.take(1):
+        number, line = lines.number, lines.decode(block)[0]
         if line.startswith("ngram "):
             order, _, size = line[len("ngram ") :].partition("=")
             if not (order.strip().isdigit() and size.strip().isdigit()):
@@ -43,8 +44,9 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
                     f"{path}:{number}: expected the section of order {n} and its `ngram {n}=`;"
                     " write the file again"
                 )
-            rows = islice(lines, sizes[n])
-            model.levels.append(read_level(path, rows, model, n, sizes[n], ids))
+            if n == 2:
+                lines.table = WordTable(ids)
+            model.levels.append(read_level(lines, model, n, sizes[n], ids))
     if not sizes or model.order < max(sizes):
         raise UserError(f"{path}: not a whole ARPA file; estimate or fetch it again")
     if counts and [sizes[n] for n in sorted(sizes)][: len(counts)] != list(counts):
@@ -56,24 +58,60 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
     return model
 
 
-def read_level(
-    path, rows: Iterator[tuple[int, str]], model: BackoffModel, n: int, size: int, ids: dict
-) -> Level:
+class ArpaLines:
+    """The lines of an ARPA file: `number` is that of the first of those taken last."""
+
+    def __init__(self, path):
+        self.path, self.number, self.following = path, 0, 1
+        self.blocks, self.left = raw_blocks(path, LINES), []
+        self.table: WordTable | None = None  # of the unigrams, when they are known
+
+    def take(self, most: int) -> list[bytes]:
+        """The next lines with their ends, 1 to `most`; none at the end of the file."""
+        block = self.left or next(self.blocks, [])
+        taken, self.left = block[:most], block[most:]
+        self.number = self.following
+        self.following += len(taken)
+        return taken
+
+    def decode(self, block: Sequence[bytes]) -> list[str]:
+        """The lines taken last, without their ends and a byte-order mark."""
+        lines = []
+        for number, raw in enumerate(block, self.number):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise not_utf8(self.path, f"{self.path}:{number}") from None
+            lines.append(line.removesuffix("\n").removesuffix("\r"))
+        return lines
+
+    def parse(self, block: Sequence[bytes], n: int, ids: dict):
+        """`parse_lines` of the lines taken last."""
+        if self.table:
+            text = b"".join(block).replace(b"\r\n", b"\n")
+            found = parse_section(text if text.endswith(b"\n") else text + b"\n", n, self.table)
+            if found:
+                return found
+        return parse_lines(self.path, list(enumerate(self.decode(block), self.number)), n, ids)
+
+
+def read_level(lines: ArpaLines, model: BackoffModel, n: int, size: int, ids: dict) -> Level:
     """The n-grams of order `n` in the next `size` lines, sorted."""
+    path = lines.path
     key, prob = np.empty(size, dtype=np.int64), np.empty(size)
     backoff, at = np.empty(size), 0
-    while block := list(islice(rows, LINES)):
-        words, values = parse_lines(path, block, n, ids)
+    while at < size and (block := lines.take(size - at)):
+        words, values = lines.parse(block, n, ids)
         here = slice(at, at + len(block))
         if n == 1:
             key[here] = words[:, 0]
         else:
             context = model.find(words[:, :-1])
             if (context < 0).any():
-                number, line = block[int(np.argmax(context < 0))]
+                row = int(np.argmax(context < 0))
                 raise UserError(
-                    f"{path}:{number}: the context of {line!r} is no n-gram of the file; write the"
-                    " file again"
+                    f"{path}:{lines.number + row}: the context of {lines.decode(block)[row]!r} is"
+                    " no n-gram of the file; write the file again"
                 )
             key[here] = pack(context, words[:, -1])
         prob[here], backoff[here] = values

@@ -1,0 +1,127 @@
+"""Sections of ARPA files parsed a block of lines at a time, by arrays of their bytes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+PART = 8  # bytes of a word hashed at once
+FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd
+MASKS = np.array([(1 << (8 * size)) - 1 for size in range(PART + 1)], dtype=np.uint64)
+TAB, NEWLINE, SPACE, MINUS, POINT, ZERO = b"\t\n -.0"
+ENDS = np.zeros(256, dtype=bool)  # the bytes that end a field
+ENDS[[TAB, NEWLINE, SPACE]] = True
+DIGITS = 15  # so many are exact in a float64, and the quotient by a power of ten is rounded once
+POWERS = 10.0 ** np.arange(DIGITS + 1)
+
+
+class WordTable:
+    """Ids of words by the bytes of the words: a hash table with open addressing."""
+
+    def __init__(self, ids: Mapping[str, int]):
+        encoded = [word.encode() for word in ids]
+        lengths = np.array(list(map(len, encoded)))
+        ends = np.cumsum(lengths)
+        text = b"".join(encoded)
+        hashed = hash_words(text, ends - lengths, lengths)
+        self.shift = np.uint64(64 - max(4, (4 * len(ids)).bit_length()))
+        slots = 1 << (64 - int(self.shift))
+        self.hashed, self.ids = np.zeros(slots, dtype=np.uint64), np.full(slots, -1)
+        left, at = np.arange(len(ids)), (hashed >> self.shift).astype(np.int64)
+        while len(left):  # of those that meet in a slot one stays, the others move on
+            free = self.ids[at] < 0
+            self.ids[at[free]] = left[free]
+            stays = self.ids[at] == left
+            self.hashed[at[stays]] = hashed[left[stays]]
+            left, at = left[~stays], (at[~stays] + 1) % slots
+        self.distinct = len(np.unique(hashed)) == len(ids)
+
+    def find(self, text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The ids of the words of `text` that begin at `starts`; -1: not here."""
+        hashed = hash_words(text, starts, lengths)
+        at = (hashed >> self.shift).astype(np.int64)
+        found = self.ids[at]
+        left = np.flatnonzero((self.hashed[at] != hashed) & (found >= 0))
+        while len(left):
+            at[left] = (at[left] + 1) % len(self.ids)
+            found[left] = self.ids[at[left]]
+            left = left[(self.hashed[at[left]] != hashed[left]) & (found[left] >= 0)]
+        return found
+
+
+def hash_words(text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(W,) uint64 hashes of pieces of `text`; those of one length of up to 8 bytes differ."""
+    padded = text + bytes(PART)
+    parts = np.ndarray(len(text) + 1, "<u8", padded, strides=(1,))  # the 8 bytes from each place
+    first = parts[starts] & MASKS[np.minimum(lengths, PART)]
+    hashed = first * FACTORS[0] ^ lengths.astype(np.uint64) * FACTORS[1]
+    hashed ^= hashed >> np.uint64(32)
+    rows, done = np.flatnonzero(lengths > PART), PART
+    while len(rows):
+        part = parts[starts[rows] + done] & MASKS[np.minimum(lengths[rows] - done, PART)]
+        mixed = (hashed[rows] * FACTORS[1]) ^ part
+        mixed *= FACTORS[0]
+        hashed[rows] = mixed ^ (mixed >> np.uint64(29))
+        done += PART
+        rows = rows[lengths[rows] > done]
+    return hashed * FACTORS[1]
+
+
+def parse_section(text: bytes, n: int, table: WordTable):
+    """(R, n) word ids and (2, R) probabilities and back-off weights (no logs; 1 where none stands)
+    of whole lines `number<TAB>words[<TAB>number]`; None where a line is not of this form, a word
+    not in the table, or a number with anything but sign, digits and point.
+    """
+    letters = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(ENDS[letters])
+    kinds = letters[ends]
+    last = np.flatnonzero(kinds == NEWLINE)
+    first = np.concatenate(([0], last[:-1] + 1))
+    fields = last - first + 1
+    weighed = fields == n + 2
+    if not (table.distinct and len(last) and (weighed | (fields == n + 1)).all()):
+        return None
+    places = first[:, None] + np.arange(n + 1)  # of probability and words among the fields
+    expected = np.array([TAB, *[SPACE] * (n - 1)], dtype=np.uint8)
+    if (kinds[places[:, :-1]] != expected).any() or (kinds[first[weighed] + n] != TAB).any():
+        return None
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts
+    wanted = places[:, 1:].ravel()
+    words = table.find(text, starts[wanted], lengths[wanted])
+    numbers = np.concatenate((first, last[weighed]))
+    logs = parse_numbers(letters, starts[numbers], lengths[numbers])
+    if logs is None or (words < 0).any():
+        return None
+    values = np.ones((2, len(last)))
+    # 1e-99, which files have for 0, is 0 beside any other
+    raised = 10.0**logs
+    values[0], values[1, weighed] = raised[: len(last)], raised[len(last) :]
+    return words.reshape(-1, n), values
+
+
+def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+    """(M,) float64, as float() reads them, of numbers with a sign or none, digits and a point or
+    none; None where one is not of this form or too long.
+    """
+    negative = letters[starts] == MINUS
+    starts, lengths = starts + negative, lengths - negative
+    most = int(lengths.max(initial=0))
+    if most > DIGITS + 1 or lengths.min(initial=1) < 1:
+        return None
+    padded = np.concatenate((letters, np.zeros(most, dtype=np.uint8)))
+    value, points = np.zeros(len(starts)), np.zeros(len(starts), dtype=np.int64)
+    decimals = np.zeros(len(starts), dtype=np.int64)
+    for place in range(most):
+        letter = padded[starts + place]
+        inside = lengths > place
+        point = inside & (letter == POINT)
+        digit = letter - np.uint8(ZERO)
+        take = inside & ~point
+        if (digit[take] > 9).any():
+            return None
+        value = np.where(take, value * 10 + digit, value)
+        decimals += take & (points > 0)
+        points += point
+    if (points > 1).any() or (lengths - points < 1).any() or (lengths - points > DIGITS).any():
+        return None
+    return np.where(negative, -value, value) / POWERS[decimals]
