@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import not_utf8, raw_blocks
 from lmtools.ngram import arpa
-from lmtools.ngram.backoff import BackoffModel, Level, pack
+from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
 from lmtools.ngram.parsing import WordTable, parse_section
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -46,7 +46,7 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
                 )
             if n == 2:
                 lines.table = WordTable(ids)
-            model.levels.append(read_level(lines, model, n, sizes[n], ids))
+            model.levels.append(read_level(lines, model, n, sizes, ids))
     if not sizes or model.order < max(sizes):
         raise UserError(f"{path}: not a whole ARPA file; estimate or fetch it again")
     if counts and [sizes[n] for n in sorted(sizes)][: len(counts)] != list(counts):
@@ -95,11 +95,13 @@ class ArpaLines:
         return parse_lines(self.path, list(enumerate(self.decode(block), self.number)), n, ids)
 
 
-def read_level(lines: ArpaLines, model: BackoffModel, n: int, size: int, ids: dict) -> Level:
-    """The n-grams of order `n` in the next `size` lines, sorted."""
-    path = lines.path
+def read_level(
+    lines: ArpaLines, model: BackoffModel, n: int, sizes: Mapping[int, int], ids: dict
+) -> Level:
+    """The n-grams of order `n` in the next `sizes[n]` lines, sorted."""
+    path, size, last = lines.path, sizes[n], n == max(sizes) > 1
     key, prob = np.empty(size, dtype=np.int64), np.empty(size)
-    backoff, at = np.empty(size), 0
+    backoff, at = ones(size) if last else np.empty(size), 0
     while at < size and (block := lines.take(size - at)):
         words, values = lines.parse(block, n, ids)
         here = slice(at, at + len(block))
@@ -114,15 +116,20 @@ def read_level(lines: ArpaLines, model: BackoffModel, n: int, size: int, ids: di
                     " no n-gram of the file; write the file again"
                 )
             key[here] = pack(context, words[:, -1])
-        prob[here], backoff[here] = values
+        prob[here] = values[0]
+        if not last:
+            backoff[here] = values[1]
         at += len(block)
-    by_key = np.argsort(key)
-    key = key[by_key]
+    if (np.diff(key) < 0).any():  # one array after the other, for the sake of memory
+        by_key = np.argsort(key)
+        key = key[by_key]
+        prob = prob[by_key]
+        backoff = backoff if last else backoff[by_key]
     twice = bool((np.diff(key) == 0).any())
     if at < size or twice:
         fault = "has an n-gram twice" if twice and at == size else f"has {at} of {size} lines"
         raise UserError(f"{path}: its section of order {n} {fault}; write the file again")
-    level = Level(key, prob[by_key], backoff[by_key])
+    level = Level(key, prob, backoff)
     if n > 1:
         return level
     made = Level(np.arange(len(ids)), np.zeros(len(ids)), np.ones(len(ids)))

@@ -58,6 +58,11 @@ def pack(context: np.ndarray, word: np.ndarray) -> np.ndarray:
     return (context.astype(np.int64) << SHIFT) | word
 
 
+def ones(size: int) -> np.ndarray:
+    """The back-off weights of the highest order, in the memory of one."""
+    return np.broadcast_to(1.0, size)
+
+
 @dataclass(eq=False)
 class BackoffModel:
     """Levels of the orders 1 to `order`; the unigrams are of every id, in its order."""
@@ -138,7 +143,7 @@ class BackoffModel:
         for order in range(2, self.order + 1):
             followed, own, lower = self.masses(order, self.lower(order))
             self.levels[order - 2].backoff = backoff_weights(followed, own, lower)
-        self.levels[-1].backoff = np.ones(len(self.levels[-1]))
+        self.levels[-1].backoff = ones(len(self.levels[-1]))
 
     def drop_empty(self) -> None:
         """Leave out the highest orders that have no n-gram."""
@@ -155,13 +160,14 @@ def backoff_weights(followed: np.ndarray, own: np.ndarray, lower: np.ndarray) ->
 
 
 def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
-    """The probability of each n-gram as a history, by the chain of its words, an array an order.
+    """The probability of each n-gram as a history, by the chain of its words, an array for each
+    order but the highest.
 
     That of <s> is the probability of </s>, as SRILM has it: each sentence has one of both.
     """
     first = model.levels[0].prob.copy()
     first[BOS] = first[eos]
     found = [first]
-    for level in model.levels[1:]:
+    for level in model.levels[1:-1]:
         found.append(found[-1][level.context] * level.prob)
     return found

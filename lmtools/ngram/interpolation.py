@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.ngram.backoff import BackoffModel, Level, pack
+from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends
@@ -33,7 +33,7 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffM
         ]
         key = np.unique(np.concatenate(own))
         places = [np.searchsorted(key, one) for one in own]
-        level = Level(key, np.zeros(len(key)), np.ones(len(key)))
+        level = Level(key, np.zeros(len(key)), ones(len(key)))
         result.levels.append(level)
         for rows, words in result.pieces(n):
             level.prob[rows] = sum(

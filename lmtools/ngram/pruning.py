@@ -3,11 +3,14 @@
 import numpy as np
 
 from lmtools.ngram.backoff import (
+    CHUNK,
+    SHIFT,
     TINY,
     BackoffModel,
     Level,
     backoff_weights,
     history_probabilities,
+    ones,
     pack,
 )
 from lmtools.ngram.sentences import EOS
@@ -43,15 +46,19 @@ def relative_change(model: BackoffModel, order: int, history: np.ndarray) -> np.
     lower = model.lower(order)
     followed, own, shorter = model.masses(order, lower)
     before = backoff_weights(followed, own, shorter)
-    context, prob = level.context, level.prob
-    mass = np.maximum(own, 0)[context]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        after = (mass + prob) / (np.maximum(shorter, 0)[context] + lower)
-        gain = prob * (np.log(prob) - np.log(after * lower))
-        backed_off = mass * (np.log(before[context]) - np.log(after))
-    gain[prob == 0] = 0
-    backed_off[mass <= TINY] = 0
-    return np.expm1(history[context] * (gain + backed_off))
+    change = lower
+    for start in range(0, len(level), CHUNK):  # `lower` gives its memory to the result
+        rows = slice(start, start + CHUNK)
+        context, prob, q = level.key[rows] >> SHIFT, level.prob[rows], lower[rows]
+        mass = np.maximum(own[context], 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            after = (mass + prob) / (np.maximum(shorter[context], 0) + q)
+            gain = prob * (np.log(prob) - np.log(after * q))
+            backed_off = mass * (np.log(before[context]) - np.log(after))
+        gain[prob == 0] = 0
+        backed_off[mass <= TINY] = 0
+        change[rows] = np.expm1(history[context] * (gain + backed_off))
+    return change
 
 
 def keep(model: BackoffModel, kept: list[np.ndarray]) -> BackoffModel:
@@ -61,9 +68,8 @@ def keep(model: BackoffModel, kept: list[np.ndarray]) -> BackoffModel:
     for level, chosen in zip(model.levels, kept, strict=True):
         context = place[level.context[chosen]]
         place = np.cumsum(chosen) - 1
-        result.levels.append(
-            Level(pack(context, level.word[chosen]), level.prob[chosen], level.backoff[chosen])
-        )
+        key = pack(context, level.word[chosen])
+        result.levels.append(Level(key, level.prob[chosen], ones(len(key))))
     result.drop_empty()
     result.set_backoffs()
     return result
