@@ -17,7 +17,7 @@ from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
 KEY = 63  # bits
 MOST = np.iinfo(np.int32).max  # n-grams of one order
-RECORD = 96  # bytes that sorting takes for each position of a range, besides 4 a word
+RECORD = 112  # bytes that sorting takes for each position of a range, besides 4 a word
 
 
 class Grams:

@@ -96,7 +96,8 @@ def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarr
     """
     if total <= room:
         return np.empty(0, dtype=np.int64)
-    sample = np.sort(np.concatenate([block[::STRIDE] for block in keys]))
+    # copies: a view would hold its block
+    sample = np.sort(np.concatenate([block[::STRIDE].copy() for block in keys]))
     # ranges are uneven: a few more than needed
     number = min(MOST, -(-total * 5 // (max(room, 1) * 4)))
     return np.unique(sample[np.arange(1, number) * len(sample) // number])

@@ -1,4 +1,4 @@
-"""KenLM's programs: lmplz estimates, with two threads, build_binary makes a file that loads at
+"""KenLM's programs: lmplz estimates from large text, build_binary makes a file that loads at
 once.
 """
 
