@@ -13,6 +13,7 @@ import sys
 import lmtools
 from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
+from lmtools.jobs import CMD
 from lmtools.spelling import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
@@ -56,6 +57,8 @@ def main(argv=None) -> int:
     args = parse(sys.argv[1:] if argv is None else argv)
     if args.max_line is not None:
         os.environ[MAX_LINE] = str(args.max_line)
+    if getattr(args, "cmd", None):
+        os.environ[CMD] = args.cmd
     try:
         with commands_allowed() if args.allow_commands else contextlib.nullcontext():
             status = args.run(args)

@@ -24,6 +24,7 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from lmtools.errors import UserError
+from lmtools.jobs import find_slurm, run_items
 
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
@@ -40,6 +41,7 @@ def map_ordered(
     nj: int = 1,
     load: Callable | None = None,
     remedy: str = REMEDY,
+    reads: Iterable = (),
 ) -> Iterator[Result]:
     """`work` of each item, in order, by `nj` processes; here where nj is 1 or there is one item.
 
@@ -47,7 +49,8 @@ def map_ordered(
     `load()` returns, called once a process, is its first argument. An item is taken when it is
     needed, AHEAD * nj at most before their results are. An exception of `work` is raised here in
     the place of its result; UserError, within seconds, when a worker is killed: what died, and the
-    `remedy`.
+    `remedy`. Under `--cmd slurm` (lmtools.jobs) an array of `nj` tasks works in place of processes,
+    and results come when all are there; `reads` are the files that the work reads by name.
     """
     items = iter(items)
     head = list(itertools.islice(items, 2 if nj > 1 else 0))
@@ -56,7 +59,7 @@ def map_ordered(
         yield from map(bind_work(work, load), items)
     else:
         yield from (
-            result for _, result in run_numbered(work, items, nj, load, remedy, ordered=True)
+            result for _, result in run_numbered(work, items, nj, load, remedy, reads, ordered=True)
         )
 
 
@@ -66,12 +69,13 @@ def as_completed(
     nj: int,
     load: Callable | None = None,
     remedy: str = REMEDY,
+    reads: Iterable = (),
 ) -> Iterator[tuple]:
     """Pairs (number of the item, `work` of it) as `nj` processes finish; else as `map_ordered`.
 
     All results that are there when a worker dies come before the error.
     """
-    yield from run_numbered(work, items, nj, load, remedy, ordered=False)
+    yield from run_numbered(work, items, nj, load, remedy, reads, ordered=False)
 
 
 def bind_work(work: Callable, load: Callable | None) -> Callable:
@@ -80,9 +84,18 @@ def bind_work(work: Callable, load: Callable | None) -> Callable:
 
 
 def run_numbered(
-    work: Callable, items: Iterable, nj: int, load: Callable | None, remedy: str, ordered: bool
+    work: Callable,
+    items: Iterable,
+    nj: int,
+    load: Callable | None,
+    remedy: str,
+    reads: Iterable,
+    ordered: bool,
 ) -> Iterator[tuple[int, Any]]:
-    """Pairs (number of the item, its result) by `nj` processes."""
+    """Pairs (number of the item, its result) by `nj` processes, or tasks of a cluster."""
+    if nj > 1 and (slurm := find_slurm()):
+        yield from enumerate(run_items(slurm, work, items, nj, load, reads))
+        return
     waiting: dict[Future, int] = {}
     with WorkerPool(work, nj, load, remedy) as pool:
         for number, item in enumerate(items):

@@ -11,7 +11,10 @@ import grimp
 
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
-ENTRIES = ("lmtools.__main__", "lmtools.cli", "lmtools.espnet.__main__", "lmtools.espnet.plugin")
+ENTRIES = (
+    *("lmtools.__main__", "lmtools.cli", "lmtools.jobs.__main__"),
+    *("lmtools.espnet.__main__", "lmtools.espnet.plugin"),
+)
 ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.decoders")
 
 

@@ -102,9 +102,10 @@ def decode_missing(
         dynamic_ncols=True,
     )
     with bar, journal.appending() as add:
+        reads = [options.asr.partition(":")[2], *dict.fromkeys(u.recording.place for u in missing)]
         # processes of their own even for one: a library that crashes ends none of ours
         for number, (hyps, seconds, spent) in as_completed(
-            decode_utterance, missing, min(options.nj, len(missing)), recogniser.load
+            decode_utterance, missing, min(options.nj, len(missing)), recogniser.load, reads=reads
         ):
             utt = missing[number].utt
             made[utt] = JournalEntry(NBest(utt, tuple(hyps)), audio[utt], seconds, spent)

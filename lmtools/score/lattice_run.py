@@ -14,6 +14,7 @@ from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
+from lmtools.score.scorers import paths_of
 from lmtools.types import EMPTY, Lattice, NBest
 from lmtools.workers import map_ordered
 
@@ -105,7 +106,10 @@ def run_lattices(
     lattices: Iterable[Lattice], settings: LatticeOptions, wanted: Wanted, nj: int = 1
 ) -> Iterator[LatticeResult]:
     """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
-    return map_ordered(partial(run_lattice, wanted=wanted), lattices, nj, settings.load)
+    lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
+    reads = [path for lm in lms for path in paths_of(lm)]
+    work = partial(run_lattice, wanted=wanted)
+    return map_ordered(work, lattices, nj, settings.load, reads=reads)
 
 
 def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> LatticeResult:

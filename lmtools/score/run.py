@@ -4,7 +4,7 @@ processes, unless a cache knows it, and written.
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +15,7 @@ from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, read, scores, stream
 from lmtools.formats.registry import parse_specifier
+from lmtools.jobs import find_slurm
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
@@ -208,10 +209,13 @@ def sum_batches(
     `nj` processes.
     """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
-    processes = min(options.nj, len(work), rows // WORTH_A_PROCESS)
+    # a machine with a queue is not one to compute on
+    worth = rows // WORTH_A_PROCESS if find_slurm() is None else options.nj
+    processes = min(options.nj, len(work), worth)
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"
-        done = as_completed(sum_batch, work, processes, partial(load_alone, options), remedy)
+        load = partial(load_alone, options, scorer.signature)
+        done = as_completed(sum_batch, work, processes, load, remedy)
     else:
         done = enumerate(compute_all(scorer, work, partial(sum_batch, scorer)))
     for number, values in done:
@@ -219,10 +223,24 @@ def sum_batches(
         yield number, values
 
 
-def load_alone(options: ScoreOptions) -> Scorer:
-    """The scorer of a worker process, in which one thread computes a batch, as everywhere."""
+def load_alone(options: ScoreOptions, signature: Mapping[str, str]) -> Scorer:
+    """The scorer of a worker process, in which one thread computes a batch, as everywhere;
+    UserError where it is not the one of this signature, as on another kind of machine.
+    """
     torch.set_num_threads(1)
-    return options.load()
+    scorer = options.load()
+    if scorer.signature != signature:
+        changed = [
+            f"{name} {scorer.signature.get(name)!r} for {value!r}"
+            for name, value in signature.items()
+            if scorer.signature.get(name) != value
+        ]
+        raise UserError(
+            f"{options.lm}: scores otherwise here than where the command was given"
+            f" ({', '.join(changed) or 'more is said of it'}); give --device and --precision, and"
+            " let the model be while it scores"
+        )
+    return scorer
 
 
 def sum_batch(scorer: Scorer, batch: list) -> list[float]:

@@ -241,6 +241,13 @@ class NgramScorer(Scorer):
         return [self.model.query(sentence)[0] for sentence in sentences]
 
 
+def paths_of(lm: str) -> list[str]:
+    """The files and directories of what `load_scorer` takes."""
+    if lm.startswith(MIX):
+        return [path for part in parse_mixture(lm)[0] for path in paths_of(part)]
+    return [lm.removeprefix("hf:")]
+
+
 def load_scorer(
     lm: str,
     device="auto",

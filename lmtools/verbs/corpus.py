@@ -16,6 +16,7 @@ def arguments(parser):
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
     parser.add("--nj", help="processes that encode; the file is the same for any number")
+    parser.add("--cmd")
 
 
 def run(args: argparse.Namespace) -> None:

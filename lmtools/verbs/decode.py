@@ -4,6 +4,7 @@ import sys
 
 from lmtools.asr import RECOGNISERS, DecodeOptions, decode_speech
 from lmtools.asr.options import describe_options
+from lmtools.verbs.options import PROCESSES
 
 
 def arguments(parser):
@@ -31,7 +32,7 @@ def arguments(parser):
     )
     about = "lists as jsonl; a killed run is continued"
     parser.add("--out", metavar="F.jsonl", help=about)
-    parser.add("--nj")
+    parser.add(*PROCESSES)
     parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 

@@ -102,3 +102,11 @@ def folds(text: str):
         return parse_folds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def place(text: str) -> str:
+    """Where pieces of work run: `local`, `slurm` or `slurm:F.yaml`."""
+    kind, colon, path = text.partition(":")
+    if text != "local" and (kind != "slurm" or (colon and not path)):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is neither local nor slurm[:F.yaml]")
+    return text

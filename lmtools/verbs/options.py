@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 from lmtools.files import LONGEST, MAX_LINE
+from lmtools.jobs import CMD
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
-from lmtools.verbs.numbers import amount, layers, positive, seed, size
+from lmtools.verbs.numbers import amount, layers, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
@@ -180,6 +181,12 @@ GROUPS: dict[str, dict[str, dict]] = {
             default="auto",
         ),
         "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
+        "--cmd": value(
+            "WHERE",
+            "where the N pieces of --nj run: local (processes), slurm or slurm:F.yaml (an array of"
+            f" jobs; partition, memory ...) (default: ${CMD} or local)",
+            type=place,
+        ),
         "--cache": value(
             "DIR",
             "keeps what was computed between runs; or none (default: ~/.cache/lmtools)",
@@ -213,6 +220,7 @@ ENCODER = {
 NOISE = ("--noise", "--noise-power")
 SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty", *NOISE)
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
+PROCESSES = ("--nj", "--cmd")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 

@@ -10,7 +10,7 @@ from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
 from lmtools.verbs.numbers import amount
-from lmtools.verbs.options import COMPUTING, NOISE, scoring_options
+from lmtools.verbs.options import COMPUTING, NOISE, PROCESSES, scoring_options
 
 
 def arguments(parser):
@@ -39,7 +39,7 @@ def arguments(parser):
     weights.add_argument("--tune-on", metavar="F", help=about)
     parser.set_defaults(normalise="full")
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
-    parser.add(*COMPUTING, "--nj")
+    parser.add(*COMPUTING, *PROCESSES)
 
 
 def run(args):

@@ -12,7 +12,7 @@ from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, SCORING, scoring_options
+from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
 
 def arguments(parser):
@@ -34,7 +34,7 @@ def arguments(parser):
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=about)
-    parser.add(*how, *COMPUTING, "--nj")
+    parser.add(*how, *COMPUTING, *PROCESSES)
 
 
 def run(args):

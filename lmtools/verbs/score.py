@@ -3,7 +3,7 @@
 import sys
 
 from lmtools.score import score_lists
-from lmtools.verbs.options import COMPUTING, SCORING, scoring_options
+from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
 
 def arguments(parser):
@@ -18,7 +18,7 @@ def arguments(parser):
     parser.add(*SCORING)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)
-    parser.add(*COMPUTING, "--nj")
+    parser.add(*COMPUTING, *PROCESSES)
 
 
 def run(args):

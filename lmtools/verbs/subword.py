@@ -45,6 +45,7 @@ def arguments(parser):
     parser.add("--out", metavar="DIR", help="directory to write")
     about = "word and char: processes that count; the list is the same for any number"
     parser.add("--nj", help=about)
+    parser.add("--cmd")
     parser.set_defaults(wrong_usage=parser.error)
 
 

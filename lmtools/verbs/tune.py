@@ -103,6 +103,7 @@ def arguments(parser):
     parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=about)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune --systems (default: %(default)s)")
+    parser.add("--cmd")
 
 
 def run(args):

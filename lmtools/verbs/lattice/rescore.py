@@ -20,7 +20,7 @@ from lmtools.seal import write_json
 from lmtools.verbs import say
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS, add_references
+from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS, add_references
 
 # options that LatticeOptions calls alike
 SAME = (
@@ -74,7 +74,7 @@ def arguments(parser):
         " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=about)
-    parser.add("--device", "--precision", "--engine", "--nj")
+    parser.add("--device", "--precision", "--engine", *PROCESSES)
 
 
 def run(args):
