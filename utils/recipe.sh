@@ -26,6 +26,8 @@ stage=0          # first stage to run
 stop_stage=99    # last stage to run
 skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their
                  # manifests say
+cmd=local        # where what --nj takes at a time runs: local, by processes; slurm, by a cluster's
+                 # jobs, as conf/slurm.yaml of the repository says, or slurm:F.yaml
 debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -156,15 +158,35 @@ binarise() {
   lmtools corpus --text "$2" --subword "$3/subword" --out "$3/valid.bin"
 }
 
+# each PROCESSES COMMAND...: run the command, of so many processes, with each line of standard input
+# (as `quoted` writes it), $nj at a time: by xargs, or jobs of a cluster.
+# shellcheck disable=SC2154  # the recipe's nj
+each() {
+  if [[ $cmd = local ]]; then
+    OMP_NUM_THREADS=$(share_cores "$((nj * $1))") xargs -r -P "$nj" -L 1 "${@:2}"
+  else
+    python3 -m lmtools.jobs lines "$nj" "${@:2}"
+  fi
+}
+
+# submit COMMAND...: run the command: here, or as a job of a cluster.
+submit() {
+  if [[ $cmd = local ]]; then
+    "$@"
+  else
+    quoted "${@:2}" | python3 -m lmtools.jobs lines 1 "$1"
+  fi
+}
+
 # train_lms CONF DIR NAME...: train DIR/lm/NAME as CONF/NAME.yaml says, with the array settings, on
 # what `binarise` left in DIR, $nj at a time.
-# shellcheck disable=SC2154  # the recipe's
+# shellcheck disable=SC2154  # the recipe's settings
 train_lms() {
-  local threads
-  threads=$(share_cores "$nj")
-  printf '%s\n' "${@:3}" | OMP_NUM_THREADS=$threads xargs -r -P "$nj" -I NAME \
-    lmtools train --conf "$1/NAME.yaml" --train "$2/train.bin" --valid "$2/valid.bin" \
-    --out "$2/lm/NAME" "${settings[@]}"
+  local name
+  for name in "${@:3}"; do
+    quoted --conf "$1/$name.yaml" --train "$2/train.bin" --valid "$2/valid.bin" \
+      --out "$2/lm/$name" "${settings[@]}"
+  done | each 1 lmtools train
 }
 
 # timings ARRAY NAMES: set ARRAY to options of `lmtools bench score` for those neural LMs that NAMES
@@ -313,6 +335,10 @@ recipe_start() {
     # shellcheck disable=SC2317,SC2329  # run.sh calls it
     lmtools() { command lmtools "$@" --debug; }
   fi
+  [[ $cmd = @(local|slurm|slurm:?*) ]] ||
+    recipe_fail "--cmd is '$cmd'; it takes local, slurm or slurm:F.yaml" 2
+  [[ $cmd != slurm ]] || cmd=slurm:$recipe_home/conf/slurm.yaml
+  export LMTOOLS_CMD=$cmd
   recipe_lock "$expdir" 9
   recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log" || exit 1
   trap recipe_exit EXIT
@@ -340,7 +366,9 @@ recipe_once() {
     shift
   done
   shift
-  made+=("--command=$(printf '%q ' "$@")")
+  local made_by=("$@") # where it runs changes nothing of what it makes
+  [[ $1 != submit ]] || made_by=("${@:2}")
+  made+=("--command=$(printf '%q ' "${made_by[@]}")")
   "${made[@]}" || status=$?
   ((status == 0 || status == 3)) || exit 1
   if ((status == 0)); then

@@ -95,7 +95,7 @@ read -ra further <<<"$bench_opts"
 read -ra normal <<<"--normaliser $normaliser"
 train=(lmtools train)
 ((processes == 1)) || train=(torchrun --standalone --nproc-per-node "$processes" -m lmtools train)
-cores=$(nproc)
+cores=$([[ $cmd = local ]] && nproc || echo "$nj")
 
 if stage 0 "get data" "$source" : "$datadir/local/$corpus"; then
   case $corpus in
@@ -134,7 +134,7 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir"/vocabulary/{words,"{binar
   ((${#compared[@]} == 0)) ||
     python3 local/grids.py write "$conf" "${compared[@]}" "$expdir/grids"
   for name in "${ngrams[@]}"; do
-    lmtools ngram --text "$datadir/train/text" --order "${order[$name]}" --unk \
+    submit lmtools ngram --text "$datadir/train/text" --order "${order[$name]}" --unk \
       --subword "$expdir/vocabulary/words" --memory "$memory" --out "$expdir/lm/$name"
   done
   for name in "${neural[@]}"; do
@@ -142,7 +142,7 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir"/vocabulary/{words,"{binar
     echo "$(quoted --conf "${yaml[$name]}" --train "$corpora/train.bin" \
       --valid "$corpora/valid.bin" --out "$expdir/lm/$name")" \
       ${changes[$name]:+"${changes[$name]}"} ${train_opts:+"$(quoted "${settings[@]}")"}
-  done | OMP_NUM_THREADS=$(share_cores "$((nj * processes))") xargs -r -P "$nj" -L 1 "${train[@]}"
+  done | each "$processes" "${train[@]}"
 fi
 
 if stage 4 "perplexity" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \

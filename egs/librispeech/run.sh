@@ -137,6 +137,7 @@ add_columns intact --intact "${passes[@]}"
 read -ra normal <<<"--normaliser $normaliser"
 read -ra settings <<<"$train_opts"
 read -ra decoding <<<"$lattice_opts ${oov_penalty:+--oov-penalty $oov_penalty}"
+[[ $cmd = local ]] || decoding+=(--nj "$nj")
 tokens=("${normal[@]}") mixed=() # of the n-gram; LMs to interpolate with it
 [[ $lm_unit = subword || ! ${lm[ngram]-} || $mixtures = none ]] || read -ra mixed <<<"$mixtures"
 need_lms mixtures "${mixed[@]}"
@@ -183,7 +184,7 @@ if stage 3 "train LMs" "$datadir/{texts}/text" "{models}" "$expdir/{texts}.bin" 
   "$conf" conf ../../conf \
   : "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
   "$expdir/word/lm/{sanlm}"; then
-  ((${#ngrams[@]} == 0)) || lmtools ngram --text "$datadir/train/text" --order "$order" \
+  ((${#ngrams[@]} == 0)) || submit lmtools ngram --text "$datadir/train/text" --order "$order" \
     "${tokens[@]}" --out "$expdir/lm/ngram"
   train_lms "$conf" "$expdir" "${neural[@]}"
   ((${#sanlm[@]} == 0)) || train_lms "$word_conf" "$expdir/word" "${sanlm[@]}"
@@ -201,7 +202,7 @@ if stage 4 "score" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.
     for set in "${tests[@]}"; do
       quoted "${with[@]}" --kaldi --text "$datadir/$set/text" --out "$expdir/ppl/$name/$set.json"
     done
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools ppl
+  done | each 1 lmtools ppl
   for name in "${columns[@]}"; do
     penalty=$oov_penalty
     [[ $penalty || $name != @(uni|bi)sanlm* ]] ||

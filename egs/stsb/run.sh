@@ -116,8 +116,8 @@ fi
 
 if stage 3 "train LMs" "$datadir/train.txt" "$expdir"/{train,valid}.bin "$conf" conf ../../conf \
   : "$expdir/lm/{neural}/model.safetensors" "$expdir/{made}"; then
-  ((${#made[@]} == 0)) || python3 local/word_vectors.py --text "$datadir/train.txt" --dim "$dim" \
-    --out "$expdir/words.txt"
+  ((${#made[@]} == 0)) || submit python3 local/word_vectors.py \
+    --text "$datadir/train.txt" --dim "$dim" --out "$expdir/words.txt"
   train_lms "$conf" "$expdir" "${neural[@]}"
 fi
 
@@ -125,7 +125,7 @@ if stage 4 "embed" "$datadir"/{train,sentences}.txt "$expdir/lm/{neural}/model.s
   "${given[@]}" "${words[@]}" : "$expdir/embed/{embedded}.npz"; then
   for system in "${embedded[@]}"; do
     echo "${how[$system]} $(quoted --out "$expdir/embed/$system.npz")"
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -P "$nj" -L 1 lmtools embed \
+  done | each 1 lmtools embed \
     --text "$datadir/sentences.txt" --precision "$precision" --cache "$expdir/cache"
 fi
 

@@ -118,7 +118,8 @@ read -ra normal <<<"--normaliser $normaliser"
 read -ra utility <<<"--utility $mbr"
 read -ra features <<<"--lengths $lengths"
 [[ $lengths != none ]] || features=(--no-words)
-workers=$((nj < $(nproc) ? nj : $(nproc))) # of scoring: more than processors only start more slowly
+workers=$nj # of scoring: more than this machine's processors only start more slowly
+[[ $cmd != local ]] || workers=$((nj < $(nproc) ? nj : $(nproc)))
 
 if stage 0 "get data" "$source" : "$raw/{text_files}" "$raw/{pair_files}"; then
   if [[ $corpus = mini ]]; then
@@ -141,7 +142,7 @@ if stage 1 "prepare text and N-best" "$raw/{text_files}" "$raw/{pair_files}" "${
   fi
   for set in dev test; do
     [[ ! $nmt ]] || once "$datadir/local/nmt/$set.jsonl" "$nmt" "$raw/$set".{"$foreign",en} : \
-      python3 local/translate.py --model "$nmt" --source "$raw/$set.$foreign" \
+      submit python3 local/translate.py --model "$nmt" --source "$raw/$set.$foreign" \
       --reference "$raw/$set.en" --beam "$depth" --out "$datadir/local/nmt/$set.jsonl"
     refs=()
     [[ $corpus = mini ]] || refs=(--ref-lines "$raw/$set.en")
@@ -167,8 +168,8 @@ if stage 3 "train LMs" "$shared/text/train.txt" "$shared/subword" "$shared"/{tra
   "$conf" conf ../../conf \
   : "$shared/lm/{ngrams}/config.yaml" "$shared/lm/{neural}/model.safetensors"; then
   ((${#ngrams[@]} == 0)) || once "$shared/lm/ngram" "$shared/text/train.txt" "$shared/subword" : \
-    lmtools ngram --text "$shared/text/train.txt" --order "$order" --subword "$shared/subword" \
-    --out "$shared/lm/ngram"
+    submit lmtools ngram --text "$shared/text/train.txt" --order "$order" \
+    --subword "$shared/subword" --out "$shared/lm/ngram"
   alone "$shared" train_lms "$conf" "$shared" "${neural[@]}"
   ln -sfnrt "$expdir" "$shared"/{lm,train.bin} # where the report looks for them
 fi

@@ -157,9 +157,9 @@ def read_records(path: Path) -> Iterator[tuple[bytes, int]]:
             yield payload, stream.tell()
 
 
-def run_shard(folder: Path, n: int, attempt: str) -> None:
+def run_shard(folder: Path, n: int) -> None:
     """Task N of an array: write N.results, going on from what earlier attempts left."""
-    results, own = folder / f"{n}{RESULTS}", folder / f"{n}.{attempt}{PART}"
+    results, own = folder / f"{n}{RESULTS}", folder / f"{n}.{os.urandom(6).hex()}{PART}"
     if results.exists():
         return
     work, load = pickle.loads((folder / WORK).read_bytes())

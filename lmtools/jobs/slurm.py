@@ -24,7 +24,12 @@ from lmtools.jobs.shards import LOG, Shards, write_shards
 from lmtools.lock import hold_lock
 
 CMD = "LMTOOLS_CMD"  # the variable that says where --nj pieces of work run
+TASK = (sys.executable, "-m", "lmtools.jobs", "task")
 SILENT = 60  # questions in a row that the queue may leave without an answer
+
+
+class Refused(UserError):
+    """One of Slurm's commands has failed, perhaps as its controller does not answer."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ class Array:
             f"--array={','.join(map(str, missing))}{limit}",
             *(f"--output={escape(shards.folder)}/%a{LOG}", "--open-mode=append"),
             *self.slurm.options(),
-            f"--wrap=exec {shlex.join([sys.executable, '-m', 'lmtools.jobs', str(shards.folder)])}",
+            f"--wrap=exec {shlex.join([*TASK, str(shards.folder)])}",
         )
         kept = f", {shards.count - len(missing)} are there" if len(missing) < shards.count else ""
         print(
@@ -140,7 +145,7 @@ class Array:
                 while True:
                     try:
                         states = ask("squeue", "-h", "-n", self.name, "-u", user(), "-o", "%T")
-                    except UserError:
+                    except Refused:
                         silent += 1
                         if silent == SILENT:
                             raise

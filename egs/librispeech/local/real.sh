@@ -69,14 +69,14 @@ fi
 if stage 2 "train LMs" "$data" "$expdir/{parts}.bin" conf \
   : "$expdir/lm/{grams}/config.yaml" "$expdir/lm/{neural}/model.safetensors"; then
   for order in $orders; do
-    lmtools ngram --text "$data/train.txt" --order "$order" --normaliser librispeech \
+    submit lmtools ngram --text "$data/train.txt" --order "$order" --normaliser librispeech \
       --out "$expdir/lm/ngram$order"
   done
   read -ra settings <<<"$train_opts"
   for name in "${neural[@]}"; do
     quoted --conf "conf/${name%-*}.yaml" --train "$expdir/train-${name##*-}.bin" \
       --valid "$expdir/valid.bin" --out "$expdir/lm/$name" "${settings[@]}"
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools train
+  done | each 1 lmtools train
 fi
 
 if stage 3 "score" "$data" "$expdir/lm/{grams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \

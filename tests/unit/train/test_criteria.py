@@ -189,8 +189,8 @@ CONFS = [
     *Path(__file__).parents[3].glob("conf/*.yaml"),
     *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
 ]
-# the others are of runs, of systems and of the report
-OTHERS = ("systems", "paper", "report")
+# the others are of runs, of systems, of the report and of jobs
+OTHERS = ("systems", "paper", "report", "slurm")
 CONFS = [path for path in CONFS if path.parent.name != "grids" and path.stem not in OTHERS]
 
 

@@ -1,0 +1,42 @@
+"""Lines of commands as jobs: `python -m lmtools.jobs lines NJ COMMAND...` does with the queue what
+`xargs -L 1 -P NJ COMMAND` does with processes.
+
+What the commands say stands in their logs at once, and comes out here, in the order of the lines,
+when all have ended.
+"""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from lmtools.errors import UserError
+from lmtools.jobs.slurm import Slurm, find_slurm, run_items
+
+
+def run_command(command: Sequence[str]) -> str:
+    """Run it; what it said, which is printed too. UserError with its last line where it fails."""
+    said = []
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        for line in process.stdout:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+            said.append(line)
+    if process.returncode:
+        last = next((line for line in reversed(said) if line.strip()), b"it said nothing")
+        raise UserError(
+            f"status {process.returncode} of {shlex.join(command)}:"
+            f" {last.decode(errors='replace').strip()}"
+        )
+    return b"".join(said).decode(errors="replace")
+
+
+def run_lines(nj: int, command: Sequence[str]) -> None:
+    """Run a job for each line of standard input, `nj` at a time."""
+    lines = [[*command, *shlex.split(line)] for line in sys.stdin if line.strip()]
+    slurm = find_slurm() or Slurm()
+    if lines:
+        for said in run_items(slurm, run_command, lines, len(lines), at_once=nj, fresh=True):
+            sys.stderr.write(said)

@@ -1,0 +1,174 @@
+"""egs/librispeech by a real Slurm on this machine: a controller and two nodes (Debian's slurm-wlm
+and munge, as root), with the bytes of a local run whatever happens to its jobs.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
+MISSING = [name for name in PROGRAMS if not shutil.which(name)]
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=f"no {MISSING}; apt-get install slurm-wlm munge"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="Slurm's daemons start jobs as root only"),
+]
+NODES = ("node1", "node2")
+TINY = (
+    "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
+    " optim.warmup=5 steps=150 checkpoint_every=10"
+)
+OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "")
+OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --nj 4"))
+SETTINGS = """\
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={home}/munge.socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation={home}/state
+SlurmdSpoolDir={home}/%n
+SlurmdPidFile={home}/%n.pid
+SlurmctldPidFile={home}/slurmctld.pid
+SlurmdLogFile={home}/%n.log
+SlurmctldLogFile={home}/slurmctld.log
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+MpiDefault=none
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,batch_sched_delay=0,bf_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+JobAcctGatherType=jobacct_gather/none
+ReturnToService=2
+KillWait=5
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=2
+NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=2
+PartitionName=main Nodes=ALL Default=YES State=UP
+"""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def wait_for(condition, seconds=60.0):
+    """What the condition gives once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    """A function that runs a command of Slurm and gives its output, beside a cluster of two
+    nodes.
+    """
+    home = tmp_path_factory.mktemp("slurm")
+    (home / "state").mkdir()
+    for node in NODES:
+        (home / node).mkdir()
+    settings = home / "slurm.conf"
+    settings.write_text(SETTINGS.format(home=home, host=socket.gethostname(), ports=free_ports(3)))
+    before = os.environ.get("SLURM_CONF")
+    os.environ["SLURM_CONF"] = str(settings)
+    subprocess.run(["mungekey", "-c", "-k", str(home / "munge.key")], check=True)
+    munge = [f"--{name}={home}/munge.{name.partition('-')[0]}" for name in ("socket", "key-file")]
+    munge += [f"--{name}={home}/munge.{name[:3]}" for name in ("pid-file", "log-file", "seed-file")]
+    daemons = [
+        ["munged", "--foreground", "--force", *munge],
+        ["slurmctld", "-D", "-c"],
+        *(["slurmd", "-D", "-N", node] for node in NODES),
+    ]
+    with open(home / "daemons.log", "w") as log:
+        started = []
+        for command in daemons:
+            started.append(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            )
+            if len(started) == 1:
+                wait_for((home / "munge.socket").exists)
+
+    def ask(*command: str, status=0) -> str:
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert status is None or done.returncode == status, done.stderr
+        return done.stdout
+
+    wait_for(lambda: ask("sinfo", "-h", "-o", "%T %D", status=None).strip() == "idle 2")
+    yield ask
+    ask("scancel", "-u", "root", status=None)
+    for process in reversed(started):
+        process.terminate()
+    for process in started:
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    if before is None:
+        del os.environ["SLURM_CONF"]
+    else:
+        os.environ["SLURM_CONF"] = before
+
+
+def running(slurm, count: int) -> list[str]:
+    """Numbers of the tasks that run, if they are so many at least."""
+    found = slurm("squeue", "-h", "-r", "-t", "R", "-o", "%i").split()
+    return found if len(found) >= count else []
+
+
+def outcome(recipe) -> dict[str, bytes]:
+    """What training and scoring decide."""
+    exp = recipe.home / "exp"
+    return {
+        str(path.relative_to(exp)): path.read_bytes()
+        for pattern in ("lm/*/model.safetensors", "score/*/*", "ppl/*/*")
+        for path in sorted(exp.glob(pattern))
+    }
+
+
+def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
+    """A training is queued again in its middle, a node is drained, a task of scoring is killed: the
+    run names its log, and the same command ends as if nothing had been.
+    """
+    recipe = librispeech("slurm")
+    recipe(*OPTIONS, "--stop-stage", "2")
+    local = type(recipe)(recipe.home.with_name("local"), recipe.env)
+    shutil.copytree(recipe.home, local.home, symlinks=True)
+    command = [*OPTIONS, "--stage", "3", "--stop-stage", "4"]
+    local(*command)
+    recipe.env = {**recipe.env, "SLURM_CONF": os.environ["SLURM_CONF"]}
+    (recipe.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
+    command += ["--cmd", "slurm:slurm.yaml"]
+    run = recipe.start(*command)
+    recipe.said("", run, file="exp/lm/causal/checkpoint.safetensors")
+    training = running(slurm, 1)[0]
+    slurm("scontrol", "requeue", training)
+    slurm("scontrol", "update", "nodename=node2", "state=drain", "reason=test")
+    recipe.said("perplexity of data/test/text", run)
+    slurm("scontrol", "update", "nodename=node2", "state=resume")
+    slurm("scancel", "--signal=KILL", "--batch", wait_for(lambda: running(slurm, 1))[0])
+    assert run.wait(60) == 1
+    said = (recipe.home / "run.out").read_text()
+    assert re.search(
+        r"exp/jobs/\w+/\d.log: .*; 1 of 2 shards are missing and the others kept", said
+    )
+    again = recipe(*command, "--stage", "4")
+    assert re.search(r"array \d+: 1 of 2 shards, 1 are there", again.stdout)
+    assert outcome(recipe) == outcome(local)

@@ -1,0 +1,162 @@
+"""Arrays of shards, on a queue that stands for Slurm: it runs a task after the other at once."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.jobs import CMD
+from lmtools.jobs.shards import PART, RESULTS, read_records, run_shard, write_shards
+from lmtools.jobs.slurm import Slurm, find_slurm, run_items
+from lmtools.workers import map_ordered
+
+# sbatch: note the call, then do each task, its output to the log; squeue and scancel: nothing
+SBATCH = r"""#!{python}
+import os, re, subprocess, sys
+options = dict(re.fullmatch(r"--([a-z-]+)=?(.*)", one, re.DOTALL).groups() for one in sys.argv[1:])
+with open("{home}/calls", "a") as calls:
+    calls.write(options["array"] + "\n")
+for n in options["array"].partition("%")[0].split(","):
+    with open(options["output"].replace("%a", n), "ab") as log:
+        env = {{**os.environ, "SLURM_ARRAY_TASK_ID": n, "SLURM_JOB_ID": n}}
+        subprocess.run(["sh", "-c", options["wrap"]], env=env, stdout=log, stderr=log)
+print(7)
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Settings for such a queue; what it was asked is in `calls`."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    scripts = {"sbatch": SBATCH.format(python=sys.executable, home=tmp_path)}
+    for name in ("sbatch", "squeue", "scancel"):
+        (programs / name).write_text(scripts.get(name, "#!/bin/sh\n"))
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    here = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"  # where tasks find `work`
+    monkeypatch.setenv("PYTHONPATH", here)
+    monkeypatch.setenv(CMD, f"slurm:{tmp_path}/slurm.yaml")
+    (tmp_path / "slurm.yaml").write_text(f"directory: {tmp_path}/jobs\npoll: 0.01\n")
+    return find_slurm()
+
+
+def note(path: str, item: int, trouble: str = "") -> int:
+    """The item's square; each call is noted. A file called `trouble` makes item 3 fail."""
+    if item == 3 and trouble and Path(trouble).exists():
+        raise UserError(f"{path}:3: trouble; wait")
+    with open(path, "a") as calls:
+        calls.write(f"{item}\n")
+    return item * item
+
+
+def test_results_come_in_order_and_nothing_stays(slurm, tmp_path):
+    work = partial(note, str(tmp_path / "done"))
+    assert list(map_ordered(work, range(7), nj=3)) == [i * i for i in range(7)]
+    assert (tmp_path / "calls").read_text() == "0,1,2\n"
+    assert not any((tmp_path / "jobs").iterdir())
+    assert list(map_ordered(work, [5], nj=3)) == [25]  # one item: here
+    assert list(map_ordered(work, range(2), nj=1)) == [0, 1]
+    assert (tmp_path / "calls").read_text() == "0,1,2\n"
+
+
+def test_the_same_call_does_what_is_missing(slurm, tmp_path):
+    """The shard that failed goes on behind what it had done."""
+    done, trouble = tmp_path / "done", tmp_path / "trouble"
+    trouble.touch()
+    work = partial(note, str(done), trouble=str(trouble))
+    with pytest.raises(UserError, match=r"/1\.log: .*:3: trouble; wait; 1 of 2 shards are missing"):
+        list(map_ordered(work, range(6), nj=2))
+    assert sorted(map(int, done.read_text().split())) == [0, 1, 2, 4]
+    trouble.unlink()
+    assert list(map_ordered(work, range(6), nj=2)) == [i * i for i in range(6)]
+    assert sorted(map(int, done.read_text().split())) == [0, 1, 2, 3, 4, 5]
+    assert (tmp_path / "calls").read_text() == "0,1\n1\n"
+
+
+def test_what_was_done_for_other_files_is_not_taken(slurm, tmp_path):
+    read, trouble = tmp_path / "read", tmp_path / "trouble"
+    read.write_text("one")
+    trouble.touch()
+    work = partial(note, str(tmp_path / "done"), trouble=str(trouble))
+    for text in ("one", "another"):
+        read.write_text(text)
+        with pytest.raises(UserError, match="trouble; wait"):
+            list(run_items(slurm, work, range(4), 2, reads=[read]))
+    assert (tmp_path / "calls").read_text() == "0,1\n0,1\n"
+
+
+def test_fresh_work_is_done_again(slurm, tmp_path):
+    trouble = tmp_path / "trouble"
+    trouble.touch()
+    work = partial(note, str(tmp_path / "done"), trouble=str(trouble))
+    for _ in range(2):
+        with pytest.raises(UserError, match="trouble; wait"):
+            list(run_items(slurm, work, range(4), 4, at_once=2, fresh=True))
+    assert (tmp_path / "calls").read_text() == "0,1,2,3%2\n0,1,2,3%2\n"
+
+
+def test_an_attempt_goes_on_from_the_longest_part(tmp_path):
+    """Also where its last record was cut short."""
+    done = tmp_path / "done"
+    shards = write_shards(tmp_path / "jobs", partial(note, str(done)), None, range(3), 1)
+    run_shard(shards.folder, 0)
+    results = shards.folder / f"0{RESULTS}"
+    ends = [end for _, end in read_records(results)]
+    whole = results.read_bytes()
+    results.unlink()
+    (shards.folder / f"0.1-0{PART}").write_bytes(whole[: ends[1] + 5])
+    (shards.folder / f"0.1-1{PART}").write_bytes(whole[: ends[0]])
+    run_shard(shards.folder, 0)
+    assert results.read_bytes() == whole and done.read_text().split() == ["0", "1", "2", "2"]
+    assert not list(shards.folder.glob(f"*{PART}"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "twice", "exchanged"])
+def test_results_that_are_not_whole_are_refused(tmp_path, damage):
+    shards = write_shards(tmp_path / "jobs", partial(note, str(tmp_path / "done")), None, [2, 3], 1)
+    run_shard(shards.folder, 0)
+    path = shards.folder / f"0{RESULTS}"
+    first = next(read_records(path))[1]
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "cut": content[:first],
+            "flipped": content[:-1] + bytes([content[-1] ^ 1]),
+            "twice": content + content[first:],
+            "exchanged": content[first:] + content[:first],
+        }[damage]
+    )
+    with pytest.raises(UserError, match=r"0\.results: damaged; remove it"):
+        list(shards.results())
+
+
+def test_a_directory_that_others_write_is_refused(tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs").chmod(0o777)
+    with pytest.raises(UserError, match="jobs: others may write there"):
+        write_shards(tmp_path / "jobs", note, None, [1], 1)
+
+
+@pytest.mark.parametrize(
+    "text, wrong", [("queue", "LMTOOLS_CMD: 'queue' is unknown"), ("slurm:no.yaml", "no.yaml")]
+)
+def test_a_queue_that_is_not_there(monkeypatch, text, wrong):
+    monkeypatch.setenv(CMD, text)
+    with pytest.raises(UserError, match=wrong):
+        find_slurm()
+
+
+def test_settings_are_options_of_sbatch():
+    asked = Slurm(partition="cpu", hours=1.5, memory="8G", cpus=2).options()
+    assert asked == ["--partition=cpu", "--time=90", "--mem=8G", "--cpus-per-task=2"]
+    assert Slurm().options() == ["--cpus-per-task=1"]
+
+
+def test_without_slurm_one_line_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="squeue: no such program; run where Slurm is"):
+        list(run_items(Slurm(directory=str(tmp_path / "jobs")), note, [1], 1))
