@@ -31,7 +31,7 @@ conf=              # directory with the YAML files; what it lacks is taken from 
 train_opts=        # key=value settings over the YAML files and the grids, as in steps=100
 nj=2               # processes that train and score at a time; 1 with a GPU
 processes=1        # processes of one training, by torchrun: the number of GPUs
-memory=2G          # of KenLM's lmplz, where it is installed and the text large
+memory=2G          # that sorting n-grams may take; more is on the disk of expdir
 timed=none         # LMs whose throughput is measured: names, all (with the runs of grids that ask
                    # for it) or none
 published=false    # true: throughput of LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published

@@ -61,10 +61,10 @@ lm_of() {
 
 # estimate NAME TEXT OPTION...: an n-gram of words.
 estimate() {
-  lmtools ngram --text "$2" "${normal[@]}" "${@:3}" --out "$expdir/lm/$1"
+  submit lmtools ngram --text "$2" "${normal[@]}" "${@:3}" --out "$expdir/lm/$1"
 }
 
-# train_neural PART NAME OPTION...: the words after `lmtools train`, on a line for xargs.
+# train_neural PART NAME OPTION...: the words after `lmtools train`, on a line.
 train_neural() {
   quoted --conf "$conf" --train "$expdir/train-$1.bin" --valid "$expdir/valid-$1.bin" \
     --out "$(lm_of "$2")" "${@:3}"
@@ -113,12 +113,12 @@ if stage 2 "neural LMs: of general text, of the domain's, of both" "$data/{kinds
     [[ $general_lm ]] || train_neural general neural-general "${settings[@]}"
     read -ra settings <<<"$train_opts $domain_opts"
     for size in "${sizes[@]}"; do train_neural "$size" "neural-$size" "${settings[@]}"; done
-  } | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools train
+  } | each 1 lmtools train
   read -ra settings <<<"$train_opts $domain_opts $init_opts"
   for size in "${sizes[@]}"; do
     train_neural "$size" "continued-$size" --init "$base" \
       --also-valid general="$expdir/valid-general.bin" "${settings[@]}"
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools train
+  done | each 1 lmtools train
 fi
 
 if stage 3 "score" "$data/{sets}"/{nbest.jsonl,text} "$data/test-general.txt" \
@@ -129,7 +129,7 @@ if stage 3 "score" "$data/{sets}"/{nbest.jsonl,text} "$data/test-general.txt" \
     with=(--lm "$(lm_of "$name")" --precision auto --oov-penalty "$oov_penalty")
     quoted "${with[@]}" --text "$data/test-general.txt" --out "$expdir/ppl/$name/general.json"
     quoted "${with[@]}" --kaldi --text "$data/test/text" --out "$expdir/ppl/$name/test.json"
-  done | OMP_NUM_THREADS=$(share_cores "$nj") xargs -r -P "$nj" -L 1 lmtools ppl
+  done | each 1 lmtools ppl
   for name in "${columns[@]}"; do
     for set in "${sets[@]}"; do
       lmtools score --lm "$(lm_of "$name")" --nbest "$data/$set/nbest.jsonl" --precision auto \
