@@ -30,7 +30,7 @@ from lmtools.files import cannot
 RUN, FAILED, SKIP = 0, 1, 3
 # a file written this shortly before it was hashed may change again without a new time stamp
 RACY_SECONDS = 1.0
-NO_EFFECT = {"nj", "cmd"}  # options that change where and how fast a stage runs, not what it writes
+NO_EFFECT = {"nj"}  # options that change how fast a stage runs but not what it writes
 
 
 class Hashes:

@@ -471,7 +471,7 @@ recipe_first() {
 recipe_begin() {
   local number=$1 title=$2 inputs=("${@:4:$3}") values=() name
   for name in "${recipe_names[@]}"; do
-    [[ $name = @(stage|stop_stage|skip_done|debug) ]] || values+=("$name=${!name}")
+    [[ $name = @(stage|stop_stage|skip_done|debug|cmd) ]] || values+=("$name=${!name}")
   done
   recipe_python begin "$expdir/stages" "$number" --title "$title" --script "$recipe_script" \
     --command "$recipe_command" --version "$recipe_version" --skip-done "$skip_done" \
