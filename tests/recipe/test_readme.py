@@ -301,7 +301,7 @@ RESCORING = (
     "Without a language model: minimum Bayes risk",
     "Lattices",
 )
-CLUSTERS = "Processes on one machine", "Jobs on a cluster"
+CLUSTERS = "Processes on one machine", "Other queues"
 
 
 @follows("docs/rescoring.md", *RESCORING)
