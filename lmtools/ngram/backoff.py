@@ -46,9 +46,12 @@ class Level:
         key = pack(context, word)
         if not len(self):
             return np.full(len(key), -1)
-        by_key = np.argsort(key)  # neighbours are found in memory that is still near
-        at = np.empty(len(key), dtype=np.int64)
-        at[by_key] = np.searchsorted(self.key, key[by_key])
+        if (np.diff(key) < 0).any():
+            by_key = np.argsort(key)  # neighbours are found in memory that is still near
+            at = np.empty(len(key), dtype=np.int64)
+            at[by_key] = np.searchsorted(self.key, key[by_key])
+        else:
+            at = np.searchsorted(self.key, key)
         at = np.minimum(at, len(self) - 1)
         return np.where((self.key[at] == key) & (context >= 0), at, -1)
 

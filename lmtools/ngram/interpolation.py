@@ -31,7 +31,9 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffM
             else np.empty(0, dtype=np.int64)
             for model, place in zip(models, places, strict=True)
         ]
-        key = np.unique(np.concatenate(own))
+        key = np.concatenate(own)
+        key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
+        key = key[np.diff(key, prepend=-1) > 0]
         places = [np.searchsorted(key, one) for one in own]
         level = Level(key, np.zeros(len(key)), ones(len(key)))
         result.levels.append(level)
