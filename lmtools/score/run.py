@@ -13,7 +13,7 @@ import torch
 
 from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_tables, read, scores, stream
+from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
 from lmtools.jobs import find_slurm
 from lmtools.score.base import Scorer
@@ -25,6 +25,7 @@ from lmtools.types import NBest
 from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
+TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ class Totals:
 
 
 def score_lists(source: str, form: str | None, out: str, options: ScoreOptions) -> Totals:
-    """Write the scores of the N-best lists in `source` to `out`: of a file at once, of a pipe (`-`,
-    Kaldi's rspecifiers) utterance by utterance, each as soon as it is done.
+    """Write the scores of the N-best lists in `source` to `out`: of a file in parts of TOGETHER
+    hypotheses, of a pipe (`-`, Kaldi's rspecifiers) utterance by utterance, each as soon as it is
+    done.
 
     `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. UserError without lists.
     """
@@ -119,17 +121,24 @@ def score_lists(source: str, form: str | None, out: str, options: ScoreOptions) 
 
 
 def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:
-    """The lists that are scored together: all of a file, each of a pipe; at least one."""
-    if source == "-" or parse_specifier(source):
-        lists = stream(source, form or ("jsonl" if source == "-" else "kaldi-nbest"))
-        parts = ([nbest] for nbest in lists)
-    else:
-        parts = iter([read(source, form)])
-    first = next(parts, None)
-    if not first:
+    """The lists that are scored together: those of TOGETHER hypotheses of a file, whatever the
+    number of processes, each of a pipe; at least one.
+    """
+    piped = source == "-" or parse_specifier(source)
+    if piped:
+        form = form or ("jsonl" if source == "-" else "kaldi-nbest")
+    part, size, found = [], 0, False
+    for nbest in stream(source, form):
+        part.append(nbest)
+        size += len(nbest.hyps)
+        if piped or size >= TOGETHER:
+            found = True
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+    elif not found:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
-    yield first
-    yield from parts
 
 
 @contextlib.contextmanager

@@ -13,9 +13,11 @@ from toys import OBJECTIVE, sentences
 
 from lmtools.cli import main
 from lmtools.errors import UserError
+from lmtools.formats import write
 from lmtools.score import ScoreOptions, perplexity, run, score_texts
 from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK
+from lmtools.types import Hypothesis, NBest
 from lmtools.windows import cut_windows
 
 TEXTS = [
@@ -232,3 +234,34 @@ def test_score_verb_writes_in_input_order(trained, tmp_path):
     table = score_files.read(out)
     assert table.log_prob["b"][0] == table.log_prob["b"][2] != table.log_prob["b"][1]
     assert table.tokens["b"].tolist() == [3, 1, 3] and table.signature["lm"] == "tta"
+
+
+def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, monkeypatch):
+    lists = [
+        NBest(f"u{i}", tuple(Hypothesis(text) for text in TEXTS[i : i + 3]))
+        for i in range(0, 60, 3)
+    ]
+    write(lists, tmp_path / "lists.jsonl", "jsonl")
+    held, tables = [], {}
+    count = run.score_texts
+
+    def counted(texts, *more):
+        held.append(len(texts))
+        return count(texts, *more)
+
+    monkeypatch.setattr(run, "score_texts", counted)
+    for together in (1000, 8, 1):
+        monkeypatch.setattr(run, "TOGETHER", together)
+        out = tmp_path / f"{together}.scores"
+        totals = run.score_lists(str(tmp_path / "lists.jsonl"), None, str(out), options)
+        assert (totals.utterances, totals.hypotheses) == (20, 60)
+        tables[together] = out.read_text().splitlines()
+    assert held == [60, *[9] * 6, 6, *[3] * 20]
+    values = [[float(row.split("\t")[1]) for row in rows[1:]] for rows in tables.values()]
+    if options.load().lm.settings.objective == "causal":  # a part's beginnings are shared
+        np.testing.assert_allclose(values[1:], [values[0]] * 2, atol=1e-4)
+    else:
+        assert values[0] == values[1] == values[2]
+    (tmp_path / "none.jsonl").write_text("\n")
+    with pytest.raises(UserError, match="no utterances"):
+        run.score_lists(str(tmp_path / "none.jsonl"), None, str(tmp_path / "none"), options)
