@@ -1,6 +1,7 @@
 """Back-off n-gram models in sorted arrays: a trie of contexts, a level an order.
 
-Ten million n-grams take 24 bytes each here, and are looked up together, a level at a time.
+N-grams take 24 bytes here, those of the highest order 16, and are looked up together, a level at a
+time.
 """
 
 from collections.abc import Iterator
