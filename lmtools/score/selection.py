@@ -40,7 +40,7 @@ class Selection:
 
 def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection:
     """The `keep` lines to which `measure` gives the lowest differences, each once, the earlier one
-    of two with one difference; empty lines are no lines.
+    of two with one difference; empty lines, and those of difference inf, are not chosen.
 
     Reads in blocks and holds `keep` lines and a block: a line that left the best cannot come back,
     so that what is held tells all that is a copy.
@@ -52,6 +52,8 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
         texts = [text for line in block if (text := line.strip())]
         for text, difference in zip(texts, measure(texts) if texts else (), strict=True):
             made.read += 1
+            if difference == np.inf:
+                continue
             if text in held:
                 made.repeated += 1
                 continue
@@ -71,7 +73,7 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
 
 def measure_difference(options: ScoreOptions, general: str) -> Measure:
     """A function from lines to their cross entropy under the LM of the options less that under
-    `general`, in nats a word, (N,); the end of sentence is a word.
+    `general`, in nats a word, (N,); the end of sentence is a word. inf of a line without tokens.
     """
     both = [options, replace(options, lm=general)]
     scorers = [one.load() for one in both]
@@ -82,10 +84,12 @@ def measure_difference(options: ScoreOptions, general: str) -> Measure:
 
     def measure(texts: list[str]) -> np.ndarray:
         own, others = (
-            score_texts(texts, scorer, one).log_prob
-            for scorer, one in zip(scorers, both, strict=True)
+            score_texts(texts, scorer, one) for scorer, one in zip(scorers, both, strict=True)
         )
-        return (others - own) / np.array([len(text.split()) + 1 for text in texts])
+        words = np.array([len(text.split()) + 1 for text in texts])
+        difference = (others.log_prob - own.log_prob) / words
+        # of what a normaliser empties only the end is predicted, which says nothing of a domain
+        return np.where((own.tokens > 1) & (others.tokens > 1), difference, np.inf)
 
     return measure
 

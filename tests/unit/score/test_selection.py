@@ -109,6 +109,14 @@ def test_hidden_lines_are_found(texts, tmp_path, capsys):
     assert f"{len(hidden)} of 3,045 lines, 5 copies left out" in told
 
 
+def test_lines_that_the_normaliser_empties_are_not_chosen(texts, tmp_path, capsys):
+    place, _, _ = texts
+    (tmp_path / "pool").write_text("?!\nsea1 sea2\n-- !!\nfood1 food2\n" * 2)
+    given = ("--in-domain", place / "domain.txt", "--pool", tmp_path / "pool", "--keep", 5)
+    assert select(*given, "--normaliser", "librispeech", "--out", tmp_path / "out") == 0
+    assert (tmp_path / "out").read_text().splitlines() == ["sea1 sea2", "food1 food2"]
+
+
 def test_differences_are_those_of_the_definition(texts, tmp_path, capsys):
     place, _, distinct = texts
     lms = []
