@@ -28,6 +28,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import torch
+
 from lmtools.atomic import atomic_text
 from lmtools.bench.machine import describe_machine
 from lmtools.formats import stream, write
@@ -105,7 +107,7 @@ def measure(options) -> None:
     total = (seconds["all"] - seconds["part"]) / (all_ - few)
     start = max(0.0, seconds["all"] - total * all_)
     serial = max(0.0, (seconds["cached"] - start) / all_)
-    rates = Rates(start, total - serial, serial, describe_machine("cpu", 1))
+    rates = Rates(start, total - serial, serial, describe_machine(torch.device("cpu")))
     predicted = simulate(rates, all_, 2, Cluster())
     print(f"{all_:,} hypotheses: {', '.join(f'{k} {v:.1f} s' for k, v in seconds.items())}")
     print(f"start {start:.2f} s; a hypothesis {1e3 * rates.work:.3f} ms, serial {1e3 * serial:.3f}")
