@@ -78,7 +78,9 @@ class Objective(ABC):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """How long each sentence of a corpus is for a model, without boundaries, (sentences,)."""
+        """How long each sentence of a corpus's file is for a model, without boundaries,
+        (sentences,).
+        """
         return np.asarray(corpus.lengths)
 
     @abstractmethod
@@ -229,8 +231,9 @@ def count_targets(objective, corpus, size: int) -> np.ndarray:
     if objective.name == TwoWay.name:
         counts += corpus.subword.words.counts
     else:
-        for begin in range(0, len(corpus.ids), 1 << 24):  # bincount makes a copy of what it counts
-            counts += np.bincount(corpus.ids[begin : begin + (1 << 24)], minlength=size)
+        for ids in (shard.ids for shard in corpus.shards):
+            for begin in range(0, len(ids), 1 << 24):  # bincount makes a copy of what it counts
+                counts += np.bincount(ids[begin : begin + (1 << 24)], minlength=size)
     counts[list(objective.ends)] += len(corpus)
     return counts
 

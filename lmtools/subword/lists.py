@@ -11,10 +11,11 @@ from lmtools.errors import UserError
 from lmtools.subword import counting
 from lmtools.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 from lmtools.text import MARK, Normaliser
-from lmtools.text.blocks import TextBlock, read_blocks
+from lmtools.text.blocks import SIZE, TextBlock, TextPart, cut_texts
 from lmtools.workers import map_ordered
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
+PART = 16 * SIZE  # bytes of a text that are counted together
 WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
@@ -90,8 +91,9 @@ class Listed(Subword):
         memory; same bytes for any `nj`.
         """
         room(vocab_size, 0)
-        work = partial(cls.occurrences, normaliser=Normalised(normaliser))
-        counts = counting.sum_counts(map_ordered(work, read_blocks(paths), nj))
+        work = partial(cls.count, normaliser=Normalised(normaliser))
+        parts = map_ordered(work, cut_texts(paths, PART), nj, reads=paths)
+        counts = counting.sum_counts(parts)
         content, left_out = cls.select(counts, vocab_size, min_count)
         made = cls(content, normaliser)
         made.left_out = left_out
@@ -144,6 +146,14 @@ class Listed(Subword):
     def items(text: str) -> Iterable[str]:
         """What is counted in a normalised text."""
         raise NotImplementedError
+
+    @classmethod
+    def count(cls, part: TextPart | TextBlock, normaliser: "Normalised") -> Counter[str]:
+        """How often each item occurs in a part of raw text."""
+        counts: Counter[str] = Counter()
+        for block in part.blocks():
+            counts.update(cls.occurrences(block, normaliser))
+        return counts
 
     @classmethod
     def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:

@@ -1,11 +1,12 @@
 """Text in blocks of whole lines, as lmtools.workers gives them to processes."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from lmtools.errors import UserError
-from lmtools.files import DAMAGED, cannot, longest_line, stream_of, too_long
+from lmtools.files import DAMAGED, OPENERS, cannot, longest_line, stream_of, too_long
 from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 NEWLINE = b"\n"
@@ -13,18 +14,28 @@ SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
 
 
 class TextBlock(NamedTuple):
-    """Whole lines of a file, at least one: the number of the first (from 1), and the bytes."""
+    """Whole lines of a file, at least one: the number of the first, and the bytes.
+
+    Lines are numbered from 1 at byte `start` of the file.
+    """
 
     path: str
     first: int
     content: bytes
+    start: int = 0
+
+    def blocks(self) -> Iterator["TextBlock"]:
+        """This one, as a part of a text has several."""
+        yield self
 
     def text(self) -> str:
         """The lines as they stand, without byte-order mark; UserError for one that is not UTF-8."""
+        leading = self.first == 1 and self.start == 0
         try:
-            return self.content.decode("utf-8-sig" if self.first == 1 else "utf-8")
+            return self.content.decode("utf-8-sig" if leading else "utf-8")
         except UnicodeDecodeError as error:
-            line = self.first + error.object.count(b"\n", 0, error.start)
+            line = self.first + error.object.count(NEWLINE, 0, error.start)
+            line += count_lines(self.path, self.start)
             raise UserError(f"{self.path}:{line}: not UTF-8; convert it with iconv") from None
 
     def lines(self) -> list[str]:
@@ -34,31 +45,91 @@ class TextBlock(NamedTuple):
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
-    """The blocks of UTF-8 texts (.gz, .xz, .bz2, `-`: standard input), one after the other, lazily.
+class TextPart(NamedTuple):
+    """The lines of a text (.gz, .xz, .bz2, `-`: standard input) that begin in its bytes from
+    `begin` to before `end` (None: its end).
 
-    UserError for what is no text, and unless `nul` for a NUL byte anywhere.
+    Who works on it reads it, so that only names go to other processes and machines.
     """
-    most = longest_line()
-    for path in paths:
-        number = 1
+
+    path: str
+    begin: int = 0
+    end: int | None = None
+
+    def blocks(self, nul: bool = False) -> Iterator[TextBlock]:
+        """Its blocks, one after the other, lazily; UserError for what is no text, and unless `nul`
+        for a NUL byte anywhere.
+        """
+        number, most = 1, longest_line()
         try:
-            with stream_of(path) as whole:
-                while content := whole.read(min(SIZE, most)):
-                    content += whole.readline(most + 1)
+            with stream_of(self.path) as stream:
+                at = start = skip_line(stream, self.begin, most) if self.begin else 0
+                while self.end is None or at < self.end:
+                    size = min(SIZE, most) if self.end is None else min(SIZE, most, self.end - at)
+                    if not (content := stream.read(size)):
+                        return
+                    if not content.endswith(NEWLINE):
+                        content += stream.readline(most + 1)
                     if len(content) - content.rfind(NEWLINE, 0, -1) - 1 > most:
-                        raise too_long(f"{path}:{number + content.count(NEWLINE, 0, -1)}", most)
-                    if number == 1:
-                        refuse_foreign(content, path)
-                    if not nul:
-                        refuse_nul(content, path, number)
-                    yield TextBlock(str(path), number, content)
+                        line = number + content.count(NEWLINE, 0, -1)
+                        raise too_long(f"{self.path}:{line + count_lines(self.path, start)}", most)
+                    if at == 0:
+                        refuse_foreign(content, self.path)
+                    if not nul and b"\0" in content:
+                        refuse_nul(content, self.path, number + count_lines(self.path, start))
+                    yield TextBlock(self.path, number, content, start)
                     number += content.count(NEWLINE)
+                    at += len(content)
         except DAMAGED as error:
-            where = f"{path}:{number}: damaged archive from there on"
+            where = f"{self.path}:{number}: damaged archive from there on"
             raise UserError(f"{where} ({error}); fetch or write it again") from None
         except OSError as error:
-            raise cannot("read", path, error) from None
+            raise cannot("read", self.path, error) from None
+
+
+def skip_line(stream, begin: int, most: int) -> int:
+    """Go to the first line that begins at byte `begin` or later; where it begins."""
+    stream.seek(begin - 1)
+    while (rest := stream.readline(most + 1)) and not rest.endswith(NEWLINE):
+        pass
+    return stream.tell()
+
+
+def count_lines(path: str, end: int) -> int:
+    """The lines in the first `end` bytes of a file."""
+    count = 0
+    if end:
+        with open(path, "rb") as stream:
+            while end > 0 and (content := stream.read(min(SIZE, end))):
+                count += content.count(NEWLINE)
+                end -= len(content)
+    return count
+
+
+def cut_texts(
+    paths: Sequence, size: int | None = None, whole: bool = False
+) -> Iterator[TextPart | TextBlock]:
+    """Parts of about `size` bytes (None: SIZE) of those texts that are plain files; the blocks of
+    others, or `whole` texts, where UserError says what can be read only once.
+    """
+    for path in map(str, paths):
+        if os.path.isfile(path) and Path(path).suffix not in OPENERS:
+            ends = [*range(size or SIZE, os.path.getsize(path), size or SIZE), None]
+            yield from (
+                TextPart(path, begin, end) for begin, end in zip([0, *ends], ends, strict=False)
+            )
+        elif not whole:
+            yield from TextPart(path).blocks()
+        elif os.path.isfile(path):
+            yield TextPart(path)
+        else:
+            raise UserError(f"{path}: no file that can be cut into shards; write it to one")
+
+
+def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
+    """The blocks of texts, one after the other: see `TextPart.blocks`."""
+    for path in paths:
+        yield from TextPart(str(path)).blocks(nul)
 
 
 def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:

@@ -39,7 +39,11 @@ ARTIFACTS = tuple(
             "KenLM's binary of a language model, which goes to --lm",
             SOURCE,
         ),
-        (rb"lmtools-corpus-[0-9]+\n", "a binarised corpus, which goes to lmtools train", SOURCE),
+        (
+            rb"lmtools-corpus-(?:index-)?[0-9]+\n",
+            "a binarised corpus, which goes to lmtools train",
+            SOURCE,
+        ),
         (
             rb".{4}\0{4}\{\"",
             "weights of a neural network (safetensors); a model directory as a whole goes to --lm",

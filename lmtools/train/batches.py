@@ -3,6 +3,7 @@ a resumed run sees the same.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from lmtools.batching import cut_batches
 from lmtools.corpus import Corpus
+from lmtools.corpus.reading import CorpusFile
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Batch
@@ -17,13 +19,14 @@ from lmtools.train.parallel import World
 
 
 class Segments:
-    """The sentences of a corpus, those longer than `longest` tokens cut into pieces that fit.
+    """The sentences of a file of a corpus, those longer than `longest` tokens cut into pieces that
+    fit.
 
     `widths` (sentences,) says how long sentences are for the model, where that is not their number
     of tokens; such ones are not cut.
     """
 
-    def __init__(self, corpus: Corpus, longest: int, widths: np.ndarray | None = None):
+    def __init__(self, corpus: CorpusFile, longest: int, widths: np.ndarray | None = None):
         self.corpus = corpus
         lengths = np.asarray(corpus.lengths)
         pieces = np.maximum(1, -(-lengths // longest))
@@ -45,45 +48,76 @@ class Segments:
         ]
 
 
+class Chosen(NamedTuple):
+    """The batch of a step: the segments at `indices` (N,)."""
+
+    segments: Segments
+    indices: np.ndarray
+
+
 class Sentences:
-    """Batches of whole sentences for a model. A step's batch is an array of indices of segments;
-    `world` shares it among processes.
+    """Batches of whole sentences for a model; `world` shares each among processes.
+
+    A batch is of one shard of the corpus, and each epoch goes from shard to shard in an order of
+    its own, so that memory holds what one shard needs.
     """
 
     def __init__(self, corpus: Corpus, batch: Batch, seed: int, world: World, lm: LanguageModel):
-        self.segments = Segments(corpus, lm.longest, lm.objective.widths(corpus))
-        if not len(self.segments):
+        if not len(corpus):
             raise UserError(f"{corpus.path}: the corpus has no sentences; give text")
+        self.shards, self.longest, self.widths = corpus.shards, lm.longest, lm.objective.widths
         self.batch, self.seed, self.world, self.boundary = batch, seed, world, lm.objective.boundary
-        self.epoch, self.order = 0, self.plan(0)
-        self.per_epoch = len(self.order)
+        self.held: tuple[int, Segments] | None = None
+        self.planned: tuple[tuple[int, int], list[np.ndarray]] | None = None
+        # batches of each shard, the same in every epoch
+        self.counts = np.array([self.count(number) for number in range(len(self.shards))])
+        self.per_epoch = int(self.counts.sum())
 
-    def plan(self, epoch: int) -> list[np.ndarray]:
-        """The batches of an epoch."""
-        return plan_epoch(self.segments.widths, self.batch, self.boundary, self.seed, epoch)
+    def segments(self, number: int) -> Segments:
+        """Those of a shard, which is held until another is asked for."""
+        if self.held is None or self.held[0] != number:
+            shard = self.shards[number]
+            self.held = number, Segments(shard, self.longest, self.widths(shard))
+        return self.held[1]
 
-    def at(self, step: int) -> np.ndarray:
+    def count(self, number: int) -> int:
+        """The batches of a shard."""
+        widths = np.sort(self.segments(number).widths)
+        return len(cut_lengths(widths, self.batch, self.boundary)) + 1
+
+    def plan(self, epoch: int, number: int) -> list[np.ndarray]:
+        """The batches of a shard in an epoch, in order."""
+        if self.planned is None or self.planned[0] != (epoch, number):
+            widths = self.segments(number).widths
+            shard = (number,) if len(self.shards) > 1 else ()
+            batches = plan_epoch(widths, self.batch, self.boundary, self.seed, epoch, *shard)
+            self.planned = (epoch, number), batches
+        return self.planned[1]
+
+    def at(self, step: int) -> Chosen:
         """The batch of a step."""
         epoch, index = divmod(step, self.per_epoch)
-        if epoch != self.epoch:
-            self.epoch, self.order = epoch, self.plan(epoch)
-        return self.order[index]
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.shards))
+        ends = np.cumsum(self.counts[order])
+        turn = int(np.searchsorted(ends, index, side="right"))
+        number = int(order[turn])
+        batches = self.plan(epoch, number)
+        return Chosen(self.segments(number), batches[index - int(ends[turn])])
 
-    def tokens(self, indices: np.ndarray) -> int:
+    def tokens(self, chosen: Chosen) -> int:
         """How many tokens (of spelled vocabularies: words) are in a batch."""
-        return int(self.segments.widths[indices].sum())
+        return int(chosen.segments.widths[chosen.indices].sum())
 
     def loss(
         self,
         lm: LanguageModel,
-        indices: np.ndarray,
+        chosen: Chosen,
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
         """The summed loss of this process's share of a batch and the number of its targets."""
-        share = self.world.share(
-            lm.objective.training(self.segments.batch(indices), generator, lm.size)
-        )
+        sentences = chosen.segments.batch(chosen.indices)
+        share = self.world.share(lm.objective.training(sentences, generator, lm.size))
         if not len(share.targets):  # fewer sentences than processes
             return torch.zeros((), device=device), 0
         return lm(share.to(device))
@@ -97,24 +131,30 @@ class Sentences:
 
     def place(self, step: int) -> str:
         """Which sentences a step reads, for people."""
-        indices = self.at(step)
-        some = ", ".join(str(int(self.segments.sentence[i]) + 1) for i in indices[:8])
-        return f"sentences {some}{' ...' if len(indices) > 8 else ''}"
+        segments, indices = self.at(step)
+        some = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
+        more = " ..." if len(indices) > 8 else ""
+        shard = f" of {segments.corpus.path.name}" if len(self.shards) > 1 else ""
+        return f"sentences {some}{more}{shard}"
 
 
 def plan_epoch(
-    lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int
+    lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """The batches of one epoch, in order: arrays of indices into `lengths`.
+    """The batches of one epoch, in order: arrays of indices into `lengths`; `shard` is the number
+    of one of several.
 
     Sentences of equal length stand together (almost no padding), which of them meet in a batch and
     the order of the batches are drawn anew for each epoch; their number is the same in every epoch.
     """
-    generator = np.random.default_rng([seed, epoch])
+    generator = np.random.default_rng([seed, epoch, *shard])
     order = np.lexsort((generator.random(len(lengths)), lengths))
-    if batch.sentences:
-        cuts = np.arange(batch.sentences, len(order), batch.sentences)
-    else:
-        cuts = cut_batches(lengths[order] + boundary, batch.tokens)
-    batches = np.split(order, cuts)
+    batches = np.split(order, cut_lengths(lengths[order], batch, boundary))
     return [batches[i] for i in generator.permutation(len(batches))]
+
+
+def cut_lengths(lengths: np.ndarray, batch: Batch, boundary: int) -> np.ndarray:
+    """Where sentences of these lengths, in this order, are cut into batches."""
+    if batch.sentences:
+        return np.arange(batch.sentences, len(lengths), batch.sentences)
+    return cut_batches(lengths + boundary, batch.tokens)

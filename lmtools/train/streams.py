@@ -2,13 +2,14 @@
 before left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from lmtools.corpus import Corpus
+from lmtools.corpus.reading import CorpusFile
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.objectives import make_examples
@@ -35,6 +36,9 @@ class Streams:
                 " multiple of that"
             )
         self.corpus, self.batch, self.seed, self.world = corpus, batch, seed, world
+        sizes = [(len(shard), shard.tokens + len(shard)) for shard in corpus.shards]
+        # sentences and positions before each shard, and all of them
+        self.before = np.cumsum([(0, 0), *sizes], axis=0)
         self.positions = corpus.tokens + len(corpus)
         # of a stream; the last ones may be shorter
         self.length = -(-self.positions // batch.streams)
@@ -60,26 +64,27 @@ class Streams:
         return start + first, start + np.maximum(first, end)
 
     def sentence(self, positions: np.ndarray) -> np.ndarray:
-        """The sentence of each position, by bisection: that of position offsets[i] + i and after is
-        i.
-        """
-        low, high = np.zeros_like(positions), np.full_like(positions, len(self.corpus))
-        while (high - low).max(initial=0) > 1:
-            middle = (low + high) // 2
-            right = self.corpus.offsets[middle] + middle <= positions
-            low, high = np.where(right, middle, low), np.where(right, high, middle)
-        return low
+        """The sentence of each position, of the shape of `positions`."""
+        found = np.zeros_like(positions)
+        for number, here, within in self.by_shard(positions):
+            found[here] = self.before[number, 0] + bisect(self.corpus.shards[number], within)
+        return found
+
+    def by_shard(self, positions: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Of each shard that `positions` lie in: its number, which of them lie there, and where."""
+        shards = np.searchsorted(self.before[1:, 1], positions, side="right")
+        for number in np.unique(shards).tolist():
+            here = shards == number
+            yield number, here, positions[here] - self.before[number, 1]
 
     def read(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is read and what is predicted at each position, int64 of the shape of
         `positions`.
         """
-        sentence, ids, offsets = self.sentence(positions), self.corpus.ids, self.corpus.offsets
-        token = positions - sentence  # that is predicted; EOS where the sentence has no more
-        read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]
-        inputs = np.where(token == offsets[sentence], BOS, read)
-        targets = np.where(token == offsets[sentence + 1], EOS, gold)
-        return inputs.astype(np.int64), targets.astype(np.int64)
+        inputs, targets = np.zeros_like(positions), np.zeros_like(positions)
+        for number, here, within in self.by_shard(positions):
+            inputs[here], targets[here] = read_positions(self.corpus.shards[number], within)
+        return inputs, targets
 
     def tokens(self, batch: tuple[int, int]) -> int:
         """How many tokens (EOS not counted) are predicted in a step."""
@@ -128,3 +133,23 @@ class Streams:
         first, _ = self.span(self.at(step))
         lines = ", ".join(str(line + 1) for line in self.sentence(first % self.positions)[:8])
         return f"streams at sentences {lines}{' ...' if len(first) > 8 else ''}"
+
+
+def bisect(corpus: CorpusFile, positions: np.ndarray) -> np.ndarray:
+    """The sentence of each position in a file: that of position offsets[i] + i and after is i."""
+    low, high = np.zeros_like(positions), np.full_like(positions, len(corpus))
+    while (high - low).max(initial=0) > 1:
+        middle = (low + high) // 2
+        right = corpus.offsets[middle] + middle <= positions
+        low, high = np.where(right, middle, low), np.where(right, high, middle)
+    return low
+
+
+def read_positions(corpus: CorpusFile, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What is read and what is predicted at each position in a file."""
+    sentence, ids, offsets = bisect(corpus, positions), corpus.ids, corpus.offsets
+    token = positions - sentence  # that is predicted; EOS where the sentence has no more
+    read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]
+    inputs = np.where(token == offsets[sentence], BOS, read)
+    targets = np.where(token == offsets[sentence + 1], EOS, gold)
+    return inputs.astype(np.int64), targets.astype(np.int64)

@@ -2,10 +2,11 @@
 
 import argparse
 
-from lmtools.corpus import binarise
+from lmtools.corpus import binarise, binarise_shards
 from lmtools.subword import load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import warn_unknown
+from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS
 
 
@@ -15,6 +16,11 @@ def arguments(parser):
     parser.add("--kaldi")
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
+    about = (
+        "write shards, each of the ids of so many bytes of text, as 500M, to F.bin.shards, and an"
+        " index of them to F.bin"
+    )
+    parser.add_argument("--shard-size", type=size, metavar="SIZE", help=about)
     parser.add("--nj", help="processes that encode; the file is the same for any number")
     parser.add("--cmd")
 
@@ -22,7 +28,12 @@ def arguments(parser):
 def run(args: argparse.Namespace) -> None:
     """Binarise and say what went in."""
     subword = load_subword(args.subword)
-    header = binarise(args.text, subword, args.out, args.kaldi, args.nj).header
+    corpus = (
+        binarise_shards(args.text, subword, args.out, args.shard_size, args.kaldi, args.nj)
+        if args.shard_size
+        else binarise(args.text, subword, args.out, args.kaldi, args.nj)
+    )
+    header = corpus.header
     unknown = 100 * header.unknown / header.tokens
     lines = (" ".join(line.split()[1:]) if args.kaldi else line for line in read_again(args.text))
     warn_unknown(
@@ -33,7 +44,8 @@ def run(args: argparse.Namespace) -> None:
         map(subword.normaliser, lines),
         subword.knows,
     )
+    shards = f"{len(corpus.shards)} shards, " if args.shard_size else ""
     print(
-        f"{args.out}: {header.sentences} sentences, {header.tokens} tokens ({unknown:.2f}%"
+        f"{args.out}: {shards}{header.sentences} sentences, {header.tokens} tokens ({unknown:.2f}%"
         f" unknown), longest {header.longest}, {header.empty} empty lines skipped"
     )

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.cli import main
-from lmtools.corpus import ALIGNMENT, MAGIC, Corpus, binarise, read_header
+from lmtools.corpus import ALIGNMENT, INDEX, MAGIC, Corpus, binarise, binarise_shards, read_header
 from lmtools.errors import UserError
+from lmtools.seal import add_seal
 from lmtools.subword import SUBWORDS, UNK, train
 from lmtools.text import NORMALISERS, Normaliser, blocks
 
@@ -320,3 +321,112 @@ def test_a_corpus_of_an_older_version_is_taken_with_a_warning(word, tmp_path, ca
     (tmp_path / "old.bin").write_bytes(MAGIC + head.ljust(len(line)) + b"\n" + rest)
     with pytest.raises(UserError, match=r"old\.bin: damaged \(its offsets or ids lie outside"):
         Corpus.open(tmp_path / "old.bin").digest()
+
+
+TEXT = [line for n in range(60) for line in (*LINES, f"a song {n} at dawn")]
+
+
+def tree(folder):
+    """The files below a directory, with their bytes."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*"))
+            if path.is_file()}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["word", "bpe"])
+@pytest.mark.parametrize("kaldi", [False, True])
+def test_shards_hold_the_sentences_of_the_file(subwords, tmp_path, scheme, kaldi):
+    """Of two texts, one of them compressed, by one process and by two."""
+    subword = subwords[0][scheme]
+    sources = [write(tmp_path / "t", TEXT), tmp_path / "u.gz"]
+    sources[1].write_bytes(gzip.compress(sources[0].read_bytes()))
+    whole = binarise(sources, subword, tmp_path / "whole.bin", kaldi=kaldi)
+    made = []
+    for nj in (1, 2):
+        (folder := tmp_path / f"nj{nj}").mkdir()
+        corpus = binarise_shards(sources, subword, folder / "t.bin", 1000, kaldi=kaldi, nj=nj)
+        made.append(tree(folder))
+    assert made[0] == made[1] and len(made[0]) == len(corpus.shards) + 1 > 4
+    found = [sentence.tolist() for shard in corpus.shards for sentence in shard]
+    assert found == [sentence.tolist() for sentence in whole]
+    for name in ("sentences", "tokens", "unknown", "empty", "longest", "dtype", "sources"):
+        assert getattr(corpus.header, name) == getattr(whole.header, name)
+    assert len(corpus) == len(whole) and corpus.tokens == whole.tokens
+    assert corpus.subword.hash == subword.hash and corpus.check(subword) is corpus
+    assert all(shard.header.sources == [] for shard in corpus.shards)
+    assert corpus.digest() == Corpus.open(tmp_path / "nj1" / "t.bin").digest() != whole.digest()
+
+
+def test_parts_without_a_sentence_are_no_shards(word, tmp_path):
+    source = write(tmp_path / "t", ["a song", *["!"] * 2000, "dawn"])
+    corpus = binarise_shards([source], word, tmp_path / "t.bin", 500)
+    assert [len(shard) for shard in corpus.shards] == [1, 1]
+    assert corpus.header.empty == 2000
+    with pytest.raises(UserError, match="t: no sentence in the text"):
+        binarise_shards([write(tmp_path / "t", ["!"] * 999)], word, tmp_path / "t.bin", 500)
+    assert len(Corpus.open(tmp_path / "t.bin")) == 2
+
+
+def test_a_failed_run_keeps_the_shards_of_the_run_before(word, tmp_path):
+    """And the next one takes away what neither needs, nothing else."""
+    source, out = write(tmp_path / "t", TEXT), tmp_path / "t.bin"
+    digest = binarise_shards([source], word, out, 1000).digest()
+    folder = tmp_path / "t.bin.shards"
+    (folder / "mine.bin").write_bytes(b"")
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"the blue\n" * 500 + b"\xff\n")
+    with pytest.raises(UserError, match="bad:501: not UTF-8"):
+        binarise_shards([bad], word, out, 1000)
+    assert Corpus.open(out).digest() == digest
+    corpus = binarise_shards([write(source, TEXT[:-1])], word, out, 1000)
+    assert sorted(os.listdir(folder)) == sorted([*corpus.header.shards, "mine.bin"])
+    assert len(corpus) == sum(map(len, corpus.shards))
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        (lambda tree: tree["shards"].pop(), "its seal does not fit"),
+        (lambda tree: tree.pop("seal"), "torn in its header"),
+        (lambda tree: tree["shards"].__setitem__(0, "../../t.bin"), "names no shards"),
+        (lambda tree: tree["shards"].__setitem__(0, tree["shards"][1]), "not those that were"),
+        (lambda tree: tree["shards"].clear(), "names no shards"),
+        (lambda tree: tree["shards"].__setitem__(0, "0" * 32 + ".bin"), "cannot read: No such"),
+    ],
+)
+def test_a_changed_index_is_found(word, tmp_path, how, message):
+    out = tmp_path / "t.bin"
+    binarise_shards([write(tmp_path / "t", TEXT)], word, out, 1000)
+    data = out.read_bytes()
+    assert data.startswith(INDEX)
+    said = json.loads(data[len(INDEX) :])
+    how(said)
+    if "seal" in said and "does not fit" not in message:
+        said = add_seal(said)
+    out.write_bytes(INDEX + json.dumps(said).encode() + b"\n")
+    with pytest.raises(UserError, match=message):
+        Corpus.open(out)
+
+
+def test_a_changed_shard_is_found(word, tmp_path):
+    corpus = binarise_shards([write(tmp_path / "t", TEXT)], word, tmp_path / "t.bin", 1000)
+    path = corpus.shards[1].path
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UserError, match=rf"{path.name}: damaged \(its content"):
+        Corpus.open(tmp_path / "t.bin").digest()
+    path.write_bytes(corpus.shards[0].path.read_bytes())
+    with pytest.raises(UserError, match=r"t\.bin: its shards are not those that were written"):
+        Corpus.open(tmp_path / "t.bin")
+
+
+def test_verb_writes_shards(subwords, tmp_path, capsys):
+    source = write(tmp_path / "t", TEXT)
+    command = split(f"corpus --text {source} --subword {subwords[1] / 'word'} --shard-size 1K")
+    assert main([*command, "--out", str(tmp_path / "t.bin"), "--nj", "2"]) == 0
+    shards = Corpus.open(tmp_path / "t.bin").shards
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/t.bin: {len(shards)} shards, 300 sent")
+    assert main([*command, "--out", str(tmp_path / "u.bin"), "--text", "-"]) == 1
+    assert "-: no file that can be cut into shards" in capsys.readouterr().err
+    assert main(["subword", "--type", "word", "--text", str(tmp_path / "t.bin"), "--out", "w"]) == 1
+    assert "a binarised corpus" in capsys.readouterr().err

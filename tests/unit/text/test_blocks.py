@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.text import blocks
-from lmtools.text.blocks import TextBlock, read_blocks
+from lmtools.text.blocks import TextBlock, TextPart, cut_texts, read_blocks
 
 PIECES = st.lists(
     st.sampled_from(
@@ -34,6 +34,41 @@ def test_the_lines_of_read_lines(tmp_path_factory, pieces, size):
     assert [line for block in found for line in block.lines()] == [line for _, line in lines] * 2
     numbered = [(block.first + i, line) for block in found for i, line in enumerate(block.lines())]
     assert numbered == lines * 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(PIECES, st.integers(1, 12), st.integers(1, 9))
+def test_parts_share_the_lines_out(tmp_path_factory, pieces, size, block):
+    """Wherever a part begins and ends, each line is of one part."""
+    path = tmp_path_factory.mktemp("text") / "t"
+    path.write_bytes("".join(pieces).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "SIZE", block)
+        parts = list(cut_texts([path, path], size))
+        found = [line for part in parts for some in part.blocks() for line in some.lines()]
+    assert found == [line for _, line in read_lines(path)] * 2
+    assert len(parts) == 2 * max(1, -(-path.stat().st_size // size))
+
+
+def test_what_is_wrong_in_a_part_is_named_by_its_line(tmp_path, monkeypatch):
+    path = tmp_path / "t"
+    for bad, message in ((b"\xff", "not UTF-8"), (b"\0", "NUL byte"), (b"x" * 65, "more than 64")):
+        monkeypatch.setenv("LMTOOLS_MAX_LINE", "64")
+        path.write_bytes(b"fine line\n" * 70 + bad + b"\n" + b"more\n" * 9)
+        for begin in (0, 1, 95, 690, 700):
+            with pytest.raises(UserError, match=f"t:71: .*{message}"):
+                list(map(TextBlock.text, TextPart(str(path), begin).blocks()))
+        assert not list(TextPart(str(path), 701, 702).blocks())
+
+
+def test_what_is_no_plain_file_is_cut_where_it_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "t.gz"
+    path.write_bytes(gzip.compress(b"a\nb\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"c\nd\n")))
+    assert [part.content for part in cut_texts([path, "-"], 1)] == [b"a\nb\n", b"c\nd\n"]
+    assert list(cut_texts([path], 1, whole=True)) == [TextPart(str(path))]
+    with pytest.raises(UserError, match="-: no file that can be cut into shards; write it to one"):
+        list(cut_texts(["-"], 1, whole=True))
 
 
 @pytest.mark.parametrize(

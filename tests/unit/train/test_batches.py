@@ -1,13 +1,15 @@
 """Batches as a function of lengths, seed and epoch."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.settings import Batch
-from lmtools.train.batches import Segments, plan_epoch
+from lmtools.train.batches import Segments, Sentences, plan_epoch
+from lmtools.train.parallel import World
 
 lengths = st.lists(st.integers(0, 40), min_size=1, max_size=200).map(np.array)
 
@@ -51,9 +53,72 @@ def test_epochs_differ_and_repeat():
 class Fake(list):
     """A corpus in memory."""
 
+    path = Path("fake")
+
     @property
     def lengths(self):
         return np.array([len(s) for s in self])
+
+
+class Shards(list):
+    """A corpus of several."""
+
+    path = Path("shards")
+
+    def __init__(self, shards):
+        super().__init__(itertools.chain.from_iterable(shards))
+        self.shards = [Fake(shard) for shard in shards]
+
+
+class Lm:
+    """What batches are told of a model."""
+
+    longest = 9
+
+    class objective:
+        boundary = 2
+        widths = staticmethod(lambda corpus: corpus.lengths)
+
+
+shards = st.lists(st.lists(st.integers(0, 30), min_size=1, max_size=12), min_size=1, max_size=6)
+
+
+@given(shards, st.integers(11, 60), st.integers(0, 3))
+def test_each_epoch_reads_each_shard_once_and_whole(sizes, budget, seed):
+    """Shard by shard, in an order that differs from epoch to epoch; a step asked for by itself is
+    that of a run from the beginning.
+    """
+    number = itertools.count()
+    text = Shards([[np.full(n, next(number)) for n in shard] for shard in sizes])
+
+    def sentences():
+        return Sentences(text, Batch(tokens=budget), seed, World(), Lm)
+
+    once, orders = sentences(), set()
+    for epoch in range(4):
+        order, read = [], []
+        for step in range(epoch * once.per_epoch, (epoch + 1) * once.per_epoch):
+            segments, indices = once.at(step)
+            if not order or order[-1] is not segments.corpus:
+                order.append(segments.corpus)
+            read += [
+                (segments.sentence[i], segments.begin[i], id(segments.corpus)) for i in indices
+            ]
+            again = sentences().at(step) if step % 5 == 0 else (segments, indices)
+            assert again[0].corpus is segments.corpus and again[1].tolist() == indices.tolist()
+        assert len(order) == len(sizes) and len(set(read)) == len(read)
+        assert len(read) == sum(max(1, -(-n // 9)) for shard in sizes for n in shard)
+        orders.add(tuple(map(id, order)))
+    assert len(sizes) < 4 or len(orders) > 1
+
+
+def test_one_file_is_planned_as_ever():
+    """The order that published trainings had."""
+    text = Shards([[np.arange(n % 7) for n in range(50)]])
+    made = Sentences(text, Batch(tokens=40), 3, World(), Lm)
+    plan = plan_epoch(text.shards[0].lengths, Batch(tokens=40), 2, 3, 1)
+    found = [made.at(made.per_epoch + n).indices.tolist() for n in range(made.per_epoch)]
+    assert found == [batch.tolist() for batch in plan]
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=30), st.integers(1, 9))

@@ -20,6 +20,7 @@ from toys import OBJECTIVE, TRANSFORMER, settings
 
 from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
 from lmtools.device import machine_facts
+from lmtools.corpus import Corpus, binarise_shards
 from lmtools.errors import UserError
 from lmtools.settings import Batch, Optim
 from lmtools.train import Stopped, train
@@ -149,6 +150,7 @@ FAMILIES = {
     "gain": {"optim": Optim(name="adagrad", lr=0.1, decay="none", warmup=0), "steps": None,
     "epochs": 9, "min_gain": 1e9, "keep_epochs": (1,)},
 }  # fmt: skip
+FAMILIES["shards"], FAMILIES["streams of shards"] = {}, FAMILIES["streams"]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -163,6 +165,11 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
         spelled / f"{part}{'-spelled' if family == 'elmo' else ''}.bin"
         for part in ("train", "valid")
     ]
+    if "shards" in family:
+        subword = Corpus.open(corpora[0]).subword
+        corpora[0] = tmp_path / "shards.bin"
+        binarise_shards([spelled / "train.txt"], subword, corpora[0], 2000)
+        assert len(Corpus.open(corpora[0]).shards) > 3
     whole = train(some, *corpora, tmp_path / "whole", "cpu")
     step, stops = Training.step, [3, 9, 14]
 
@@ -187,7 +194,7 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
         for name in load_tensors(tmp_path / "whole/checkpoint.safetensors")
         if name.endswith((".0", ".3"))
     ]
-    assert len(carried) == (2 if family == "streams" else 0)
+    assert len(carried) == (2 if "streams" in family else 0)
 
 
 def test_a_plateau_lowers_the_learning_rate(tiny, tmp_path):

@@ -107,7 +107,8 @@ def test_a_low_rank_step_is_that_of_autograd(trained, tiny, tmp_path, model):
         for factor in pair:
             factor.requires_grad_(True)
     made = {n: low.start[n] + 2.0 * (up @ down) for n, (up, down) in factors.items()}
-    lines = training.train.segments.batch(training.train.at(0))
+    chosen = training.train.at(0)
+    lines = chosen.segments.batch(chosen.indices)
     examples = lm.objective.training(lines, None, lm.size)
     lm.train()
     loss, count = functional_call(lm, made, (examples,))

@@ -20,14 +20,22 @@ from lmtools.train.streams import Streams
 
 @dataclasses.dataclass
 class Text:
-    """A corpus in memory."""
+    """A corpus in memory, in shards of `cut` sentences."""
 
     sentences: list[list[int]]
+    cut: int = 1000
 
     def __post_init__(self):
         self.offsets = np.cumsum([0, *map(len, self.sentences)])
         self.ids = np.array([i for sentence in self.sentences for i in sentence], dtype=np.uint16)
         self.tokens = len(self.ids)
+
+    @property
+    def shards(self):
+        return [
+            Text(self.sentences[begin : begin + self.cut])
+            for begin in range(0, len(self.sentences), self.cut)
+        ]
 
     def __len__(self):
         return len(self.sentences)
@@ -50,12 +58,14 @@ class Recorder:
         return torch.zeros(()), len(targets)
 
 
-def text(sizes):
+def text(sizes, cut=1000):
     """Sentences of these lengths, all tokens different."""
-    return Text([[10 * i + j + 5 for j in range(n)] for i, n in enumerate(sizes)])
+    return Text([[10 * i + j + 5 for j in range(n)] for i, n in enumerate(sizes)], cut)
 
 
-texts = st.lists(st.integers(1, 7), min_size=1, max_size=20).map(text)
+texts = st.builds(
+    text, st.lists(st.integers(1, 7), min_size=1, max_size=20), st.sampled_from([1, 2, 3, 1000])
+)
 
 
 @given(texts, st.integers(1, 6), st.integers(1, 5), st.sampled_from([None, 3]), st.integers(0, 2))

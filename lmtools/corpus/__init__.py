@@ -1,0 +1,8 @@
+"""Binarised text: token ids with sentence offsets in a file, or in shards with an index, read
+through a memory map.
+"""
+
+from lmtools.corpus.binarise import binarise, binarise_shards
+from lmtools.corpus.reading import ALIGNMENT, INDEX, MAGIC, Corpus, read_header
+
+__all__ = ["ALIGNMENT", "INDEX", "MAGIC", "Corpus", "binarise", "binarise_shards", "read_header"]

@@ -1,0 +1,200 @@
+"""Writing binarised corpora, in bounded memory, by any number of processes or tasks of a cluster.
+
+One file: processes encode blocks of text, and this one writes. Shards: each is written by whoever
+encodes it; only the index is written here.
+"""
+
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lmtools import __version__
+from lmtools.atomic import atomic_path
+from lmtools.corpus.reading import (
+    OFFSET,
+    SHARD,
+    Corpus,
+    Header,
+    content_digest,
+    index_of,
+    name_shard,
+    padding,
+    read_header,
+    shard_directory,
+)
+from lmtools.errors import UserError
+from lmtools.lock import hold_lock
+from lmtools.subword import UNK, Subword
+from lmtools.text.blocks import TextBlock, TextPart, cut_texts
+from lmtools.workers import map_ordered
+
+PART = ".part"  # a shard whose content, and so whose name, is not known yet
+
+
+class NoSentence(UserError):
+    """There is nothing in a text but `empty` lines."""
+
+    def __init__(self, path, empty: int):
+        super().__init__(f"{path}: no sentence in the text; give text with one sentence a line")
+        self.empty = empty
+
+
+class Hashed:
+    """A file for writing that knows the SHA-256 of what was written."""
+
+    def __init__(self, stream):
+        self.stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, array: np.ndarray) -> None:
+        """Append the bytes of an array."""
+        self.sha256.update(array)
+        self.stream.write(array)
+
+
+class Encoded(NamedTuple):
+    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not
+    empty, and the number of empty ones.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    empty: int
+
+
+def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
+    """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an
+    utterance id), in bounded memory.
+
+    Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
+    file is the same for any number.
+    """
+    work = partial(encode, subword=subword, kaldi=kaldi)
+    encoded = map_ordered(work, cut_texts(sources), nj, reads=sources)
+    write_corpus(encoded, subword, out, list(map(str, sources)))
+    return Corpus.open(out)
+
+
+def binarise_shards(
+    sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1
+) -> Corpus:
+    """The same in shards of about `size` bytes of text each; a compressed text is a shard. `nj`
+    processes write them; the files are the same for any number.
+
+    UserError for standard input and pipes, which cannot be cut.
+    """
+    folder = shard_directory(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold_lock(folder):
+        work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
+        parts = enumerate(cut_texts(sources, size, whole=True))
+        made = map_ordered(work, parts, nj, reads=sources)
+        headers, empty = [], 0
+        for name, skipped in made:
+            empty += skipped
+            if name:
+                headers.append(read_header(folder / name)[0])
+        if not headers:
+            raise NoSentence(sources[0], empty)
+        index = index_of(headers, list(map(str, sources)), empty)
+        with atomic_path(out) as path:
+            path.write_bytes(index.dumps())
+        for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+            (folder / name).unlink()
+    return Corpus.open(out)
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file among shards is one, of this corpus or of an earlier one."""
+    return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
+
+
+def write_shard(
+    numbered: tuple[int, TextPart], folder: Path, subword: Subword, kaldi: bool
+) -> tuple[str | None, int]:
+    """Write the shard of a part of a text: its name, None where the part holds no sentence, and
+    the number of lines skipped.
+    """
+    number, part = numbered
+    unnamed = folder / f"{number}{PART}"
+    encoded = (encode(block, subword, kaldi) for block in part.blocks())
+    try:
+        header = write_corpus(encoded, subword, unnamed, [])
+    except NoSentence as error:
+        return None, error.empty
+    os.replace(unnamed, folder / name_shard(header))
+    return name_shard(header), header.empty
+
+
+def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded:
+    """The sentences of a part of a text, with `kaldi` without the first word of each line."""
+    texts = [line for block in part.blocks() for line in block.lines()]
+    if kaldi:
+        texts = [" ".join(text.split(maxsplit=1)[1:]) for text in texts]
+    sentences = [sentence for sentence in subword.encode_batch(texts) if sentence]
+    lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
+    ids = np.fromiter(
+        itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
+    )
+    return Encoded(ids, lengths, len(texts) - len(sentences))
+
+
+def dtype_of(subword: Subword) -> np.dtype:
+    """That of the ids."""
+    return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
+
+
+def write_corpus(encoded: Iterable[Encoded], subword: Subword, out, sources: list[str]) -> Header:
+    """Write a corpus file; its header. NoSentence, and no file, where there is none.
+
+    The ids go to one unnamed file, the offsets to a second, and both behind the header when their
+    numbers are known.
+    """
+    total, longest = Counter(), 0
+    with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
+        ids, offsets = Hashed(id_file), Hashed(offset_file)
+        offsets.write(np.zeros(1, OFFSET))
+        for made in encoded:
+            ids.write(made.ids)
+            offsets.write((total["tokens"] + np.cumsum(made.lengths)).astype(OFFSET))
+            unknown = int(np.count_nonzero(made.ids == UNK))
+            total.update(
+                sentences=len(made.lengths), tokens=len(made.ids), unknown=unknown, empty=made.empty
+            )
+            longest = max(longest, int(made.lengths.max(initial=0)))
+        if not total["sentences"]:
+            raise NoSentence((*sources, out)[0], total["empty"])
+        model = subword.content
+        header = Header(
+            dtype=dtype_of(subword).str, **total, longest=longest,
+            vocabulary=subword.hash, scheme=subword.scheme, size=subword.size,
+            normaliser=subword.normaliser, model=len(model), version=__version__,
+            sources=sources,
+            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256),
+        )  # fmt: skip
+        head = header.dumps() + model + bytes(padding(len(model)))
+        join(whole, head, offset_file, id_file)
+    return header
+
+
+def scratch(beside: Path):
+    """An unnamed file on the disk of `beside`: it vanishes with the process, however that ends."""
+    return tempfile.TemporaryFile(dir=beside.parent)
+
+
+def join(path: Path, head: bytes, offsets, ids) -> None:
+    """Write head, offsets and ids to `path`."""
+    with open(path, "wb") as stream:
+        stream.write(head)
+        for part in (offsets, ids):
+            part.seek(0)
+            shutil.copyfileobj(part, stream, 1 << 20)

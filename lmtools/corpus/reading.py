@@ -1,0 +1,273 @@
+"""What a binarised corpus is on the disk, and how it is read.
+
+A file holds the header (two lines), the subword model's content, offsets and ids. A corpus in
+shards is an index: a header with the names of such files, which lie in `NAME.shards` beside it. A
+shard's name is that of its content, so that writing the corpus anew never touches a shard of the
+old one.
+"""
+
+import hashlib
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.config import build
+from lmtools.errors import UserError
+from lmtools.files import cannot, sha256
+from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
+from lmtools.subword import VOCABULARIES, Subword, assemble
+from lmtools.text import Normaliser
+
+MAGIC = b"lmtools-corpus-1\n"
+INDEX = b"lmtools-corpus-index-1\n"
+ALIGNMENT = 64  # bytes
+OFFSET = np.dtype("<i8")
+REMEDY = "write it again with lmtools corpus"
+SHARD = re.compile("[0-9a-f]{32}[.]bin")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a corpus says of itself."""
+
+    dtype: str  # of the ids
+    sentences: int
+    tokens: int
+    unknown: int  # tokens
+    empty: int  # lines skipped
+    longest: int  # tokens of a sentence
+    vocabulary: str  # the subword model's hash
+    scheme: str
+    size: int  # of the vocabulary
+    normaliser: Normaliser
+    model: int  # bytes of the subword model's content, which follows; 0 in an index
+    version: str
+    sources: list[str]  # empty in a shard
+    # SHA-256 of model, offsets and ids, of an index that of its shards' contents; None in files of
+    # older versions
+    content: str | None = None
+
+    magic = MAGIC
+
+    def dumps(self) -> bytes:
+        """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
+        bytes.
+        """
+        text = self.magic + json.dumps(add_seal(asdict(self))).encode()
+        return text + b" " * padding(len(text) + 1) + b"\n"
+
+
+@dataclass(frozen=True)
+class Index(Header):
+    """What a corpus in shards says of itself: the sums, and the shards' names, in order."""
+
+    shards: list[str] = field(default_factory=list)
+
+    magic = INDEX
+
+
+def padding(length: int) -> int:
+    """The bytes that `length` lacks to a multiple of ALIGNMENT."""
+    return -length % ALIGNMENT
+
+
+def shard_directory(path) -> Path:
+    """Where the shards of the corpus `path` lie."""
+    return Path(f"{path}.shards")
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus(ABC):
+    """Sentences as ids without BOS and EOS, in one file or in shards.
+
+    `shards` are its files, in order: at least one, none without a sentence; `subword` is the model
+    that made the ids, from the corpus itself.
+    """
+
+    path: Path
+    header: Header
+
+    @staticmethod
+    def open(path) -> "CorpusFile | ShardedCorpus":
+        """The corpus in `path`, memory-mapped; UserError if that is no corpus or not whole."""
+        header, start = read_header(path)
+        if isinstance(header, Index):
+            return ShardedCorpus.of(Path(path), header)
+        return CorpusFile.of(Path(path), header, start)
+
+    @abstractmethod
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 that stands for all that the corpus says, read in whole; Damaged
+        where it is not as it was written.
+        """
+
+    def __len__(self) -> int:
+        return self.header.sentences
+
+    @property
+    def tokens(self) -> int:
+        """The number of ids in all."""
+        return self.header.tokens
+
+    @property
+    def vocabulary_hash(self) -> str:
+        """The hash of the subword model that made the ids."""
+        return self.header.vocabulary
+
+    def check(self, subword: Subword) -> "Corpus":
+        """This corpus, if `subword` made its ids; else UserError."""
+        if self.vocabulary_hash != subword.hash:
+            raise UserError(
+                f"{self.path}: made with another {self.header.scheme} model of {self.header.size}"
+                f" pieces ({self.vocabulary_hash[:12]}, not {subword.hash[:12]}); make it again"
+                " with lmtools corpus"
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusFile(Corpus):
+    """`corpus[i]` is a read-only array (tokens,) in the file's dtype.
+
+    offsets (sentences + 1,): sentence i is ids[offsets[i]:offsets[i + 1]]; ids (tokens,). The file
+    holds the subword model too, so that whoever trains on it needs no second path: model (bytes,)
+    is its content.
+    """
+
+    model: np.ndarray
+    offsets: np.ndarray
+    ids: np.ndarray
+
+    @classmethod
+    def of(cls, path: Path, header: Header, start: int) -> "CorpusFile":
+        """The corpus in `path`, whose header takes `start` bytes."""
+        first = start + header.model + padding(header.model)
+        middle = first + OFFSET.itemsize * (header.sentences + 1)
+        data = np.memmap(path, np.uint8, "r").view(np.ndarray)
+        if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
+            raise Damaged(f"{path}: the file is torn ({len(data)} bytes); {REMEDY}")
+        model, offsets = data[start : start + header.model], data[first:middle].view(OFFSET)
+        return cls(path, header, model, offsets, data[middle:].view(header.dtype))
+
+    @property
+    def shards(self) -> "tuple[CorpusFile, ...]":
+        return (self,)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        index %= len(self)
+        return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def batch(self, indices: Iterable[int]) -> list[np.ndarray]:
+        """The sentences at `indices`, in their order."""
+        return [self[index] for index in indices]
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(sentences,) int64: the number of ids of each sentence."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def subword(self) -> Subword:
+        kind, content = VOCABULARIES[self.header.scheme], self.model.tobytes()
+        return assemble(kind, content, self.header.normaliser, self.vocabulary_hash, self.path)
+
+    def digest(self) -> str:
+        if self.header.content is None:  # of an older version
+            say_unchecked(str(self.path))
+            ends, highest = self.offsets[[0, -1]].tolist(), int(self.ids.max(initial=0))
+            ordered = ends == [0, self.tokens] and self.lengths.min(initial=0) >= 0
+            if not ordered or highest >= self.header.size:
+                raise Damaged(
+                    f"{self.path}: damaged (its offsets or ids lie outside the file or the"
+                    f" vocabulary); {REMEDY}"
+                )
+            return sha256(self.path)
+        parts = (self.model, self.offsets, self.ids)
+        if content_digest(*(hashlib.sha256(part) for part in parts)) != self.header.content:
+            raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
+        return digest(asdict(self.header))
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedCorpus(Corpus):
+    """A corpus whose sentences are those of its shards, one after the other."""
+
+    shards: tuple[CorpusFile, ...]
+
+    @classmethod
+    def of(cls, path: Path, header: Index) -> "ShardedCorpus":
+        """The corpus of the index in `path`."""
+        if not header.shards or not all(map(SHARD.fullmatch, header.shards)):
+            raise Damaged(f"{path}: names no shards; {REMEDY}")
+        shards = tuple(Corpus.open(shard_directory(path) / name) for name in header.shards)
+        said = index_of([shard.header for shard in shards], header.sources, header.empty)
+        if said != header:
+            raise Damaged(f"{path}: its shards are not those that were written; {REMEDY}")
+        return cls(path, header, shards)
+
+    @property
+    def subword(self) -> Subword:
+        return self.shards[0].subword
+
+    def digest(self) -> str:
+        for shard in self.shards:
+            shard.digest()
+        return digest(asdict(self.header))
+
+
+def name_shard(header: Header) -> str:
+    """The name of the shard with this header, which says what its content is."""
+    return f"{digest(asdict(header))[:32]}.bin"
+
+
+def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
+    """What the index says of shards with these headers; `empty`: lines skipped in all."""
+    said = asdict(shards[0]) | {
+        name: sum(getattr(shard, name) for shard in shards)
+        for name in ("sentences", "tokens", "unknown")
+    }
+    contents = "".join(shard.content or "" for shard in shards)
+    said |= {
+        "empty": empty,
+        "normaliser": shards[0].normaliser,
+        "longest": max(shard.longest for shard in shards),
+        "model": 0,
+        "sources": sources,
+        "content": hashlib.sha256(contents.encode()).hexdigest(),
+        "shards": list(map(name_shard, shards)),
+    }
+    return Index(**said)
+
+
+def read_header(path) -> tuple[Header, int]:
+    """The header of a corpus file or of an index, and the number of bytes it takes."""
+    try:
+        with open(path, "rb") as stream:
+            kinds = {kind.magic: kind for kind in (Header, Index)}
+            if not (kind := kinds.get(magic := stream.readline(len(INDEX)))):
+                raise UserError(f"{path}:1: not a binarised corpus; make one with lmtools corpus")
+            line = stream.readline()
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    try:
+        tree = json.loads(line)
+        header = build(kind, check_seal(tree, path, REMEDY, warn=False), path)
+        np.dtype(header.dtype)
+        if (header.content is None) != (SEAL not in tree):
+            raise ValueError
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise Damaged(f"{path}:2: the file is torn in its header; {REMEDY}") from None
+    return header, len(magic) + len(line)
+
+
+def content_digest(model, offsets, ids) -> str:
+    """Hexadecimal SHA-256 of a corpus's content out of the digests of its parts."""
+    return hashlib.sha256(b"".join(part.digest() for part in (model, offsets, ids))).hexdigest()
