@@ -6,6 +6,10 @@ once get a new name in each round: new words then go on turning up at the rate t
 predicts for what follows it (Good and Turing: words seen once / all words). Memory is the resident
 memory of a command and its processes together, looked at every few milliseconds. Words a second of
 processor time say what the work costs where other programs run too.
+
+With --peers PYTHON, a Python that has datasets, tokenizers and sentencepiece, sizes up to
+--peers-up-to are prepared by Hugging Face's libraries and by sentencepiece too (see
+preparation_peers.py): words counted, and all of the text written as ids.
 """
 
 import argparse
@@ -44,6 +48,7 @@ LOOKS = {
     "corpus": Look("#c2410c", "#ff7a45", "s", "--"),
 }
 LABELS = {"subword": "word list", "corpus": "binarising"}
+PEERS = {"huggingface": "tokenizers + datasets", "sentencepiece": "sentencepiece, both"}
 
 
 def arguments() -> argparse.Namespace:
@@ -67,6 +72,11 @@ def arguments() -> argparse.Namespace:
         help="million words (default: %(default)s)",
     )
     parser.add_argument("--nj", type=int, default=2, help="processes (default: %(default)s)")
+    about = "bytes of text of a shard, as 500M (default: one file)"
+    parser.add_argument("--shard-size", metavar="SIZE", help=about)
+    parser.add_argument("--peers", metavar="PYTHON", help="measure other programs too")
+    about = "million words of text for them, at most (default: %(default)s)"
+    parser.add_argument("--peers-up-to", type=float, default=50, metavar="M", help=about)
     parser.add_argument("--out", required=True, metavar="F.json", help="write the figures")
     parser.add_argument("--figure", metavar="F.png", help="draw them")
     return parser.parse_args()
@@ -111,19 +121,18 @@ def measured(args: argparse.Namespace, folder: Path) -> Iterator[dict]:
                 words += len(sentence.split())
         options = ["--text", text, "--nj", str(args.nj), "--out"]
         row = {"words": words, "bytes": text.stat().st_size, "rounds": again}
-        row["subword"] = watched(
-            words,
-            "subword",
-            "--type",
-            "word",
-            "--min-count",
-            str(MIN_COUNT),
-            *options,
-            folder / "words",
-        )
-        row["corpus"] = watched(
-            words, "corpus", "--subword", folder / "words", *options, folder / "text.bin"
-        )
+        ours = [sys.executable, "-m", "lmtools"]
+        counting = ["subword", "--type", "word", "--min-count", str(MIN_COUNT)]
+        row["subword"] = watched(words, *ours, *counting, *options, folder / "words")
+        writing = ["corpus", "--subword", folder / "words"]
+        if args.shard_size:
+            writing += ["--shard-size", args.shard_size]
+        row["corpus"] = watched(words, *ours, *writing, *options, folder / "text.bin")
+        if args.peers and words <= 1e6 * args.peers_up_to:
+            peers = [args.peers, Path(__file__).with_name("preparation_peers.py")]
+            for name in PEERS:
+                what = [name, text, folder / name, str(args.nj), str(MIN_COUNT)]
+                row[name] = watched(words, *peers, *what)
         header = Corpus.open(folder / "text.bin").header
         assert header.tokens == words, (header.tokens, words)
         yield row | {"vocabulary": header.size, "unknown": header.unknown / header.tokens}
@@ -157,12 +166,10 @@ def words_seen_once(paths: Iterable[str], nj: int) -> set[str]:
 
 def watched(words: int, *command) -> dict:
     """Seconds (by the clock, and of processor time), words a second, and peak resident bytes of a
-    verb of lmtools and its processes.
+    command and its processes.
     """
     begin, before = time.perf_counter(), processor_time()
-    with subprocess.Popen(
-        [sys.executable, "-m", "lmtools", *map(str, command)], stdout=subprocess.DEVNULL
-    ) as process:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL) as process:
         peak, processes = 0, 0
         while process.poll() is None:
             tree = family(process.pid)
@@ -217,9 +224,10 @@ def resident(pid: int) -> int:
 def said(row: dict) -> str:
     """A row in words."""
     keys = ("peak_bytes", "words_per_second", "words_per_processor_second")
-    of = {name: [row[name][key] / 1e6 for key in keys] for name in LABELS}
+    labels = {name: label for name, label in (LABELS | PEERS).items() if name in row}
+    of = {name: [row[name][key] / 1e6 for key in keys] for name in labels}
     parts = [
-        f"{LABELS[name]} {peak:.0f} MB, {fast:.2f}M words/s, {own:.2f}M of processor time"
+        f"{labels[name]} {peak:.0f} MB, {fast:.2f}M words/s, {own:.2f}M of processor time"
         for name, (peak, fast, own) in of.items()
     ]
     again = f", {row['rounds']} round(s) before" if row["rounds"] else ""

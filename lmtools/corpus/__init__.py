@@ -3,6 +3,16 @@ through a memory map.
 """
 
 from lmtools.corpus.binarise import binarise, binarise_shards
-from lmtools.corpus.reading import ALIGNMENT, INDEX, MAGIC, Corpus, read_header
+from lmtools.corpus.reading import ALIGNMENT, INDEX, MAGIC, Corpus, CorpusFile, Header, read_header
 
-__all__ = ["ALIGNMENT", "INDEX", "MAGIC", "Corpus", "binarise", "binarise_shards", "read_header"]
+__all__ = [
+    "ALIGNMENT",
+    "INDEX",
+    "MAGIC",
+    "Corpus",
+    "CorpusFile",
+    "Header",
+    "binarise",
+    "binarise_shards",
+    "read_header",
+]

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from lmtools.batching import cut_batches
-from lmtools.corpus import Corpus
-from lmtools.corpus.reading import CorpusFile
+from lmtools.corpus import Corpus, CorpusFile
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Batch

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.corpus import Corpus
-from lmtools.corpus.reading import CorpusFile
+from lmtools.corpus import Corpus, CorpusFile
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.objectives import make_examples

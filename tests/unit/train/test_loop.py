@@ -19,8 +19,8 @@ from spelled import random_elmo
 from toys import OBJECTIVE, TRANSFORMER, settings
 
 from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
-from lmtools.device import machine_facts
 from lmtools.corpus import Corpus, binarise_shards
+from lmtools.device import machine_facts
 from lmtools.errors import UserError
 from lmtools.settings import Batch, Optim
 from lmtools.train import Stopped, train
