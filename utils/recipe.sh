@@ -149,12 +149,14 @@ share_cores() {
 }
 
 # binarise TEXT VALID DIR TYPE SIZE OPTION...: the subword model of a text in DIR/subword, with
-# options of lmtools subword, and by it DIR/train.bin and DIR/valid.bin; an empty SIZE: what occurs
-# twice.
+# options of lmtools subword, and by it DIR/train.bin, in shards of $shard_size where a recipe has
+# that, and DIR/valid.bin; an empty SIZE: what occurs twice.
+# shellcheck disable=SC2154  # the recipe's nj
 binarise() {
   lmtools subword --text "$1" --type "$4" "--${5:+vocab-size=}${5:-min-count=2}" "${@:6}" \
-    --out "$3/subword"
-  lmtools corpus --text "$1" --subword "$3/subword" --out "$3/train.bin"
+    --nj "$nj" --out "$3/subword"
+  lmtools corpus --text "$1" --subword "$3/subword" ${shard_size:+--shard-size "$shard_size"} \
+    --nj "$nj" --out "$3/train.bin"
   lmtools corpus --text "$2" --subword "$3/subword" --out "$3/valid.bin"
 }
 

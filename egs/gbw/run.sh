@@ -31,6 +31,8 @@ conf=              # directory with the YAML files; what it lacks is taken from 
 train_opts=        # key=value settings over the YAML files and the grids, as in steps=100
 nj=2               # processes that train and score at a time; 1 with a GPU
 processes=1        # processes of one training, by torchrun: the number of GPUs
+shard_size=        # bytes of text of a shard of the training corpus, as in 500M; training holds one
+                   # shard, several processes write them; empty: one file
 memory=2G          # that sorting n-grams may take; more is on the disk of expdir
 timed=none         # LMs whose throughput is measured: names, all (with the runs of grids that ask
                    # for it) or none
@@ -120,8 +122,10 @@ if stage 2 "vocabularies and binarise" "$datadir"/{train,valid}/text \
       ${size:+--vocab-size "$size"} --words "$expdir/vocabulary/words" "${normal[@]}" \
       --out "$expdir/vocabulary/$name"
     for set in train valid; do
+      cut=()
+      [[ $set != train || ! $shard_size ]] || cut=(--shard-size "$shard_size")
       lmtools corpus --text "$datadir/$set/text" --subword "$expdir/vocabulary/$name" \
-        --nj "$cores" --out "$expdir/corpus/$name/$set.bin"
+        "${cut[@]}" --nj "$cores" --out "$expdir/corpus/$name/$set.bin"
     done
   done
   python3 local/overlap.py "$expdir/vocabulary"

@@ -43,6 +43,8 @@ subword=bpe        # bpe, unigram, word or char; --lm-unit word: word
 vocab_size=        # ids of the subword model; empty: 2000 for minis, 30000 for the others; --lm-unit
                    # word: what occurs twice in a mini's text (what occurs once trains <unk>), 200000
                    # for full, 30000 for swbd
+shard_size=        # bytes of text of a shard of the LMs' training corpus, as in 500M; training holds
+                   # one shard, several processes write them; empty: one file
 conf=              # directory with a YAML file for each neural LM; empty: conf for minis (--lm-unit
                    # word: conf/word), else ../../conf
 lms="ngram causal masked tta" # LMs to train: ngram, and names of YAML files in conf

@@ -17,6 +17,7 @@ import yaml
 
 from lmtools.cli import main
 from lmtools.config import build, from_yaml, read_layers
+from lmtools.corpus import Corpus
 from lmtools.files import read_lines
 from lmtools.models.gcnn import Gcnn, GcnnConfig
 from lmtools.settings import Settings
@@ -213,6 +214,20 @@ def test_a_text_of_one_s_own(tree, make_recipe, shell):
     own = ("--corpus", "text", "--text-dir", "mine", "--datadir", "own", "--expdir", "own/exp")
     recipe(*own, "--lms", "kn3", "--stop-stage", 1)
     assert (tree / "own/test/text").read_text() == "test of mine\n"
+
+
+def test_text_in_shards(tree, make_recipe, shell):
+    """Each vocabulary's training corpus; valid.bin stays one file."""
+    recipe = make_recipe(tree, shell)
+    lms = ("--lms", "gcnn elmo@bpe-80", "--shard-size", "30K", "--expdir", "shards")
+    recipe(*OPTIONS, *lms, "--stop-stage", "3")
+    size = (recipe.home / "data/train/text").stat().st_size
+    for name in ("words", "bpe-80"):
+        home = recipe.home / "shards/corpus" / name
+        corpora = [Corpus.open(home / f"{part}.bin") for part in ("train", "valid")]
+        assert [len(corpus.shards) for corpus in corpora] == [-(-size // 30720), 1]
+        assert len(corpora[0]) == sum(map(len, corpora[0].shards)) == LINES["train.txt"]
+    assert len(list(recipe.home.glob("shards/lm/*/model.safetensors"))) == 2
 
 
 def test_wrong_grid(tree, make_recipe, shell):
