@@ -2,6 +2,7 @@
 and what bounds it, by the number of workers.
 
     benchmarks/scale.py measure --lm LM --nbest LISTS.jsonl [--out rates.json]
+    benchmarks/scale.py measure-training --conf F.yaml --train F.bin --valid F.bin [--out rates.json]
     benchmarks/scale.py plan --rates rates.json --items 100e6 --workers 1 10 100 1000
 
 `measure` runs `lmtools score` on one and on two single-thread workers. Of one worker it takes three
@@ -13,6 +14,15 @@ but the model. They give what the model below needs; two workers then show how w
 `plan` deals the items out to shards (one a worker, or --shards) and lets workers take them, an
 event at a time: a worker that fails (--failures an hour) loses --lost items, waits --queue seconds
 and starts again, as tasks under --cmd slurm do; another worker never takes over a running shard.
+
+`measure-training` runs `lmtools train` by one and by two single-thread processes, each for a few
+and for some more steps. What n processes of a training do, they do together: an item is a step,
+each computes its share, and all exchange gradients, of which a ring moves 2 (n - 1) / n times their
+size through each:
+
+    T(n) = start + items * (work / n + sync * 2 (n - 1) / n)
+
+A process that fails stops all, and --lost steps are done again.
 """
 
 import argparse
@@ -25,7 +35,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -40,13 +50,14 @@ SEED = 1
 @dataclass(frozen=True)
 class Rates:
     """Seconds of one core: until a worker works, and for each item, of what can be divided and of
-    what one process does for all.
+    what one process does for all; of a training, what two processes need for exchanging gradients.
     """
 
     start: float
     work: float
     serial: float
     machine: str = ""
+    sync: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +82,17 @@ def main() -> None:
     measured.add_argument("--repeats", type=int, default=3)
     measured.add_argument("--precision", default="auto")
     measured.add_argument("--out")
+    training = verbs.add_parser("measure-training")
+    for name in ("conf", "train", "valid"):
+        training.add_argument(f"--{name}", required=True)
+    training.add_argument("--steps", type=int, nargs=2, default=[4, 16], metavar=("A", "B"))
+    training.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE")
+    training.add_argument("--out")
     plan = verbs.add_parser("plan")
     plan.add_argument("--rates", help="what `measure` wrote; or the three below")
     for name in ("start", "work", "serial"):
         plan.add_argument(f"--{name}", type=float, default=0.0)
+    plan.add_argument("--sync", type=float, help="of a training: an item is a step")
     plan.add_argument("--items", type=float, required=True)
     plan.add_argument("--workers", type=int, nargs="+", default=[1, 10, 100, 1000])
     plan.add_argument("--shards", type=int)
@@ -82,7 +100,8 @@ def main() -> None:
         plan.add_argument(f"--{name}", type=float, default=0.0)
     plan.add_argument("--price", type=float, default=0.0, help="of a core for an hour")
     options = parser.parse_args()
-    (measure if options.verb == "measure" else print_plan)(options)
+    verbs = {"measure": measure, "measure-training": measure_training, "plan": print_plan}
+    verbs[options.verb](options)
 
 
 def measure(options) -> None:
@@ -129,8 +148,48 @@ def clock(options, lists: str, out: str, nj: int, cache: str) -> float:
     return time.perf_counter() - began
 
 
+def measure_training(options) -> None:
+    """Print and write the rates of a training, seconds by the clock."""
+    few, many = options.steps
+    seconds = {
+        (n, steps): clock_training(options, n, steps) for n in (1, 2) for steps in (few, many)
+    }
+    one, two = ((seconds[n, many] - seconds[n, few]) / (many - few) for n in (1, 2))
+    start = max(0.0, seconds[1, few] - few * one)
+    rates = Rates(start, one, 0.0, describe_machine(torch.device("cpu")), max(0.0, two - one / 2))
+    print(f"start {start:.1f} s; a step {one:.3f} s, of two processes {two:.3f} s")
+    print(f"so that they exchange for {rates.sync:.3f} s; two are {one / two:.2f} times one")
+    if options.out:
+        with atomic_text(options.out) as out:
+            json.dump(asdict(rates), out, indent=1)
+
+
+def clock_training(options, processes: int, steps: int) -> float:
+    """Seconds of a training of so many steps, each of its processes with one thread."""
+    command = [sys.executable, "-m", "lmtools"]
+    if processes > 1:
+        torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        command = [sys.executable, "-m", *torchrun, "-m", "lmtools"]
+    command += ["train", "--conf", options.conf, "--train", options.train]
+    command += ["--valid", options.valid, *options.set, f"steps={steps}"]
+    with tempfile.TemporaryDirectory() as place:
+        began = time.perf_counter()
+        subprocess.run(
+            [*command, "valid_every=100000", "checkpoint_every=100000", "--out", f"{place}/lm"],
+            check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        return time.perf_counter() - began
+
+
 def simulate(rates: Rates, items: float, workers: int, cluster: Cluster) -> float:
     """Seconds until all is done and merged."""
+    if rates.sync is not None:
+        step = rates.work / workers + rates.sync * 2 * (workers - 1) / workers
+        together = Rates(rates.start, step, 0.0)
+        all_fail = replace(cluster, failures=cluster.failures * workers)
+        draw = random.Random(SEED)
+        return cluster.queue + rates.start + run_shard(step * items, together, all_fail, draw)
     alone = rates.start + rates.serial * items
     if workers == 1 and not cluster.shards:
         return alone + rates.work * items
@@ -160,7 +219,7 @@ def print_plan(options) -> None:
     if options.rates:
         rates = Rates(**json.loads(Path(options.rates).read_text()))
     else:
-        rates = Rates(options.start, options.work, options.serial)
+        rates = Rates(options.start, options.work, options.serial, sync=options.sync)
     cluster = Cluster(options.shards, options.queue, options.failures, options.lost)
     one = simulate(rates, options.items, 1, Cluster())
     print("| workers | hours | core hours | times one | cost | bound by |")
@@ -171,6 +230,7 @@ def print_plan(options) -> None:
         parts = {
             "the model": rates.work * options.items / workers,
             "reading and writing": rates.serial * options.items,
+            "exchanging": (rates.sync or 0) * options.items * 2 * (workers - 1) / workers,
             "starting": 2 * rates.start + cluster.queue,
         }
         bound = max(parts, key=parts.get)

@@ -33,3 +33,12 @@ def test_failures_cost_what_was_lost_and_the_start():
     # about ten failures of two minutes each
     assert 5 * 120 < failing - whole < 20 * 120
     assert math.isfinite(failing)
+
+
+def test_processes_of_a_training_exchange_gradients():
+    rates = Rates(start=10, work=4, serial=0, sync=0.5)
+    assert simulate(rates, 100, 1, Cluster()) == pytest.approx(10 + 400)
+    assert simulate(rates, 100, 2, Cluster()) == pytest.approx(10 + 250)
+    assert simulate(rates, 100, 8, Cluster(queue=60)) == pytest.approx(70 + 50 + 87.5)
+    failing = simulate(rates, 36000, 8, Cluster(failures=0.05, lost=100))
+    assert failing > simulate(rates, 36000, 8, Cluster()) + 60
