@@ -2,7 +2,7 @@
 and what bounds it, by the number of workers.
 
     benchmarks/scale.py measure --lm LM --nbest LISTS.jsonl [--out rates.json]
-    benchmarks/scale.py measure-training --conf F.yaml --train F.bin --valid F.bin [--out rates.json]
+    benchmarks/scale.py measure-training --conf F.yaml --train F.bin --valid F.bin [--out R.json]
     benchmarks/scale.py plan --rates rates.json --items 100e6 --workers 1 10 100 1000
 
 `measure` runs `lmtools score` on one and on two single-thread workers. Of one worker it takes three
