@@ -6,10 +6,10 @@ only ever helps: one that cannot be used is given up with one warning.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
-import sqlite3
 import struct
 import sys
 import time
@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-FILE = "scores.sqlite"
-LOCKED = 30  # seconds that another process may write
+from lmtools.score.segments import LARGE, Segment, list_segments, merge_segments, write_values
+
 EVERY = 1.0  # seconds of work that a crash may lose
-CHECK = 8  # bytes of a row's checksum
+MERGED = 8  # segments of about a size that become one
+MANY = 32  # segments from which those of earlier runs are merged
 
 
 def default_directory() -> Path:
@@ -38,20 +39,25 @@ def cache_directory(name: str):
 
 
 class Kind(NamedTuple):
-    """What a cache keeps of a sentence: the table of the database, and values as its bytes and
-    back.
+    """What a cache keeps of a sentence: the name of its directory, which sizes values may have, and
+    values as bytes and back.
     """
 
-    table: str
+    name: str
+    fits: Callable[[int], bool]
     pack: Callable[[Any], bytes]
     unpack: Callable[[bytes], Any]
 
 
 SCORES = Kind(
-    "checked_score", struct.Struct("<d").pack, lambda content: struct.unpack("<d", content)[0]
+    "scores",
+    lambda width: width == 8,
+    struct.Struct("<d").pack,
+    lambda content: struct.unpack("<d", content)[0],
 )
 VECTORS = Kind(
-    "checked_vector",
+    "vectors",
+    lambda width: width % 4 == 0,
     lambda value: value.astype("<f4").tobytes(),
     lambda content: np.frombuffer(content, "<f4"),
 )
@@ -59,24 +65,25 @@ VECTORS = Kind(
 
 class Cache:
     """Sums of log-probabilities or vectors by (model signature, sentence), safe against crashes and
-    several processes.
+    shared by processes of any number of machines.
 
-    With `directory` None nothing is kept. Each row has a checksum of its key and value; a row that
-    differs from it counts as unknown and is told once. A file that is damaged, locked for long, not
-    to be written or on a full disk is given up with one warning: from there on nothing is known and
-    nothing kept. What is put goes to the file each second and when the cache is closed.
+    With `directory` None nothing is kept. What is put goes to a segment (lmtools.score.segments)
+    each second and when the cache is closed. Damaged rows and segments count as unknown, are told
+    once and taken away. A directory that cannot be read or written is given up with one warning:
+    from there on nothing is known and nothing kept.
     """
 
     def __init__(self, directory, signature: Mapping[str, str], kind: Kind = SCORES):
-        self.kind, self.connection = kind, None
-        self.prefix = json.dumps(dict(signature), sort_keys=True).encode()
-        self.fresh: dict[bytes, bytes] = {}  # rows that are not in the file yet
-        self.written, self.damaged = time.monotonic(), 0
+        self.kind, self.prefix = kind, json.dumps(dict(signature), sort_keys=True).encode()
+        self.fresh: dict[bytes, bytes] = {}  # rows that are in no segment yet
+        self.segments: dict[Path, Segment] = {}
+        self.own: list[list[Path]] = []  # segments that this process wrote, by how often merged
+        self.broken: set[Path] = set()
+        self.written, self.folder = time.monotonic(), None
         if directory is not None:
-            self.path = Path(directory) / FILE
-            with self.given_up_on_error():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self.connection = open_database(self.path, kind.table)
+            self.directory = Path(directory)
+            name = hashlib.sha256(self.prefix).hexdigest()[:16]
+            self.folder = self.directory / kind.name / name
 
     def key(self, sentence) -> bytes:
         """The address of a sentence's value."""
@@ -84,114 +91,116 @@ class Cache:
 
     def get(self, sentences: Sequence) -> dict[int, Any]:
         """Index into `sentences` -> value, for those that are known."""
-        found = {}
-        if self.connection is not None:
-            with self.given_up_on_error():
-                for i, sentence in enumerate(sentences):
-                    if content := self.content(self.key(sentence)):
-                        found[i] = self.kind.unpack(content)
+        found: dict[int, Any] = {}
+        if self.folder is None:
+            return found
+        keys = [self.key(sentence) for sentence in sentences]
+        left = []
+        for i, key in enumerate(keys):
+            if key in self.fresh:
+                found[i] = self.kind.unpack(self.fresh[key])
+            else:
+                left.append(i)
+        with self.given_up_on_error():
+            for segment in self.refresh():
+                if left:
+                    here = self.find(segment, [keys[i] for i in left])
+                    found |= {left[n]: self.kind.unpack(value) for n, value in here.items()}
+                    left = [i for i in left if i not in found]
         return found
 
-    def content(self, key: bytes) -> bytes | None:
-        """The bytes of the value at `key`, None where there is none or a damaged one."""
-        row = self.fresh.get(key)
-        if row is None:
-            found = self.connection.execute(
-                f"SELECT row FROM {self.kind.table} WHERE key = ?", (key,)
-            ).fetchone()
-            if found is None:
-                return None
-            row = found[0]
-            if not isinstance(row, bytes) or row != add_checksum(key, row[CHECK:]):
-                self.damaged += 1
-                return None
-        return row[CHECK:]
+    def find(self, segment: Segment, keys: Sequence[bytes]) -> dict[int, bytes]:
+        """Index into `keys` -> value; nothing where the segment is gone or cannot be read."""
+        with contextlib.suppress(OSError):
+            return dict(segment.find(keys))
+        return {}
+
+    def refresh(self) -> list[Segment]:
+        """The segments that are there now."""
+        there = list_segments(self.folder)
+        for path in self.segments.keys() - {*there}:
+            self.segments.pop(path).close()
+        for path in there:
+            if path not in self.segments and path not in self.broken:
+                with contextlib.suppress(OSError):  # merged meanwhile, or not ours to read
+                    try:
+                        self.segments[path] = Segment(path)
+                    except ValueError:
+                        self.broken.add(path)
+                        continue
+                    if not self.kind.fits(self.segments[path].width):
+                        self.segments.pop(path).close()
+                        self.broken.add(path)
+        return list(self.segments.values())
 
     def put(self, valued: Iterable[tuple[object, Any]]) -> None:
         """Keep (sentence, value) pairs."""
-        if self.connection is not None:
+        if self.folder is not None:
             for sentence, value in valued:
-                key = self.key(sentence)
-                self.fresh[key] = add_checksum(key, self.kind.pack(value))
+                self.fresh[self.key(sentence)] = self.kind.pack(value)
             if time.monotonic() - self.written > EVERY:
                 self.write()
 
     def write(self) -> None:
-        """Have the file hold what was put."""
-        if self.connection is not None and self.fresh:
-            with self.given_up_on_error(), self.connection:
-                self.connection.executemany(
-                    f"INSERT OR REPLACE INTO {self.kind.table} VALUES (?, ?)", self.fresh.items()
-                )
+        """Have segments hold what was put; merge those that have become many."""
+        if self.folder is not None and self.fresh:
+            with self.given_up_on_error():
+                new = write_values(self.folder, self.fresh)
                 self.fresh = {}
+                for level in range(len(self.own) + 1):
+                    if level == len(self.own):
+                        self.own.append([])
+                    self.own[level] += new
+                    if len(self.own[level]) < MERGED:
+                        break
+                    new, self.own[level] = merge_segments(self.folder, self.own[level]), []
         self.written = time.monotonic()
 
     def close(self) -> None:
-        """Write what is left, release the file, and say whether rows were damaged."""
+        """Write what is left, tidy up, and say whether something was damaged."""
         self.write()
-        if self.connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self.connection.close()
-            if self.damaged:
-                again = "computed again; remove the file if more are found next time"
+        if self.folder is not None:
+            damaged = {path: s.damaged for path, s in self.segments.items() if s.damaged}
+            with self.given_up_on_error():
+                self.refresh()
+                small = [path for path, one in self.segments.items() if one.count < LARGE]
+                mine = {path for paths in self.own for path in paths}
+                if len(small) <= MANY:
+                    small = [path for path in small if path in mine]
+                if damaged or (mine and len(small) > 1):
+                    merge_segments(self.folder, {*small, *damaged}, damaged)
+                for path in self.broken:
+                    path.unlink(missing_ok=True)
+            if count := sum(damaged.values()) + len(self.broken):
                 print(
-                    f"warning: {self.path}: {self.damaged:,} damaged rows, {again}", file=sys.stderr
+                    f"warning: {self.folder}: {count:,} damaged rows or files, computed again;"
+                    " remove the directory if more are found next time",
+                    file=sys.stderr,
                 )
-        self.connection = None
+        self.release()
+
+    def release(self) -> None:
+        """Close the files; nothing is kept from here on."""
+        for segment in self.segments.values():
+            segment.close()
+        self.segments, self.fresh, self.own, self.folder = {}, {}, [], None
 
     @contextlib.contextmanager
     def given_up_on_error(self) -> Iterator[None]:
-        """Where the file cannot be used, say so and go on without it."""
+        """Where the directory cannot be used, say so and go on without it."""
         try:
             yield
-        # ValueError: a message out of a damaged schema
-        except (OSError, sqlite3.Error, ValueError, OverflowError, MemoryError) as error:
+        except (OSError, MemoryError) as error:
+            cause = getattr(error, "strerror", None) or error or "not enough memory"
             print(
-                f"warning: {self.path}: cache given up ({error}); {remedy(error)}, or give another"
-                " --cache",
+                f"warning: {self.directory}: cache given up ({cause}); {remedy(error)}, or give"
+                " another --cache",
                 file=sys.stderr,
             )
-            if self.connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    self.connection.close()
-            self.connection, self.fresh = None, {}
-
-
-def open_database(path: Path, table: str) -> sqlite3.Connection:
-    """The database at `path` with the table; what a damaged or foreign schema says is not carried
-    out.
-    """
-    connection = sqlite3.connect(path, timeout=LOCKED)
-    connection.text_factory = bytes  # a damaged row may be text that is none
-    for setting in (
-        "trusted_schema=OFF",
-        "cell_size_check=ON",
-        "synchronous=NORMAL",
-        "journal_mode=WAL",
-    ):
-        # a file that is only to be read, or another process that is as far
-        with contextlib.suppress(sqlite3.OperationalError):
-            connection.execute(f"PRAGMA {setting}")
-    with connection:
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT"
-            " ROWID"
-        )
-    return connection
-
-
-def add_checksum(key: bytes, content: bytes) -> bytes:
-    """A row: the checksum of key and value, and the value."""
-    return hashlib.sha256(key + content).digest()[:CHECK] + content
+            self.release()
 
 
 def remedy(error: Exception) -> str:
-    """What helps against an error of the file."""
-    text = str(error).lower()
-    if "locked" in text or "busy" in text:
-        return "wait for the other process that writes it"
-    if "full" in text or "no space" in text or "quota" in text:
-        return "make room on its disk"
-    if isinstance(error, OSError) or "readonly" in text or "unable to open" in text:
-        return "check the path and its permissions"
-    return "remove it"
+    """What helps against an error of the directory."""
+    full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return "make room on its disk" if full else "check the path and its permissions"

@@ -1,13 +1,15 @@
-"""A cache makes scoring quicker or does nothing: whatever becomes of its file, scores are those
+"""A cache makes scoring quicker or does nothing: whatever becomes of its files, scores are those
 without it, and there is no traceback.
 """
 
 import contextlib
+import errno
+import hashlib
 import io
+import os
 import random
 import shutil
-import sqlite3
-import struct
+import subprocess
 import sys
 
 import numpy as np
@@ -18,7 +20,8 @@ from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
 from lmtools.score import ScoreOptions, cache, score_texts
-from lmtools.score.cache import FILE, VECTORS, Cache
+from lmtools.score.cache import VECTORS, Cache
+from lmtools.score.segments import HEADER, MAGIC, UNFINISHED
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
 
@@ -45,13 +48,19 @@ def scores(lm, directory, texts=TEXTS):
 
 @pytest.fixture(scope="module")
 def filled(lm, tmp_path_factory):
-    """The file of a cache that has all scores and as many vectors."""
+    """A cache that has all scores, in two segments, and as many vectors."""
     home = tmp_path_factory.mktemp("filled")
+    scores(lm, home, TEXTS[::2])
     scores(lm, home)
     with contextlib.closing(Cache(home, SIGNATURE, VECTORS)) as store:
         store.put((text, np.full((1, 5), len(text), np.float32)) for text in TEXTS)
-    assert {path.name for path in home.iterdir()} == {FILE}
-    return home / FILE
+    assert len(segments(home)) == 3
+    return home
+
+
+def segments(home) -> list:
+    """The files of a cache."""
+    return sorted(path for path in home.rglob("*") if path.is_file())
 
 
 def damaged(content: bytes, rng: random.Random) -> bytes:
@@ -60,10 +69,10 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     if kind == 0:
         return content[: rng.randrange(len(content))]
     if kind == 1:
-        first, second = (4096 * rng.randrange(len(content) // 4096) for _ in "12")
-        new[first : first + 4096], new[second : second + 4096] = (
-            new[second : second + 4096],
-            new[first : first + 4096],
+        first, second = (64 * rng.randrange(len(content) // 64) for _ in "12")
+        new[first : first + 64], new[second : second + 64] = (
+            new[second : second + 64],
+            new[first : first + 64],
         )
     elif kind == 2:
         begin = rng.randrange(len(content))
@@ -75,74 +84,180 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def test_damage_changes_no_score(lm, plain, filled, tmp_path, capsys):
-    rng, content, told, given_up = random.Random(1), filled.read_bytes(), 0, 0
+    """And is told once: the second time the cache is sound again."""
+    rng, told = random.Random(1), 0
     for number in range(150):
         home = tmp_path / str(number)
-        home.mkdir()
-        (home / FILE).write_bytes(damaged(content, rng))
-        np.testing.assert_array_equal(scores(lm, home), plain)
-        with contextlib.closing(Cache(home, SIGNATURE, VECTORS)) as store:
-            assert all(
-                (value == len(TEXTS[i])).all() and value.shape == (5,)
-                for i, value in store.get(TEXTS).items()
-            )
-        said = capsys.readouterr().err.splitlines()
-        assert len(said) <= 2 and all(line.startswith(f"warning: {home / FILE}: ") for line in said)
-        told += any("damaged rows, computed again" in line for line in said)
-        given_up += any("cache given up (" in line for line in said)
-        shutil.rmtree(home)
-    assert told > 20 and given_up > 20
+        shutil.copytree(filled, home)
+        for path in segments(home):
+            path.write_bytes(damaged(path.read_bytes(), rng))
+        for _ in range(2):
+            np.testing.assert_array_equal(scores(lm, home), plain)
+            with contextlib.closing(Cache(home, SIGNATURE, VECTORS)) as store:
+                assert all(
+                    (value == len(TEXTS[i])).all() and value.shape == (5,)
+                    for i, value in store.get(TEXTS).items()
+                )
+            said = capsys.readouterr().err.splitlines()
+            assert all(line.startswith(f"warning: {home}/") for line in said)
+            assert all("damaged rows or files, computed again" in line for line in said)
+            told += len(said)
+        assert not said, number
+    assert told > 150
 
 
-def test_a_schema_of_no_text(lm, plain, filled, tmp_path, capsys):
-    """What SQLite says of it is none either."""
-    (tmp_path / FILE).write_bytes(
-        filled.read_bytes().replace(
-            b"CREATE TABLE checked_score", b"CREATE TA\xff\xfeE checked_score"
-        )
-    )
-    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
-    assert capsys.readouterr().err.startswith(f"warning: {tmp_path / FILE}: cache given up (")
-
-
-def test_a_damaged_score_is_told_once_and_mended(lm, plain, filled, tmp_path, capsys):
-    shutil.copy(filled, tmp_path / FILE)
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        for key, row in file.execute("SELECT key, row FROM checked_score LIMIT 3").fetchall():
-            file.execute(
-                "UPDATE checked_score SET row = ? WHERE key = ?",
-                (row[:8] + struct.pack("<d", -1.0), key),
-            )
-        file.execute(
-            "UPDATE checked_score SET row = 'text' WHERE key = (SELECT max(key) FROM checked_score)"
-        )
-    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
-    again = "computed again; remove the file if more are found next time"
-    assert capsys.readouterr().err == f"warning: {tmp_path / FILE}: 4 damaged rows, {again}\n"
-    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
+def test_damaged_rows_are_told_once_and_mended(lm, plain, filled, tmp_path, capsys):
+    home = shutil.copytree(filled, tmp_path / "c")
+    count = 0
+    for path in segments(home / "scores"):
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        content[-1 - 8 * (path.stat().st_size // 100)] ^= 1
+        path.write_bytes(content)
+        count += 2
+    np.testing.assert_array_equal(scores(lm, home), plain)
+    (said,) = capsys.readouterr().err.splitlines()
+    folder = next((home / "scores").iterdir())
+    again = "computed again; remove the directory if more are found next time"
+    assert said == f"warning: {folder}: {count} damaged rows or files, {again}"
+    np.testing.assert_array_equal(scores(lm, home), plain)
     assert capsys.readouterr().err == ""
 
 
-def test_rows_without_a_checksum_are_not_used(lm, plain, tmp_path, capsys):
-    """The layout of earlier versions."""
-    options = ScoreOptions(lm)
-    scorer = options.load()
-    address = Cache(None, scorer.signature).key
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute(
-            "CREATE TABLE score (key BLOB PRIMARY KEY, log_prob REAL NOT NULL) WITHOUT ROWID"
-        )
-        file.executemany(
-            "INSERT INTO score VALUES (?, ?)", ((address(s), -1.0) for s in scorer.prepare(TEXTS))
-        )
-    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
+def forged(home, content: bytes) -> None:
+    """Put a file among the segments of SIGNATURE's scores."""
+    folder = Cache(home, SIGNATURE).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{hashlib.sha256(content).hexdigest()[:32]}.segment").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no segment at all" * 100,
+        HEADER.pack(MAGIC, 0, 8),
+        HEADER.pack(MAGIC, 1 << 60, 8),
+        HEADER.pack(MAGIC, 1, 1 << 62),
+        HEADER.pack(MAGIC, 2, 3) + bytes(2 * 43),
+        HEADER.pack(MAGIC, 2, 8) + bytes(2 * 48 - 1),
+    ],
+)
+def test_what_is_no_segment_is_taken_away(tmp_path, content, capsys):
+    forged(tmp_path, content)
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert store.get(["a"]) == {}
+        store.put([("a", -1.5)])
+    assert "1 damaged rows or files, computed again" in capsys.readouterr().err
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert store.get(["b", "a"]) == {1: -1.5}
+    assert len(segments(tmp_path)) == 1 and capsys.readouterr().err == ""
+
+
+def test_other_files_stay(tmp_path, capsys):
+    """Those of earlier versions, of the user, links, and what another process is writing."""
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        store.put([("a", -1.5)])
+        folder = store.folder
+    others = [tmp_path / "scores.sqlite", folder / "mine", folder / f"{UNFINISHED}5"]
+    for path in others:
+        path.write_bytes(b"x")
+    (folder / ("0" * 32 + ".segment")).symlink_to(others[0])
+    old = folder / f"{UNFINISHED}6"
+    old.write_bytes(b"x")
+    os.utime(old, (0, 0))
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert store.get(["a"]) == {0: -1.5}
+    assert all(path.exists() for path in others) and not old.exists()
     assert capsys.readouterr().err == ""
 
 
-def test_a_schema_that_acts_is_not_carried_out(lm, plain, tmp_path):
-    with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as file, file:
-        file.execute("CREATE VIEW checked_score AS SELECT x'00' AS key, x'00' AS row")
-    np.testing.assert_array_equal(scores(lm, tmp_path), plain)
+def test_values_of_several_sizes(tmp_path):
+    with contextlib.closing(Cache(tmp_path, SIGNATURE, VECTORS)) as store:
+        store.put((n, np.full(n, n, np.float32)) for n in range(1, 9))
+    with contextlib.closing(Cache(tmp_path, SIGNATURE, VECTORS)) as store:
+        found = store.get(range(12))
+        assert {n: value.tolist() for n, value in found.items()} == {
+            n: [n] * n for n in range(1, 9)
+        }
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert store.get(range(12)) == {}
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_merging_loses_nothing(tmp_path, monkeypatch, reopened):
+    """500 segments of one run become a few while it runs, and those of many runs too."""
+    monkeypatch.setattr(cache, "EVERY", -1.0)
+    store, most = Cache(tmp_path, SIGNATURE), 0
+    for n in range(500):
+        store.put((f"{n} {i}", n + i / 7) for i in range(3))
+        if reopened:
+            store.close()
+            store = Cache(tmp_path, SIGNATURE)
+        most = max(most, len(segments(tmp_path)))
+    store.close()
+    assert most <= (33 if reopened else 24)
+    assert len(segments(tmp_path)) <= (33 if reopened else 1)
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        found = store.get([f"{n} {i}" for n in range(500) for i in range(4)])
+    assert found == {4 * n + i: n + i / 7 for n in range(500) for i in range(3)}
+
+
+def test_large_segments_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "LARGE", 10)
+    for n in range(40):
+        with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+            store.put((f"{n} {i}", 1.0) for i in range(12))
+    assert len(segments(tmp_path)) == 40
+
+
+def test_a_segment_that_vanishes_is_unknown(tmp_path, monkeypatch, capsys):
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        store.put([("a", -1.5)])
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert store.get(["a"]) == {0: -1.5}
+        monkeypatch.setattr(os, "pread", lambda *_: stale())
+        assert store.get(["a"]) == {}
+        monkeypatch.undo()
+        segments(tmp_path)[0].unlink()
+        assert store.get(["a"]) == {}
+    assert capsys.readouterr().err == ""
+
+
+def stale():
+    """What a network file system says of a file that another machine has removed."""
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+
+SHARER = """
+import sys
+from lmtools.score import cache
+cache.EVERY = 0.001
+directory, who = sys.argv[1], int(sys.argv[2])
+store = cache.Cache(directory, {"lm": "x"})
+for n in range(300):
+    names = [f"{(n * (who + 3)) % 200} {i}" for i in range(20)]
+    known = store.get(names)
+    assert all(value == len(names[i]) for i, value in known.items())
+    store.put((name, len(name)) for i, name in enumerate(names) if i not in known)
+    if n % 50 == who:
+        store.close()
+        store = cache.Cache(directory, {"lm": "x"})
+store.close()
+"""
+
+
+def test_four_processes_share_a_directory(tmp_path):
+    """While they merge each other's segments."""
+    running = [
+        subprocess.Popen([sys.executable, "-c", SHARER, str(tmp_path), str(who)], stderr=-1)
+        for who in range(4)
+    ]
+    assert [process.communicate()[1] for process in running] == [b""] * 4
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        names = [f"{n} {i}" for n in range(200) for i in range(20)]
+        assert store.get(names) == {k: len(name) for k, name in enumerate(names)}
+    assert not list(tmp_path.rglob(f"{UNFINISHED}*"))
 
 
 @pytest.fixture
@@ -178,56 +293,32 @@ def scored(lm, nbest, directory, capsys) -> list[str]:
     return said[:-1]
 
 
-def test_no_database(lm, nbest, tmp_path, capsys):
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / FILE).write_text("no database at all" * 100)
-    (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    file = tmp_path / "c" / FILE
-    assert (
-        said
-        == f"warning: {file}: cache given up (file is not a database); remove it, or give another"
-        " --cache"
-    )
-
-
 @pytest.mark.parametrize("where", ["n.jsonl", "n.jsonl/below", "/proc/none"])
 def test_no_directory(lm, nbest, tmp_path, capsys, where):
     (said,) = scored(lm, nbest, tmp_path / where, capsys)
-    assert f"{where}/{FILE}: cache given up (" in said and said.endswith(
+    assert f"{where}: cache given up (" in said and said.endswith(
         "; check the path and its permissions, or give another --cache"
     )
 
 
-def test_a_directory_in_its_place(lm, nbest, tmp_path, capsys):
-    (tmp_path / "c" / FILE).mkdir(parents=True)
-    (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    assert "unable to open database file" in said and "check the path and its permissions" in said
-
-
 def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
-    def small(path, table, opened=cache.open_database):
-        connection = opened(path, table)
-        connection.execute("PRAGMA max_page_count=3")
-        return connection
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(cache, "open_database", small)
+    monkeypatch.setattr(cache, "write_values", full)
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    assert said.endswith(
-        "cache given up (database or disk is full); make room on its disk, or give another --cache"
+    assert said == (
+        f"warning: {tmp_path}/c: cache given up (No space left on device); make room on its disk,"
+        " or give another --cache"
     )
 
 
-def test_another_process_writes_for_long(lm, nbest, tmp_path, capsys, monkeypatch):
-    scores(lm, tmp_path / "c", ["the king"])
-    monkeypatch.setattr(cache, "LOCKED", 0.2)
-    with contextlib.closing(sqlite3.connect(tmp_path / "c" / FILE)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        (said,) = scored(lm, nbest, tmp_path / "c", capsys)
-    assert said.endswith(
-        "cache given up (database is locked); wait for the other process that writes it, or give"
-        " another --cache"
-    )
+def test_a_directory_to_read_only_is_read(lm, plain, filled, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
+    monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
+    np.testing.assert_array_equal(scores(lm, filled), plain)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_pipe_opens_the_cache_once_and_writes_each_second(
@@ -235,9 +326,7 @@ def test_a_pipe_opens_the_cache_once_and_writes_each_second(
 ):
     calls = []
     monkeypatch.setattr(
-        cache,
-        "open_database",
-        lambda *where, opened=cache.open_database: calls.append("open") or opened(*where),
+        Cache, "__init__", lambda *args, made=Cache.__init__: calls.append("open") or made(*args)
     )
     monkeypatch.setattr(
         Cache, "write", lambda self, write=Cache.write: calls.append("write") or write(self)

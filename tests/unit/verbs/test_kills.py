@@ -7,7 +7,6 @@ import dataclasses
 import itertools
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from toys import WORDS, sentences
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
 from lmtools.score import ScoreOptions
-from lmtools.score.cache import FILE
+from lmtools.score.segments import Segment
 from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[3]
@@ -116,7 +115,7 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
     without a cache.
     """
     with Verb("score", home, trained["masked"].parent) as verb:
-        place = home / "cache" / FILE
+        place = home / "cache"
         until, before = time.monotonic() + 3 * PATIENCE, rows(place)
         while rows(place) < before + 20 and time.monotonic() < until:
             time.sleep(0.1)
@@ -145,14 +144,13 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
         assert known[i] == pytest.approx(scorer.log_probs([sentences[i]])[0].sum(), abs=1e-4)
 
 
-def rows(path: Path) -> int:
+def rows(place: Path) -> int:
     """How many scores a cache holds."""
-    with (
-        contextlib.suppress(sqlite3.Error),
-        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as file,
-    ):
-        return file.execute("SELECT count(*) FROM checked_score").fetchone()[0]
-    return 0
+    keys = set()
+    for path in place.rglob("*.segment"):
+        with contextlib.suppress(OSError), contextlib.closing(Segment(path)) as segment:
+            keys.update(segment.firsts.tolist())
+    return len(keys)
 
 
 @pytest.mark.parametrize("pause", [0.0, 2.0])
