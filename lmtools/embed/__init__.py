@@ -3,6 +3,6 @@
 """
 
 from lmtools.embed.vector_files import VECTOR_FILES, open_vectors
-from lmtools.embed.words import Embedded, WordVectors, word_vectors
+from lmtools.embed.words import Embedded, load_word_vectors, word_vectors
 
-__all__ = ["VECTOR_FILES", "Embedded", "WordVectors", "open_vectors", "word_vectors"]
+__all__ = ["VECTOR_FILES", "Embedded", "load_word_vectors", "open_vectors", "word_vectors"]

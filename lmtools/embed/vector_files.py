@@ -19,7 +19,7 @@ Add = Callable[[Embedded], None]
 
 @contextlib.contextmanager
 def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """Arrays `vectors` (words in all, layers, 2 D), float32; `offsets` (lines + 1,), where each
+    """Arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where each
     line's words begin; `words`; `layers`.
     """
     lines: list[Embedded] = []
@@ -41,7 +41,7 @@ def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 @contextlib.contextmanager
 def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """One dataset a line, named 0, 1 ..., float32 (layers, words, 2 D), and `sentence_to_index`,
+    """One dataset a line, named 0, 1 ..., float32 (layers, words, width), and `sentence_to_index`,
     JSON from lines to these names.
 
     Of equal lines it names the last, as AllenNLP's does. The numbers of the layers are the file's

@@ -1,13 +1,17 @@
-"""Contextual word vectors of a two-way language model: for each word of a text one vector a layer
-(Peters et al. 2018, Section 3).
+"""Contextual word vectors: for each word of a text one vector a layer, of a two-way model the
+states of both directions (Peters et al. 2018, Section 3), of any other the mean of its pieces'
+states.
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model
@@ -15,8 +19,10 @@ from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.embed.contextual import How
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
+from lmtools.subword import UNK
+from lmtools.windows import cut_windows
 
-ROWS = 4096  # words a batch
+ROWS = 4096  # words, or pieces, a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of
 # texts
 TOGETHER = 1024
@@ -24,7 +30,7 @@ TOGETHER = 1024
 
 class Embedded(NamedTuple):
     """A text as it was given, its words as the model reads them, and their vectors, float32 (words,
-    layers, 2 D).
+    layers, width).
     """
 
     text: str
@@ -35,32 +41,52 @@ class Embedded(NamedTuple):
 def word_vectors(
     lm_dir, texts: Iterable[str], layers=None, device="auto", precision="float32", rows=None
 ) -> Iterator[Embedded]:
-    """The words and vectors of each text, in order and lazily, by the two-way model in `lm_dir`;
-    see WordVectors.
+    """The words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
+    WordVectors.
     """
-    return WordVectors(lm_dir, layers, device, precision, rows)(texts)
+    return load_word_vectors(lm_dir, layers, device, precision, rows)(texts)
 
 
-class WordVectors:
-    """A function of texts that gives the vectors of their words: left-to-right state ++
-    right-to-left state, each of D values.
+def load_word_vectors(
+    lm_dir, layers=None, device="auto", precision="float32", rows=None
+) -> "WordVectors":
+    """The word vectors of the neural model in `lm_dir`."""
+    lm, subword = load_model(lm_dir)
+    kind = TwoWayVectors if lm.two_way else PieceVectors
+    return kind(lm, subword, lm_dir, layers, device, precision, rows)
 
-    `layers`: numbers from 0, a word's own vector twice, to the last LSTM layer; None: all. The
-    words are those between the spaces of the normalised text; a text without any has none. `rows`:
-    words a batch, sentence boundaries counted. A text's vectors do not depend on what other texts
-    there are, but for rounding. UserError unless the model in `lm_dir` is a two-way one and has
-    these layers.
+
+class WordVectors(ABC):
+    """A function of texts that gives the vectors of their words.
+
+    `layers`: numbers from 0, the embedding layer, to the last; None: all. The words are those
+    between the spaces of the normalised text; a text without any has none. `rows`: words (of
+    pieces: pieces) a batch, sentence boundaries counted. A text's vectors do not depend on what
+    other texts there are, but for rounding. UserError unless the model has these layers.
     """
 
-    def __init__(self, lm_dir, layers=None, device="auto", precision="float32", rows=None):
+    def __init__(self, lm: LanguageModel, subword, source, layers, device, precision, rows):
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
-        lm, self.subword = load_model(lm_dir)
-        self.lm = two_way(lm, lm_dir).to(self.device)
+        self.lm, self.subword = lm.to(self.device).eval(), subword
         how = How("all" if layers is None else tuple(layers))
-        self.layers = how.choose_layers(self.lm.trunk.depth, lm_dir)
-        self.width = 2 * self.lm.trunk.width
+        self.layers = how.choose_layers(self.lm.trunk.depth, source)
         self.rows = rows or ROWS
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """The values of a vector; narrower layers are filled up with zeros."""
+
+    @abstractmethod
+    def count(self, sentences: list[list[int]], words: list[list[str]]) -> list[int]:
+        """What each sentence adds to a batch, without boundaries."""
+
+    @abstractmethod
+    def vectors(
+        self, sentences: Sequence[Sequence[int]], words: Sequence[list[str]]
+    ) -> list[np.ndarray]:
+        """The vectors (its words, layers, width) of each sentence of a batch, float32."""
 
     def __call__(self, texts: Iterable[str]) -> Iterator[Embedded]:
         texts, first = iter(texts), 1
@@ -78,17 +104,16 @@ class WordVectors:
             Embedded(text, [], np.empty((0, len(self.layers), self.width), dtype=np.float32))
             for text in texts
         ]
-        for batch in self.plan(np.array([len(some) for some in words])):
-            vectors, lengths = self.vectors([sentences[i] for i in batch])
-            for place, i in enumerate(batch):
-                if lengths[place] != len(words[i]):
+        for batch in self.plan(np.array(self.count(sentences, words))):
+            made = self.vectors([sentences[i] for i in batch], [words[i] for i in batch])
+            for i, own in zip(batch, made, strict=True):
+                if len(own) != len(words[i]):
                     raise UserError(
-                        f"text {first + i}: its {len(words[i])} words became {lengths[place]} in"
+                        f"text {first + i}: its {len(words[i])} words became {len(own)} in"
                         " pieces; mend its spaces"
                     )
                 # no view, which would keep the whole batch in memory
-                own = vectors[place, : lengths[place]].copy()
-                result[i] = Embedded(texts[i], words[i], own)
+                result[i] = Embedded(texts[i], words[i], own.copy())
         return result
 
     def plan(self, lengths: np.ndarray) -> list[list[int]]:
@@ -101,23 +126,70 @@ class WordVectors:
         return [batch.tolist() for batch in np.split(order, cuts)]
 
     @torch.inference_mode()
-    def vectors(self, sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[int]]:
-        """Vectors (B, T, layers, 2 D) of a batch of spelled sentences, and the number of words of
-        each.
-        """
+    def states(self, sentences: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """States (B, T, layers, width) of a batch, BOS and EOS too, and lengths (B,)."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
             layers = list(self.lm.trunk.layer_states(*examples.read))
-        # BOS has gone, EOS of the longest too
-        chosen = torch.stack([layers[i][:, 1:-1].float() for i in self.layers], dim=2)
-        return chosen.cpu().numpy(), (examples.lengths - self.lm.objective.boundary).tolist()
+        chosen = [layers[i].float() for i in self.layers]
+        width = max(states.shape[2] for states in chosen)
+        filled = [F.pad(states, (0, width - states.shape[2])) for states in chosen]
+        return torch.stack(filled, dim=2).cpu().numpy(), examples.lengths.cpu().numpy()
 
 
-def two_way(lm: LanguageModel, source) -> LanguageModel:
-    """The model itself; UserError unless it has vectors of words."""
-    if not lm.two_way:
-        raise UserError(
-            f"{source}: a {lm.settings.model} model has no word vectors; give a two-way one, such"
-            " as conf/elmo.yaml trains"
-        )
-    return lm
+class TwoWayVectors(WordVectors):
+    """Of a two-way model: left-to-right state ++ right-to-left state, each of D values; layer 0 has
+    the word's own vector twice.
+    """
+
+    @property
+    def width(self):
+        return 2 * self.lm.trunk.width
+
+    def count(self, sentences, words):
+        return list(map(len, words))
+
+    def vectors(self, sentences, words):
+        states, lengths = self.states(sentences)
+        inside = lengths - self.lm.objective.boundary
+        return [state[1 : 1 + n] for state, n in zip(states, inside, strict=True)]
+
+
+class PieceVectors(WordVectors):
+    """Of a model that reads pieces: the mean of the states at a word's pieces. A state of a
+    left-to-right model has read its piece and what stands before, one of T-TA all but its piece.
+
+    A text that does not fit the model's positions is read in windows, each piece where it has most
+    context.
+    """
+
+    @cached_property
+    def width(self):
+        return self.states([[UNK]])[0].shape[3]
+
+    def count(self, sentences, words):
+        return list(map(len, sentences))
+
+    def vectors(self, sentences, words):
+        cuts = [cut_windows(len(sentence), self.lm.longest) for sentence in sentences]
+        parts = [s[w[0] : w[1]] for s, some in zip(sentences, cuts, strict=True) for w in some]
+        states, _ = self.states(parts)
+        made, part = [], iter(states)
+        for sentence, some, own in zip(sentences, cuts, words, strict=True):
+            pieces = [
+                next(part)[1 + first : 1 + min(last, end - begin)]
+                for begin, end, first, last in some
+            ]
+            spans = self.spans(sentence, own)
+            sums = np.add.reduceat(np.concatenate(pieces), np.cumsum([0, *spans[:-1]]), axis=0)
+            made.append(sums / np.array(spans, np.float32)[:, None, None])
+        return made
+
+    def spans(self, sentence: Sequence[int], words: list[str]) -> list[int]:
+        """How many pieces each word has. Characters have a mark between two words, which is of the
+        second.
+        """
+        spans = list(map(len, self.subword.segment(words)))
+        if len(sentence) == sum(spans) + len(spans) - 1:
+            spans[1:] = [span + 1 for span in spans[1:]]
+        return spans if sum(spans) == len(sentence) else [len(sentence)]

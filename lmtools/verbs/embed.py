@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.embed import WordVectors, open_vectors
+from lmtools.embed import load_word_vectors, open_vectors
 from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
@@ -21,9 +21,10 @@ def arguments(parser):
     parser.epilog = (
         "F.npz of sentences: vectors (lines, values), or (lines, layers, values) for several"
         " layers, float32; texts; layers; signature. Each line of the text has one, an empty one"
-        " zeros. --pool words, which two-way models have: for each word between the spaces of a"
-        " line, normalised as in training, one vector a layer, the state of the left-to-right LSTM,"
-        " then that of the right-to-left one. F.npz: vectors (words of all lines, layers, values),"
+        " zeros. --pool words: for each word between the spaces of a line, normalised as in"
+        " training, one vector a layer: of a two-way model the state of the left-to-right LSTM,"
+        " then that of the right-to-left one, of other models of ours the mean of the states at its"
+        " pieces. F.npz: vectors (words of all lines, layers, values),"
         " offsets (where each line's words begin, and the end), words, layers. F.h5: a dataset a"
         " line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own"
         " tools write it."
@@ -87,7 +88,7 @@ def embed_words(args, texts):
             "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
         )
     chosen = {"all": None, "last": None}.get(args.layers, args.layers)
-    embed = WordVectors(args.lm, chosen, args.device, args.precision, args.rows)
+    embed = load_word_vectors(args.lm, chosen, args.device, args.precision, args.rows)
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0

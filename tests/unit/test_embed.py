@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from spelled import random_causal, random_elmo
+from spelled import random_elmo
 from toys import sentences
 
 from lmtools.checkpoint import load_model
@@ -110,13 +110,6 @@ def test_bfloat16_is_near(lm):
     )
     assert rough.dtype == np.float32
     assert 0 < np.linalg.norm(rough - exact) < 0.05 * np.linalg.norm(exact)
-
-
-def test_other_models_have_no_vectors(tmp_path):
-    with pytest.raises(
-        UserError, match=r"lm: a causal model has no word vectors; give a two-way one"
-    ):
-        next(word_vectors(random_causal(tmp_path), TEXTS, device="cpu"))
 
 
 def test_batches_hold_every_text_with_words_once():

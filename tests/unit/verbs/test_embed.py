@@ -3,7 +3,7 @@
 import h5py
 import numpy as np
 import pytest
-from spelled import random_causal, random_elmo
+from spelled import random_elmo
 
 from lmtools.cli import main
 from lmtools.embed import word_vectors
@@ -77,10 +77,6 @@ def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
             ),
         ),
         (["--layer", "3"], "has the layers 0 (embedding) to 2, no 3; choose of these"),
-        (
-            ["--pool", "words", "--lm", str(random_causal(home / "other"))],
-            "a causal model has no word vectors; give a two-way one",
-        ),
         (["--text", str(home / "empty")], "empty:1: no lines; give text"),
         (["--lm", str(home / "nowhere")], "nowhere"),
     ]
