@@ -28,6 +28,8 @@ skip_done=false  # true: skip stages whose commands, options, inputs and outputs
                  # manifests say
 cmd=local        # where what --nj takes at a time runs: local, by processes; slurm, by a cluster's
                  # jobs, as conf/slurm.yaml of the repository says, or slurm:F.yaml
+processes=1      # processes of one training on a machine, by torchrun: the number of GPUs
+nnodes=1         # machines of one training, of so many processes each, with --cmd slurm
 debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -167,7 +169,21 @@ each() {
   if [[ $cmd = local ]]; then
     OMP_NUM_THREADS=$(share_cores "$((nj * $1))") xargs -r -P "$nj" -L 1 "${@:2}"
   else
-    python3 -m lmtools.jobs lines "$nj" "${@:2}"
+    python3 -m lmtools.jobs lines "$nj" 1 "${@:2}"
+  fi
+}
+
+# train_each: run lmtools train with each line of standard input, $nj at a time, by $processes
+# processes on each of $nnodes machines.
+# shellcheck disable=SC2154  # the recipe's nj
+train_each() {
+  if ((nnodes > 1)); then
+    python3 -m lmtools.jobs lines "$nj" "$nnodes" srun --kill-on-bad-exit=1 \
+      python3 -m lmtools.jobs node "$processes" -m lmtools train
+  elif ((processes > 1)); then
+    each "$processes" torchrun --standalone --nproc-per-node "$processes" -m lmtools train
+  else
+    each 1 lmtools train
   fi
 }
 
@@ -176,7 +192,7 @@ submit() {
   if [[ $cmd = local ]]; then
     "$@"
   else
-    quoted "${@:2}" | python3 -m lmtools.jobs lines 1 "$1"
+    quoted "${@:2}" | python3 -m lmtools.jobs lines 1 1 "$1"
   fi
 }
 
@@ -188,7 +204,7 @@ train_lms() {
   for name in "${@:3}"; do
     quoted --conf "$1/$name.yaml" --train "$2/train.bin" --valid "$2/valid.bin" \
       --out "$2/lm/$name" "${settings[@]}"
-  done | each 1 lmtools train
+  done | train_each
 }
 
 # timings ARRAY NAMES: set ARRAY to options of `lmtools bench score` for those neural LMs that NAMES
@@ -339,6 +355,9 @@ recipe_start() {
   fi
   [[ $cmd = @(local|slurm|slurm:?*) ]] ||
     recipe_fail "--cmd is '$cmd'; it takes local, slurm or slurm:F.yaml" 2
+  ((nnodes > 0 && processes > 0)) || recipe_fail "--nnodes and --processes take 1 or more" 2
+  ((nnodes == 1)) || [[ $cmd = slurm* ]] ||
+    recipe_fail "--nnodes $nnodes are machines of a cluster; give --cmd slurm, or --nnodes 1" 2
   [[ $cmd != slurm ]] || cmd=slurm:$recipe_home/conf/slurm.yaml
   export LMTOOLS_CMD=$cmd
   recipe_lock "$expdir" 9

@@ -30,7 +30,6 @@ conf=              # directory with the YAML files; what it lacks is taken from 
                    # conf/grids); empty: conf for mini, conf/CORPUS for the others
 train_opts=        # key=value settings over the YAML files and the grids, as in steps=100
 nj=2               # processes that train and score at a time; 1 with a GPU
-processes=1        # processes of one training, by torchrun: the number of GPUs
 shard_size=        # bytes of text of a shard of the training corpus, as in 500M; training holds one
                    # shard, several processes write them; empty: one file
 memory=2G          # that sorting n-grams may take; more is on the disk of expdir
@@ -95,8 +94,6 @@ done
 read -ra settings <<<"$train_opts"
 read -ra further <<<"$bench_opts"
 read -ra normal <<<"--normaliser $normaliser"
-train=(lmtools train)
-((processes == 1)) || train=(torchrun --standalone --nproc-per-node "$processes" -m lmtools train)
 cores=$([[ $cmd = local ]] && nproc || echo "$nj")
 
 if stage 0 "get data" "$source" : "$datadir/local/$corpus"; then
@@ -146,7 +143,7 @@ if stage 3 "train LMs" "$datadir/train/text" "$expdir"/vocabulary/{words,"{binar
     echo "$(quoted --conf "${yaml[$name]}" --train "$corpora/train.bin" \
       --valid "$corpora/valid.bin" --out "$expdir/lm/$name")" \
       ${changes[$name]:+"${changes[$name]}"} ${train_opts:+"$(quoted "${settings[@]}")"}
-  done | each "$processes" "${train[@]}"
+  done | train_each
 fi
 
 if stage 4 "perplexity" "$expdir/lm/{ngrams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \

@@ -1,5 +1,6 @@
 """python -m lmtools.jobs task DIR: do the shard of an array whose number Slurm says.
-python -m lmtools.jobs lines NJ COMMAND...: lmtools.jobs.commands.
+python -m lmtools.jobs lines NJ NODES COMMAND...: lmtools.jobs.commands.
+python -m lmtools.jobs node PROCESSES WORD...: lmtools.jobs.nodes.
 """
 
 import os
@@ -7,19 +8,24 @@ import sys
 from pathlib import Path
 
 if sys.argv[1] == "task":  # before anything starts threads
-    os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("SLURM_CPUS_PER_TASK", "1"))
+    cpus = os.environ.get("SLURM_CPUS_PER_TASK", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", cpus)
+    os.environ.setdefault("SRUN_CPUS_PER_TASK", cpus)  # what the job has, srun has not by itself
 
 from lmtools.errors import exit_with_message
 from lmtools.jobs import CMD
 from lmtools.jobs.commands import run_lines
+from lmtools.jobs.nodes import join_node
 from lmtools.jobs.shards import run_shard
 
 
 def main(what: str, first: str, *more: str) -> None:
-    """Do one of both."""
+    """Do one of the three."""
     if what == "lines":
-        run_lines(int(first), more)
+        run_lines(int(first), int(more[0]), more[1:])
         return
+    if what == "node":
+        join_node(int(first), more)
     os.environ.pop(CMD, None)  # what works here works here
     run_shard(Path(first), int(os.environ["SLURM_ARRAY_TASK_ID"]))
 

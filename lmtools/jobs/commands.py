@@ -1,5 +1,6 @@
-"""Lines of commands as jobs: `python -m lmtools.jobs lines NJ COMMAND...` does with the queue what
-`xargs -L 1 -P NJ COMMAND` does with processes.
+"""Lines of commands as jobs: `python -m lmtools.jobs lines NJ NODES COMMAND...` does with the queue
+what `xargs -L 1 -P NJ COMMAND` does with processes; each job has so many nodes, on the first of
+which the command runs.
 
 What the commands say stands in their logs at once, and comes out here, in the order of the lines,
 when all have ended.
@@ -33,10 +34,12 @@ def run_command(command: Sequence[str]) -> str:
     return b"".join(said).decode(errors="replace")
 
 
-def run_lines(nj: int, command: Sequence[str]) -> None:
-    """Run a job for each line of standard input, `nj` at a time."""
+def run_lines(nj: int, nodes: int, command: Sequence[str]) -> None:
+    """Run a job of so many nodes for each line of standard input, `nj` at a time."""
     lines = [[*command, *shlex.split(line)] for line in sys.stdin if line.strip()]
     slurm = find_slurm() or Slurm()
     if lines:
-        for said in run_items(slurm, run_command, lines, len(lines), at_once=nj, fresh=True):
+        for said in run_items(
+            slurm, run_command, lines, len(lines), at_once=nj, nodes=nodes, fresh=True
+        ):
             sys.stderr.write(said)

@@ -85,10 +85,11 @@ def run_items(
     load: Callable | None = None,
     reads: Iterable = (),
     at_once: int | None = None,
+    nodes: int = 1,
     fresh: bool = False,
 ) -> Iterator:
-    """`work` of each item, in order, by an array of `count` tasks, `at_once` at a time (None: all),
-    once the last has ended.
+    """`work` of each item, in order, by an array of `count` tasks of so many `nodes`, `at_once` at a time
+    (None: all), once the last has ended.
 
     As `lmtools.workers.map_ordered` has it. What tasks have done is kept until all is; the same
     call then submits only what is missing, and waits for an array of its own that still runs.
@@ -97,7 +98,7 @@ def run_items(
     """
     shards = write_shards(Path(slurm.directory).absolute(), work, load, items, count, reads)
     with hold_lock(shards.folder):
-        array = Array(slurm, shards, at_once)
+        array = Array(slurm, shards, at_once, nodes)
         if not array.wait() and fresh:
             shards.forget()
         if missing := shards.missing():
@@ -111,8 +112,8 @@ def run_items(
 class Array:
     """The array of some shards in the queue."""
 
-    def __init__(self, slurm: Slurm, shards: Shards, at_once: int | None):
-        self.slurm, self.shards, self.at_once = slurm, shards, at_once
+    def __init__(self, slurm: Slurm, shards: Shards, at_once: int | None, nodes: int):
+        self.slurm, self.shards, self.at_once, self.nodes = slurm, shards, at_once, nodes
         self.name = f"lmtools-{shards.folder.name}"
 
     def submit(self, missing: Sequence[int]) -> None:
@@ -125,6 +126,7 @@ class Array:
             *("sbatch", "--parsable", "--requeue", f"--job-name={self.name}"),
             f"--array={','.join(map(str, missing))}{limit}",
             *(f"--output={escape(shards.folder)}/%a{LOG}", "--open-mode=append"),
+            *(f"--nodes={self.nodes}", "--ntasks-per-node=1"),
             *self.slurm.options(),
             f"--wrap=exec {shlex.join([*TASK, str(shards.folder)])}",
         )

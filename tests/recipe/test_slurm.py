@@ -1,16 +1,21 @@
-"""egs/librispeech by a real Slurm on this machine: a controller and two nodes (Debian's slurm-wlm
+"""Recipes by a real Slurm on this machine: a controller and two nodes (Debian's slurm-wlm
 and munge, as root), with the bytes of a local run whatever happens to its jobs.
 """
 
 import os
+import random
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
+
+from lmtools.files import read_lines
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]
@@ -25,10 +30,16 @@ TINY = (
 )
 OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "")
 OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --nj 4"))
+TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
+LSTM = (
+    "arch.layers=1 arch.dim=8 arch.units=12 output.cutoffs=[20,100] batch.sentences=16"
+    " batch.tokens=null steps=150 checkpoint_every=10"
+)
 SETTINGS = """\
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={ports[0]}
+FirstJobId={first}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -86,7 +97,8 @@ def slurm(tmp_path_factory):
     for node in NODES:
         (home / node).mkdir()
     settings = home / "slurm.conf"
-    settings.write_text(SETTINGS.format(home=home, host=socket.gethostname(), ports=free_ports(3)))
+    host, first = socket.gethostname(), random.randrange(1, 30000)  # what ports come from
+    settings.write_text(SETTINGS.format(home=home, host=host, ports=free_ports(3), first=first))
     before = os.environ.get("SLURM_CONF")
     os.environ["SLURM_CONF"] = str(settings)
     subprocess.run(["mungekey", "-c", "-k", str(home / "munge.key")], check=True)
@@ -172,3 +184,49 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     again = recipe(*command, "--stage", "4")
     assert re.search(r"array \d+: 1 of 2 shards, 1 are there", again.stdout)
     assert outcome(recipe) == outcome(local)
+
+
+def rank(number: int, home: Path) -> int | None:
+    """The process of a training in `home` that torchrun calls so."""
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            variables = (path / "environ").read_bytes().split(b"\0")
+            if os.readlink(path / "cwd") == str(home) and f"RANK={number}".encode() in variables:
+                return int(path.name)
+        except OSError:  # it has ended meanwhile
+            continue
+    return None
+
+
+def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
+    """The bytes of as many processes on one machine, also where one of them is killed and the same
+    command goes on.
+    """
+    local, nodes = (make_recipe(copied("gbw", name), shell) for name in ("local", "nodes"))
+    text = [line for _, line in read_lines(TEXT)]
+    for name, part in {"train.txt": text[:800], "valid.txt": text[800:840]}.items():
+        (local.home / "small" / name).write_text("".join(f"{line}\n" for line in part))
+    options = ["--mini", "small", "--lms", "lstm", "--nj", "1", "--train-opts", LSTM]
+    local(*options, "--stop-stage", "2")
+    shutil.copytree(local.home, nodes.home, symlinks=True, dirs_exist_ok=True)
+    command = [*options, "--stage", "3", "--stop-stage", "3"]
+    local(*command, "--processes", "2")
+    refused = nodes(*command, "--nnodes", "2", status=2).stderr
+    assert "--nnodes 2 are machines of a cluster; give --cmd slurm" in refused
+    (nodes.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
+    command += ["--nnodes", "2", "--cmd", "slurm:slurm.yaml"]
+    nodes.env = {**nodes.env, "SLURM_CONF": os.environ["SLURM_CONF"]}
+    run = nodes.start(*command)
+    nodes.said("", run, file="exp/lm/lstm/checkpoint.safetensors")
+    assert slurm("squeue", "-h", "-t", "R", "-o", "%D").split() == ["2"]
+    os.kill(rank(1, nodes.home), signal.SIGKILL)
+    assert run.wait(60) == 1 and rank(0, nodes.home) is None
+    said = (nodes.home / "run.out").read_text()
+    assert re.search(r"exp/jobs/\w+/0.log: status \d+ of srun .* node 1 -m lmtools train", said)
+    run = nodes.start(*command)
+    nodes.said("array ", run)
+    first = wait_for(lambda: rank(0, nodes.home))
+    slurm("scontrol", "requeue", wait_for(lambda: running(slurm, 1))[0])
+    assert run.wait(120) == 0 and rank(0, nodes.home) != first
+    trained = [recipe.home / "exp/lm/lstm/model.safetensors" for recipe in (local, nodes)]
+    assert trained[0].read_bytes() == trained[1].read_bytes()

@@ -104,7 +104,7 @@ def manifest(toy, stage: int) -> dict:
 def test_options(toy, args, expected):
     toy("--stop-stage", 1, *args)
     options = manifest(toy, 1)["options"]
-    assert list(options) == ["words", "slow", "nj", "loud", "note", "expdir"]
+    assert list(options) == ["processes", "nnodes", "words", "slow", "nj", "loud", "note", "expdir"]
     assert expected.items() <= options.items()
 
 

@@ -113,12 +113,12 @@ if stage 2 "neural LMs: of general text, of the domain's, of both" "$data/{kinds
     [[ $general_lm ]] || train_neural general neural-general "${settings[@]}"
     read -ra settings <<<"$train_opts $domain_opts"
     for size in "${sizes[@]}"; do train_neural "$size" "neural-$size" "${settings[@]}"; done
-  } | each 1 lmtools train
+  } | train_each
   read -ra settings <<<"$train_opts $domain_opts $init_opts"
   for size in "${sizes[@]}"; do
     train_neural "$size" "continued-$size" --init "$base" \
       --also-valid general="$expdir/valid-general.bin" "${settings[@]}"
-  done | each 1 lmtools train
+  done | train_each
 fi
 
 if stage 3 "score" "$data/{sets}"/{nbest.jsonl,text} "$data/test-general.txt" \

@@ -76,7 +76,7 @@ if stage 2 "train LMs" "$data" "$expdir/{parts}.bin" conf \
   for name in "${neural[@]}"; do
     quoted --conf "conf/${name%-*}.yaml" --train "$expdir/train-${name##*-}.bin" \
       --valid "$expdir/valid.bin" --out "$expdir/lm/$name" "${settings[@]}"
-  done | each 1 lmtools train
+  done | train_each
 fi
 
 if stage 3 "score" "$data" "$expdir/lm/{grams}/config.yaml" "$expdir/lm/{neural}/model.safetensors" \
