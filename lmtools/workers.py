@@ -24,7 +24,7 @@ from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from lmtools.errors import UserError
-from lmtools.jobs import find_slurm, run_items
+from lmtools.jobs import find_queue, run_items
 
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
@@ -49,8 +49,9 @@ def map_ordered(
     `load()` returns, called once a process, is its first argument. An item is taken when it is
     needed, AHEAD * nj at most before their results are. An exception of `work` is raised here in
     the place of its result; UserError, within seconds, when a worker is killed: what died, and the
-    `remedy`. Under `--cmd slurm` (lmtools.jobs) an array of `nj` tasks works in place of processes,
-    and results come when all are there; `reads` are the files that the work reads by name.
+    `remedy`. Under `--cmd slurm` or `queue` (lmtools.jobs) an array of `nj` tasks works in place of
+    processes, and results come when all are there; `reads` are the files that the work reads by
+    name.
     """
     items = iter(items)
     head = list(itertools.islice(items, 2 if nj > 1 else 0))
@@ -93,8 +94,8 @@ def run_numbered(
     ordered: bool,
 ) -> Iterator[tuple[int, Any]]:
     """Pairs (number of the item, its result) by `nj` processes, or tasks of a cluster."""
-    if nj > 1 and (slurm := find_slurm()):
-        yield from enumerate(run_items(slurm, work, items, nj, load, reads))
+    if nj > 1 and (cluster := find_queue()):
+        yield from enumerate(run_items(cluster, work, items, nj, load, reads))
         return
     waiting: dict[Future, int] = {}
     with WorkerPool(work, nj, load, remedy) as pool:

@@ -26,8 +26,9 @@ stage=0          # first stage to run
 stop_stage=99    # last stage to run
 skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their
                  # manifests say
-cmd=local        # where what --nj takes at a time runs: local, by processes; slurm, by a cluster's
-                 # jobs, as conf/slurm.yaml of the repository says, or slurm:F.yaml
+cmd=local        # where what --nj takes at a time runs: local, by processes; slurm or queue, by jobs
+                 # of Slurm or Grid Engine, as conf/slurm.yaml or conf/queue.yaml of the repository
+                 # says, or slurm:F.yaml, queue:F.yaml
 processes=1      # processes of one training on a machine, by torchrun: the number of GPUs
 nnodes=1         # machines of one training, of so many processes each, with --cmd slurm
 debug=false      # true: show every command, and the traceback of an error
@@ -353,12 +354,12 @@ recipe_start() {
     # shellcheck disable=SC2317,SC2329  # run.sh calls it
     lmtools() { command lmtools "$@" --debug; }
   fi
-  [[ $cmd = @(local|slurm|slurm:?*) ]] ||
-    recipe_fail "--cmd is '$cmd'; it takes local, slurm or slurm:F.yaml" 2
+  [[ $cmd = @(local|slurm|queue|slurm:?*|queue:?*) ]] ||
+    recipe_fail "--cmd is '$cmd'; it takes local, slurm, queue, slurm:F.yaml or queue:F.yaml" 2
   ((nnodes > 0 && processes > 0)) || recipe_fail "--nnodes and --processes take 1 or more" 2
   ((nnodes == 1)) || [[ $cmd = slurm* ]] ||
-    recipe_fail "--nnodes $nnodes are machines of a cluster; give --cmd slurm, or --nnodes 1" 2
-  [[ $cmd != slurm ]] || cmd=slurm:$recipe_home/conf/slurm.yaml
+    recipe_fail "--nnodes $nnodes are machines that Slurm gives; add --cmd slurm, or --nnodes 1" 2
+  [[ $cmd != @(slurm|queue) ]] || cmd=$cmd:$recipe_home/conf/$cmd.yaml
   export LMTOOLS_CMD=$cmd
   recipe_lock "$expdir" 9
   recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log" || exit 1

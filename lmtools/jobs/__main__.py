@@ -1,4 +1,4 @@
-"""python -m lmtools.jobs task DIR: do the shard of an array whose number Slurm says.
+"""python -m lmtools.jobs task DIR N: do shard N of an array.
 python -m lmtools.jobs lines NJ NODES COMMAND...: lmtools.jobs.commands.
 python -m lmtools.jobs node PROCESSES WORD...: lmtools.jobs.nodes.
 """
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 if sys.argv[1] == "task":  # before anything starts threads
-    cpus = os.environ.get("SLURM_CPUS_PER_TASK", "1")
+    cpus = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", cpus)
     os.environ.setdefault("SRUN_CPUS_PER_TASK", cpus)  # what the job has, srun has not by itself
 
@@ -27,7 +27,7 @@ def main(what: str, first: str, *more: str) -> None:
     if what == "node":
         join_node(int(first), more)
     os.environ.pop(CMD, None)  # what works here works here
-    run_shard(Path(first), int(os.environ["SLURM_ARRAY_TASK_ID"]))
+    run_shard(Path(first), int(more[0]))
 
 
 if __name__ == "__main__":

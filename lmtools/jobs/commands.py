@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from lmtools.errors import UserError
-from lmtools.jobs.slurm import Slurm, find_slurm, run_items
+from lmtools.jobs.arrays import find_queue, run_items
 
 
 def run_command(command: Sequence[str]) -> str:
@@ -37,9 +37,8 @@ def run_command(command: Sequence[str]) -> str:
 def run_lines(nj: int, nodes: int, command: Sequence[str]) -> None:
     """Run a job of so many nodes for each line of standard input, `nj` at a time."""
     lines = [[*command, *shlex.split(line)] for line in sys.stdin if line.strip()]
-    slurm = find_slurm() or Slurm()
     if lines:
         for said in run_items(
-            slurm, run_command, lines, len(lines), at_once=nj, nodes=nodes, fresh=True
+            find_queue(), run_command, lines, len(lines), at_once=nj, nodes=nodes, fresh=True
         ):
             sys.stderr.write(said)

@@ -15,7 +15,7 @@ from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
-from lmtools.jobs import find_slurm
+from lmtools.jobs import find_queue
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
@@ -219,7 +219,7 @@ def sum_batches(
     """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
-    worth = rows // WORTH_A_PROCESS if find_slurm() is None else options.nj
+    worth = rows // WORTH_A_PROCESS if find_queue() is None else options.nj
     processes = min(options.nj, len(work), worth)
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"

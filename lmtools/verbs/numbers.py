@@ -7,6 +7,7 @@ import math
 import sys
 
 from lmtools import files
+from lmtools.jobs import QUEUES
 
 
 def whole(text: str, low: int, high: int = sys.maxsize) -> int:
@@ -105,8 +106,9 @@ def folds(text: str):
 
 
 def place(text: str) -> str:
-    """Where pieces of work run: `local`, `slurm` or `slurm:F.yaml`."""
+    """Where pieces of work run: `local`, or a queue and perhaps its settings, `slurm:F.yaml`."""
     kind, colon, path = text.partition(":")
-    if text != "local" and (kind != "slurm" or (colon and not path)):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is neither local nor slurm[:F.yaml]")
+    if text != "local" and (kind not in QUEUES or (colon and not path)):
+        known = ", ".join(f"{name}[:F.yaml]" for name in QUEUES)
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not local, {known}")
     return text

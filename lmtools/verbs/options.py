@@ -183,8 +183,9 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
         "--cmd": value(
             "WHERE",
-            "where the N pieces of --nj run: local (processes), slurm or slurm:F.yaml (an array of"
-            f" jobs; partition, memory ...) (default: ${CMD} or local)",
+            "where the N pieces of --nj run: local (processes), slurm or slurm:F.yaml, queue or"
+            " queue:F.yaml (an array of jobs of Slurm or Grid Engine; partition, memory ...)"
+            f" (default: ${CMD} or local)",
             type=place,
         ),
         "--cache": value(

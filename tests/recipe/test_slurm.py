@@ -212,7 +212,7 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     command = [*options, "--stage", "3", "--stop-stage", "3"]
     local(*command, "--processes", "2")
     refused = nodes(*command, "--nnodes", "2", status=2).stderr
-    assert "--nnodes 2 are machines of a cluster; give --cmd slurm" in refused
+    assert "--nnodes 2 are machines that Slurm gives; add --cmd slurm" in refused
     (nodes.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
     command += ["--nnodes", "2", "--cmd", "slurm:slurm.yaml"]
     nodes.env = {**nodes.env, "SLURM_CONF": os.environ["SLURM_CONF"]}

@@ -9,8 +9,13 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.jobs import CMD
-from lmtools.jobs.shards import PART, RESULTS, read_records, run_shard, write_shards
-from lmtools.jobs.slurm import Slurm, find_slurm, run_items
+from lmtools.jobs.arrays import IDLE, SILENT, Array, find_queue, run_items
+from lmtools.jobs.gridengine import GridEngine
+from lmtools.jobs.gridengine import describe as gridengine_describe
+from lmtools.jobs.queues import Queue, Queued, Refused
+from lmtools.jobs.shards import PART, RESULTS, Shards, read_records, run_shard, write_shards
+from lmtools.jobs.slurm import Slurm
+from lmtools.jobs.slurm import describe as slurm_describe
 from lmtools.workers import map_ordered
 
 # sbatch: note the call, then do each task, its output to the log; squeue and scancel: nothing
@@ -41,7 +46,7 @@ def slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", here)
     monkeypatch.setenv(CMD, f"slurm:{tmp_path}/slurm.yaml")
     (tmp_path / "slurm.yaml").write_text(f"directory: {tmp_path}/jobs\npoll: 0.01\n")
-    return find_slurm()
+    return find_queue()
 
 
 def note(path: str, item: int, trouble: str = "") -> int:
@@ -142,12 +147,12 @@ def test_a_directory_that_others_write_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, wrong", [("queue", "LMTOOLS_CMD: 'queue' is unknown"), ("slurm:no.yaml", "no.yaml")]
+    "text, wrong", [("cloud", "LMTOOLS_CMD: 'cloud' is unknown"), ("slurm:no.yaml", "no.yaml")]
 )
 def test_a_queue_that_is_not_there(monkeypatch, text, wrong):
     monkeypatch.setenv(CMD, text)
     with pytest.raises(UserError, match=wrong):
-        find_slurm()
+        find_queue()
 
 
 def test_settings_are_options_of_sbatch():
@@ -156,7 +161,86 @@ def test_settings_are_options_of_sbatch():
     assert Slurm().options() == ["--cpus-per-task=1"]
 
 
-def test_without_slurm_one_line_says_so(monkeypatch, tmp_path):
+def test_settings_are_options_of_qsub():
+    settings = GridEngine(
+        queue="all.q", project="p", hours=1.5, memory="8G", memory_as="h_vmem", cpus=2, gpus="1",
+        more="-l arch='lx amd'",
+    )  # fmt: skip
+    assert settings.options() == [
+        *("-q", "all.q", "-P", "p", "-l", "h_rt=5400", "-l", "h_vmem=8G", "-l", "gpu=1"),
+        *("-pe", "smp", "2", "-l", "arch=lx amd"),
+    ]
+    assert GridEngine().options() == []
+
+
+@pytest.mark.parametrize(
+    "state, reason, runs, remedy",
+    [
+        ("RUNNING", "None", True, ""),
+        ("COMPLETING", "None", True, ""),
+        ("PENDING", "Resources", False, ""),
+        ("PENDING", "ReqNodeNotAvail, UnavailableNodes:n[1-2]", False, ""),
+        ("PENDING", "JobHeldUser", False, "scontrol release 7"),
+        ("PENDING", "launch failed requeued held", False, "scontrol release 7"),
+        ("PENDING", "DependencyNeverSatisfied", False, "scancel 7"),
+    ],
+)
+def test_what_squeue_says(state, reason, runs, remedy):
+    entry = slurm_describe("7", state, reason)
+    assert entry.runs == runs and remedy in entry.remedy and bool(remedy) == bool(entry.remedy)
+    assert runs or reason in entry.said
+
+
+@pytest.mark.parametrize(
+    "state, runs, remedy",
+    [("r", True, ""), ("Rr", True, ""), ("qw", False, ""), ("hqw", False, "qrls 7"),
+     ("Eqw", False, "qmod -cj 7")],
+)  # fmt: skip
+def test_what_qstat_says(state, runs, remedy):
+    entry = gridengine_describe("7", state)
+    assert entry.runs == runs and remedy in entry.remedy and bool(remedy) == bool(entry.remedy)
+
+
+class Idle(Queue):
+    """A queue that gives the next of `answers` to each question; a Refused among them is raised."""
+
+    def entries(self, name):
+        answer = self.answers.pop(0)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+
+def waits(tmp_path, monkeypatch, *answers) -> bool:
+    """What waiting for an array with these answers gives."""
+    monkeypatch.setattr(Idle, "answers", list(answers), raising=False)
+    return Array(Idle(poll=0.0), Shards(tmp_path, 1, 1), None, 1).wait()
+
+
+def test_why_no_task_runs_is_said_once(tmp_path, monkeypatch, capsys):
+    few, waiting = IDLE - 1, [Queued("7", "PENDING (Priority)", runs=False)]
+    running = [Queued("7", "RUNNING", runs=True), *waiting]
+    assert waits(tmp_path, monkeypatch, *[waiting] * few, running, *[waiting] * few, [])
+    assert capsys.readouterr().err == ""
+    assert waits(tmp_path, monkeypatch, *[waiting] * (3 * IDLE), [])
+    assert capsys.readouterr().err == "array 7 waits: PENDING (Priority)\n"
+
+
+def test_held_tasks_end_the_wait(tmp_path, monkeypatch):
+    held, waiting = Queued("7", "PENDING (JobHeldUser)", False, "release"), Queued("7", "qw", False)
+    assert waits(tmp_path, monkeypatch, *[[held, waiting]] * (2 * IDLE), [])
+    with pytest.raises(UserError, match=r"array 7: PENDING \(JobHeldUser\): no task .*; release"):
+        waits(tmp_path, monkeypatch, *[[held]] * IDLE)
+
+
+def test_a_queue_that_is_silent_for_a_while_is_asked_again(tmp_path, monkeypatch):
+    running, silence = [Queued("7", "r", runs=True)], Refused("squeue: no answer")
+    assert waits(tmp_path, monkeypatch, running, *[silence] * (SILENT - 1), running, [])
+    with pytest.raises(Refused, match="no answer"):
+        waits(tmp_path, monkeypatch, *[silence] * SILENT)
+
+
+def test_without_the_queue_one_line_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="squeue: no such program; run where Slurm is"):
+    with pytest.raises(UserError, match="squeue: no such program; run where the queue"):
         list(run_items(Slurm(directory=str(tmp_path / "jobs")), note, [1], 1))

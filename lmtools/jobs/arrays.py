@@ -1,0 +1,160 @@
+"""Arrays of tasks in a cluster's queue: submitted, waited for, and told of.
+
+The array's name is that of its shards' directory, so that a command that was killed while its array
+ran finds it again.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from lmtools.config import from_yaml
+from lmtools.errors import UserError
+from lmtools.jobs.gridengine import GridEngine
+from lmtools.jobs.queues import Queue, Queued, Refused
+from lmtools.jobs.shards import LOG, Shards, write_shards
+from lmtools.jobs.slurm import Slurm
+from lmtools.lock import hold_lock
+
+CMD = "LMTOOLS_CMD"  # the variable that says where --nj pieces of work run
+QUEUES = {"slurm": Slurm, "queue": GridEngine}
+SILENT = 60  # questions in a row that the queue may leave without an answer
+IDLE = 12  # questions in a row at which no task runs, after which it is told why
+
+
+def find_queue() -> Queue | None:
+    """Where pieces of work run, as the variable says; None: by processes of this machine."""
+    kind, _, path = (os.environ.get(CMD) or "local").partition(":")
+    if kind == "local":
+        return None
+    if kind not in QUEUES:
+        known = ", ".join(f"{name} or {name}:F.yaml" for name in QUEUES)
+        raise UserError(f"${CMD}: {kind!r} is unknown; write local, {known}")
+    return from_yaml(QUEUES[kind], path) if path else QUEUES[kind]()
+
+
+def run_items(
+    queue: Queue,
+    work: Callable,
+    items: Iterable,
+    count: int,
+    load: Callable | None = None,
+    reads: Iterable = (),
+    at_once: int | None = None,
+    nodes: int = 1,
+    fresh: bool = False,
+) -> Iterator:
+    """`work` of each item, in order, by an array of `count` tasks, once the last has ended;
+    `at_once` run at a time (None: all), each on so many `nodes`.
+
+    As `lmtools.workers.map_ordered` has it. What tasks have done is kept until all is; the same
+    call then submits only what is missing, and waits for an array of its own that still runs.
+    `fresh`: what an array that has ended did is done again. UserError with the log of a task that
+    failed.
+    """
+    shards = write_shards(Path(queue.directory).absolute(), work, load, items, count, reads)
+    with hold_lock(shards.folder):
+        array = Array(queue, shards, at_once, nodes)
+        if not array.wait() and fresh:
+            shards.forget()
+        if missing := shards.missing():
+            array.submit(missing)
+            array.wait()
+            array.check()
+        yield from shards.results()
+        shards.remove()
+
+
+class Array:
+    """The array of some shards in the queue."""
+
+    def __init__(self, queue: Queue, shards: Shards, at_once: int | None, nodes: int):
+        self.queue, self.shards, self.at_once, self.nodes = queue, shards, at_once, nodes
+        self.name = f"lmtools-{shards.folder.name}"
+
+    def submit(self, missing: Sequence[int]) -> None:
+        """Have the queue run the tasks of these shards."""
+        shards = self.shards
+        number = self.queue.submit(self.name, shards.folder, missing, self.at_once, self.nodes)
+        kept = f", {shards.count - len(missing)} are there" if len(missing) < shards.count else ""
+        print(
+            f"array {number}: {len(missing)} of {shards.count} shards{kept}; logs:"
+            f" {shards.folder}/N{LOG}",
+            file=sys.stderr,
+        )
+
+    def wait(self) -> bool:
+        """Wait until no task is in the queue; whether there was one. If this process is stopped
+        meanwhile, the tasks are taken out of the queue. UserError where all are held.
+        """
+        found, silent, idle, told = False, 0, 0, set()
+        with terminated_by_error():
+            try:
+                while True:
+                    try:
+                        entries = self.queue.entries(self.name)
+                    except Refused:
+                        silent += 1
+                        if silent == SILENT:
+                            raise
+                    else:
+                        silent = 0
+                        if not entries:
+                            return found
+                        found = True
+                        idle = 0 if any(entry.runs for entry in entries) else idle + 1
+                        if idle >= IDLE:
+                            tell(entries, told)
+                    time.sleep(self.queue.poll)
+            except (KeyboardInterrupt, SystemExit):
+                self.queue.cancel(self.name)
+                raise
+
+    def check(self) -> None:
+        """UserError, naming the first log, where tasks have left no results."""
+        if not (missing := self.shards.missing()):
+            return
+        log = self.shards.folder / f"{missing[0]}{LOG}"
+        lines = log.read_text(errors="replace").split("\n") if log.exists() else []
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "it never began")
+        raise UserError(
+            f"{log}: {last}; {len(missing)} of {self.shards.count} shards are missing and the"
+            " others kept: the same command runs what is missing"
+        )
+
+
+def tell(entries: Sequence[Queued], told: set[str]) -> None:
+    """Say what the queue says of tasks none of which runs, each thing once; UserError where they
+    never will by themselves.
+    """
+    first = entries[0]
+    if all(entry.remedy for entry in entries):
+        raise UserError(
+            f"array {first.number}: {first.said}: no task starts by itself; {first.remedy}"
+        )
+    for entry in entries:
+        if entry.said not in told:
+            told.add(entry.said)
+            print(f"array {entry.number} waits: {entry.said}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def terminated_by_error() -> Iterator[None]:
+    """SIGTERM is a SystemExit in the block, so that what is under way can be called off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number, frame):
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,83 @@
+"""What clusters' queues have in common; each has a module with its commands."""
+
+import getpass
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from lmtools.errors import UserError
+
+
+class Refused(UserError):
+    """One of the queue's commands has failed, perhaps as its server does not answer."""
+
+
+class Queued(NamedTuple):
+    """Tasks of an array that are in the queue: the array's number, what the queue says of them,
+    whether they run, and what to do where they are held.
+    """
+
+    number: str
+    said: str
+    runs: bool
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """What a job asks for, and where shards lie.
+
+    `hours` a task may take; `memory` and `gpus` of a task, as the queue has them; `cpus`: threads
+    of a task. `directory` is seen by all nodes; `poll`: seconds between two questions to the queue.
+    """
+
+    directory: str = "jobs"
+    poll: float = 5.0
+    hours: float | None = None
+    memory: str | None = None
+    cpus: int = 1
+    gpus: str | None = None
+
+    def submit(
+        self, name: str, folder: Path, numbers: Sequence[int], at_once: int | None, nodes: int
+    ) -> str:
+        """Have the queue run the tasks with these numbers; the array's own. A task whose node
+        fails, or that has to make room for another job, is queued again.
+        """
+        raise NotImplementedError
+
+    def entries(self, name: str) -> list[Queued]:
+        """The user's tasks of that name."""
+        raise NotImplementedError
+
+    def cancel(self, name: str) -> None:
+        """Take them out of the queue."""
+        raise NotImplementedError
+
+
+def task(folder: Path) -> str:
+    """The shell command of a task, without its number."""
+    return shlex.join([sys.executable, "-m", "lmtools.jobs", "task", str(folder)])
+
+
+def ask(*command: str, script: str | None = None) -> str:
+    """What one of the queue's commands answers; UserError where it fails or is not there."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, input=script)
+    except FileNotFoundError:
+        raise UserError(
+            f"{command[0]}: no such program; run where the queue's commands are, or --cmd local"
+        ) from None
+    if done.returncode:
+        said = " ".join(done.stderr.split()) or f"status {done.returncode}"
+        raise Refused(f"{command[0]}: {said}; mend the options in --cmd's F.yaml, or try again")
+    return done.stdout.strip()
+
+
+def user() -> str:
+    """Whose jobs these are."""
+    return getpass.getuser()
