@@ -10,12 +10,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from lmtools.errors import UserError
 from lmtools.files import read_lines
+from lmtools.jobs.arrays import run_items
+from lmtools.jobs.commands import run_command
+from lmtools.jobs.slurm import Slurm
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]
@@ -230,3 +235,33 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     assert run.wait(120) == 0 and rank(0, nodes.home) != first
     trained = [recipe.home / "exp/lm/lstm/model.safetensors" for recipe in (local, nodes)]
     assert trained[0].read_bytes() == trained[1].read_bytes()
+
+
+def test_tasks_that_are_held(slurm, tmp_path, capfd):
+    """One line says what the queue says; once they are released the same call goes on."""
+    queue = Slurm(directory=str(tmp_path / "jobs"), poll=0.2)
+    items = [["sh", "-c", "echo a"], ["sh", "-c", "echo b"]]
+    for node in NODES:
+        slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+    answers: list = []
+    work = threading.Thread(target=lambda: answers.extend(outcome_of(queue, items)))
+    work.start()
+    name = wait_for(lambda: slurm("squeue", "-h", "-o", "%F").split())[0]
+    wait_for(lambda: f"array {name} waits: PENDING (" in capfd.readouterr().err)
+    slurm("scontrol", "hold", name)
+    work.join(30)
+    held = rf"array {name}: PENDING \(JobHeld\w+\): no task .*`scontrol release {name}`"
+    assert re.search(held, answers[0])
+    for node in NODES:
+        slurm("scontrol", "update", f"nodename={node}", "state=resume")
+    slurm("scontrol", "release", name)
+    assert outcome_of(queue, items) == ["a\n", "b\n"]
+    assert "array" not in capfd.readouterr().err  # these were there
+
+
+def outcome_of(queue: Slurm, items) -> list[str]:
+    """What the commands say, or what is said of the array."""
+    try:
+        return list(run_items(queue, run_command, items, len(items)))
+    except UserError as error:
+        return [str(error)]
