@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -33,7 +34,7 @@ TINY = (
     "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
     " optim.warmup=5 steps=150 checkpoint_every=10"
 )
-OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "")
+OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "causal")
 OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --nj 4"))
 TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
 LSTM = (
@@ -151,11 +152,14 @@ def running(slurm, count: int) -> list[str]:
 
 
 def outcome(recipe) -> dict[str, bytes]:
-    """What training and scoring decide."""
+    """What trainings, scores, weights and lattices come to."""
     exp = recipe.home / "exp"
     return {
         str(path.relative_to(exp)): path.read_bytes()
-        for pattern in ("lm/*/model.safetensors", "score/*/*", "ppl/*/*")
+        for pattern in (
+            *("lm/*/model.safetensors", "score/*/*", "ppl/*/*", "tune/*/*", "rescore/*/*"),
+            "lattice/*/*.jsonl",
+        )
         for path in sorted(exp.glob(pattern))
     }
 
@@ -168,7 +172,7 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     recipe(*OPTIONS, "--stop-stage", "2")
     local = type(recipe)(recipe.home.with_name("local"), recipe.env)
     shutil.copytree(recipe.home, local.home, symlinks=True)
-    command = [*OPTIONS, "--stage", "3", "--stop-stage", "4"]
+    command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
     local(*command)
     recipe.env = {**recipe.env, "SLURM_CONF": os.environ["SLURM_CONF"]}
     (recipe.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
@@ -265,3 +269,28 @@ def outcome_of(queue: Slurm, items) -> list[str]:
         return list(run_items(queue, run_command, items, len(items)))
     except UserError as error:
         return [str(error)]
+
+
+def test_text_in_blocks(slurm, tmp_path, monkeypatch):
+    """Counting and binarising words of more than one block."""
+    text = tmp_path / "text"
+    text.write_text("".join(f"{line}\n" for _, line in read_lines(TEXT)) * 2)
+    monkeypatch.chdir(tmp_path)
+    Path("slurm.yaml").write_text("directory: jobs\npoll: 0.2\n")
+    for where, cmd in (("local", "local"), ("slurm", "slurm:slurm.yaml")):
+        with_jobs = ["--nj", "2", "--cmd", cmd]
+        words = ["subword", "--text", text, "--type", "word", "--min-count", "2"]
+        words += ["--out", f"{where}/words"]
+        binary = ["corpus", "--text", text, "--subword", f"{where}/words"]
+        binary += ["--out", f"{where}/train.bin"]
+        for verb in (words, binary):
+            done = subprocess.run(
+                [sys.executable, "-m", "lmtools", *verb, *with_jobs], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            assert ("array " in done.stderr) == (where == "slurm")
+    made = [
+        {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+        for home in (tmp_path / "local", tmp_path / "slurm")
+    ]
+    assert made[0] == made[1] and len(made[0]) > 2
