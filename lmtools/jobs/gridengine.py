@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from lmtools.errors import UserError
-from lmtools.jobs.queues import Queue, Queued, ask, task, user
+from lmtools.jobs.queues import Queue, Queued, Refused, ask, task, user
 from lmtools.jobs.shards import LOG
 
 SCRIPT = """\
@@ -64,7 +64,10 @@ class GridEngine(Queue):
         return said.partition(".")[0]
 
     def entries(self, name):
-        found = ElementTree.fromstring(ask("qstat", "-xml", "-u", user()))
+        try:
+            found = ElementTree.fromstring(ask("qstat", "-xml", "-u", user()))
+        except ElementTree.ParseError as error:
+            raise Refused(f"qstat: its answer is no XML ({error}); try again") from None
         return [
             describe(job.findtext("JB_job_number", ""), job.findtext("state", ""))
             for job in found.iter("job_list")

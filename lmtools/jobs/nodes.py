@@ -18,6 +18,9 @@ def join_node(processes: int, words: Sequence[str]) -> NoReturn:
     numbers, so ports, of their own.
     """
     job = os.environ["SLURM_JOB_ID"]
+    cpus = os.environ.get("SLURM_CPUS_PER_TASK", "1")
+    if os.environ.get("OMP_NUM_THREADS", cpus) == cpus:  # the task's default: all processes' share
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus) // processes))
     address = os.environ["SLURM_LAUNCH_NODE_IPADDR"]
     port = PORTS[int(job) % len(PORTS)]
     command = [sys.executable, "-m", "torch.distributed.run"]

@@ -12,6 +12,7 @@ from lmtools.jobs import CMD
 from lmtools.jobs.arrays import IDLE, SILENT, Array, find_queue, run_items
 from lmtools.jobs.gridengine import GridEngine
 from lmtools.jobs.gridengine import describe as gridengine_describe
+from lmtools.jobs.nodes import join_node
 from lmtools.jobs.queues import Queue, Queued, Refused
 from lmtools.jobs.shards import PART, RESULTS, Shards, read_records, run_shard, write_shards
 from lmtools.jobs.slurm import Slurm
@@ -199,6 +200,34 @@ def test_what_squeue_says(state, reason, runs, remedy):
 def test_what_qstat_says(state, runs, remedy):
     entry = gridengine_describe("7", state)
     assert entry.runs == runs and remedy in entry.remedy and bool(remedy) == bool(entry.remedy)
+
+
+def test_jobs_meet_at_their_first_node_on_ports_of_their_own(monkeypatch):
+    """As srun calls it on the second node of a job with 16 CPUs a node."""
+    ports = set()
+    monkeypatch.setattr("os.execv", lambda path, command: calls.append(command))
+    for name, value in {"JOB_NUM_NODES": 2, "NODEID": 1, "CPUS_PER_TASK": 16}.items():
+        monkeypatch.setenv(f"SLURM_{name}", str(value))
+    monkeypatch.setenv("SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1")
+    for job in ("14999", "15000", "31001"):
+        calls: list = []
+        monkeypatch.setenv("SLURM_JOB_ID", job)
+        monkeypatch.setenv("OMP_NUM_THREADS", "16")
+        join_node(8, ["-m", "lmtools", "train"])
+        (command,) = calls
+        address, _, port = command[command.index("--rdzv-endpoint") + 1].partition(":")
+        assert address == "10.0.0.1" and 1024 < int(port) < 32768
+        assert os.environ["OMP_NUM_THREADS"] == "2"
+        assert command[3:7] == ["--nnodes", "2", "--nproc-per-node", "8"]
+        assert command[-4:] == ["is_host=False", "-m", "lmtools", "train"] and job in command
+        ports.add(port)
+    assert len(ports) == 3
+
+
+def test_an_answer_that_is_no_xml(monkeypatch):
+    monkeypatch.setattr("lmtools.jobs.gridengine.ask", lambda *command: "busy")
+    with pytest.raises(Refused, match="qstat: its answer is no XML"):
+        GridEngine().entries("x")
 
 
 class Idle(Queue):
