@@ -15,7 +15,7 @@ from lmtools.text.blocks import SIZE, TextBlock, TextPart, cut_texts
 from lmtools.workers import map_ordered
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
-PART = 16 * SIZE  # bytes of a text that are counted together
+PART = 4 * SIZE  # bytes of a text that are counted together
 WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 

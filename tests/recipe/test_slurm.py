@@ -272,7 +272,7 @@ def outcome_of(queue: Slurm, items) -> list[str]:
 
 
 def test_text_in_blocks(slurm, tmp_path, monkeypatch):
-    """Counting and binarising words of more than one block."""
+    """Counting and binarising words of more than one block, into one file and into shards."""
     text = tmp_path / "text"
     text.write_text("".join(f"{line}\n" for _, line in read_lines(TEXT)) * 2)
     monkeypatch.chdir(tmp_path)
@@ -283,7 +283,8 @@ def test_text_in_blocks(slurm, tmp_path, monkeypatch):
         words += ["--out", f"{where}/words"]
         binary = ["corpus", "--text", text, "--subword", f"{where}/words"]
         binary += ["--out", f"{where}/train.bin"]
-        for verb in (words, binary):
+        shards = [*binary[:-1], f"{where}/shards.bin", "--shard-size", "3M"]
+        for verb in (words, binary, shards):
             done = subprocess.run(
                 [sys.executable, "-m", "lmtools", *verb, *with_jobs], capture_output=True, text=True
             )
@@ -293,4 +294,4 @@ def test_text_in_blocks(slurm, tmp_path, monkeypatch):
         {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
         for home in (tmp_path / "local", tmp_path / "slurm")
     ]
-    assert made[0] == made[1] and len(made[0]) > 2
+    assert made[0] == made[1] and len(made[0]) > 6
