@@ -139,9 +139,11 @@ def copy_recipe(recipe: str, tree: Path) -> Path:
     source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
     for folder in ("utils", "conf"):
         (tree / folder).symlink_to(REPOSITORY / folder)
-    for folder in ("local", "conf"):
-        shutil.copytree(source / folder, copy / folder)
-    shutil.copy(source / "run.sh", copy)
+    for folder in ("local", "conf", "tasks"):
+        if (source / folder).exists():
+            shutil.copytree(source / folder, copy / folder)
+    for script in source.glob("*.sh"):
+        shutil.copy(script, copy)
     (copy / "small").mkdir()
     return copy
 

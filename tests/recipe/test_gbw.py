@@ -226,7 +226,7 @@ def test_text_in_shards(tree, make_recipe, shell):
         home = recipe.home / "shards/corpus" / name
         corpora = [Corpus.open(home / f"{part}.bin") for part in ("train", "valid")]
         assert [len(corpus.shards) for corpus in corpora] == [-(-size // 30720), 1]
-        assert len(corpora[0]) == sum(map(len, corpora[0].shards)) == LINES["train.txt"]
+        assert len(corpora[0]) == sum(map(len, corpora[0].shards)) > 0.9 * LINES["train.txt"]
     assert len(list(recipe.home.glob("shards/lm/*/model.safetensors"))) == 2
 
 
