@@ -138,8 +138,8 @@ class WordVectors(ABC):
 
 
 class TwoWayVectors(WordVectors):
-    """Of a two-way model: left-to-right state ++ right-to-left state, each of D values; layer 0 has
-    the word's own vector twice.
+    """Of a two-way model: left-to-right state ++ right-to-left state, each of D values; layer 0 is
+    a word's own vector twice.
     """
 
     @property

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import main
+from lmtools.corpus import Corpus
 from lmtools.formats import FORMATS, jsonl, kaldi_text, lists
 from lmtools.formats.lattices import LATTICES
 from lmtools.types import Hypothesis
@@ -301,7 +302,7 @@ RESCORING = (
     "Without a language model: minimum Bayes risk",
     "Lattices",
 )
-CLUSTERS = "Processes on one machine", "Other queues"
+CLUSTERS = "Processes on one machine", "Other queues", "Text of any size"
 
 
 @follows("docs/rescoring.md", *RESCORING)
@@ -328,6 +329,8 @@ def test_rescoring(tmp_path, lm, capsys):
     assert (tmp_path / "test.scores").read_text() == scores
     follow(blocks("docs/clusters.md", CLUSTERS[1]), tmp_path, lm)
     assert kaldi_text.read(tmp_path / "test.txt") == best
+    follow(blocks("docs/clusters.md", CLUSTERS[2]), tmp_path, lm)
+    assert len(Corpus.open(tmp_path / "train.words.bin").shards) == 1
 
 
 @follows("docs/formats.md", "Any format to any other")

@@ -190,7 +190,7 @@ CONFS = [
     *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
 ]
 # the others are of runs, of systems, of the report and of jobs
-OTHERS = ("systems", "paper", "report", "slurm")
+OTHERS = ("systems", "paper", "report", "slurm", "queue", "downstream")
 CONFS = [path for path in CONFS if path.parent.name != "grids" and path.stem not in OTHERS]
 
 
