@@ -131,7 +131,7 @@ def merge_segments(
     """
     read: list[Path] = []
     by_size: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for path in paths:
+    for path in sorted(paths):  # so that whoever merges them keeps the same of two values of a key
         with contextlib.suppress(OSError, ValueError), contextlib.closing(Segment(path)) as one:
             by_size.setdefault(one.size, []).append(one.read(path in doubtful))
             read.append(path)
