@@ -182,7 +182,8 @@ train_each() {
     python3 -m lmtools.jobs lines "$nj" "$nnodes" srun --kill-on-bad-exit=1 \
       python3 -m lmtools.jobs node "$processes" -m lmtools train
   elif ((processes > 1)); then
-    each "$processes" torchrun --standalone --nproc-per-node "$processes" -m lmtools train
+    each "$processes" python3 -m torch.distributed.run --standalone --nproc-per-node "$processes" \
+      -m lmtools train
   else
     each 1 lmtools train
   fi

@@ -237,11 +237,15 @@ def test_wrong_grid(tree, make_recipe, shell):
 
 def test_several_processes(tree, make_recipe, stub):
     """Each training is one torchrun with that many processes, and gets all settings as they are."""
-    for name in ("torchrun", "nproc"):
+    torchrun = "torch.distributed.run"
+    stubs = {
+        "nproc": "echo 8",
+        "python3": f'[ "$2" != {torchrun} ] || {{ printf "<%s>" "$@"; echo; exit; }}\n'
+        f'exec "{sys.executable}" "$@"',
+    }
+    for name, does in stubs.items():
         path = Path(stub["PATH"].split(":")[0]) / name
-        path.write_text(
-            '#!/bin/sh\nprintf "<%s>" "$@"; echo\n' if name == "torchrun" else "#!/bin/sh\necho 8\n"
-        )
+        path.write_text(f"#!/bin/sh\n{does}\n")
         path.chmod(0o755)
     recipe = make_recipe(tree, stub)
     for path in (
@@ -257,7 +261,8 @@ def test_several_processes(tree, make_recipe, stub):
         *options, "--stage", 3, "--stop-stage", 3, "--train-opts", "steps=5 seed=2", status=1
     )
     run, base = (line for line in done.stdout.splitlines() if line.startswith("<"))
-    start = "<--standalone><--nproc-per-node><4><-m><lmtools><train><--conf><tiny/gcnn.yaml>"
+    start = f"<-m><{torchrun}><--standalone><--nproc-per-node><4><-m><lmtools><train><--conf>"
+    start += "<tiny/gcnn.yaml>"
     assert run.startswith(start) and run.endswith("<arch.blocks=['[5, 12]']><steps=5><seed=2>")
     assert base.startswith(start) and base.endswith("<many/lm/gcnn><steps=5><seed=2>")
 
