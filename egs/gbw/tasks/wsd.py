@@ -1,42 +1,33 @@
-#!/usr/bin/env python3
 """Word senses by nearest neighbour: a word's vector in context is compared with the mean of the
 vectors of each of its senses in training text (Melamud et al. 2016; Peters et al. 2018,
 Section 5.3).
 
-    wsd.py text F.tsv OUT.txt
-    wsd.py evaluate --train F.tsv --test F.tsv --index index.sense --vectors TRAIN.npz TEST.npz
-                    --out F.json
-    wsd.py report --conf conf/downstream.yaml --out RESULTS.md NAME=F.json ...
-
-A word that training text does not have in any sense gets WordNet's first one. F.tsv: a word a line,
-`form TAB lemma TAB tag TAB senses` (`_` where there is none; senses of WordNet's form, with commas
-between them), lines that begin with # before a sentence, an empty line after it; _ joins the words
-of a form. `text` writes a sentence a line, as lmtools embed reads it; a form of several words has
-the mean of their vectors. `evaluate` writes F1, which is accuracy, as every word gets a sense: of
-the vectors, of the first sense, and of the commonest in the training text.
+A word that training text does not have in any sense gets WordNet's first one; without vectors, all
+words do.
 """
 
-import argparse
-import json
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
+from xml.etree import ElementTree
 
 import numpy as np
-from scipy.stats import binomtest
+from base import Example, Outcome, Set, Task, ratio
+from inputs import Sentences
 
-from lmtools.assignments import parse_pairs
-from lmtools.atomic import atomic_text
-from lmtools.config import load_yaml
-from lmtools.errors import UserError, exit_with_message
+from lmtools.errors import UserError
 from lmtools.files import read_bytes, read_lines
 
-PARTS = {"N": "1", "V": "2", "J": "3", "R": "4"}  # first letter of a tag -> WordNet's number
+PARTS = {"N": "1", "V": "2", "J": "3", "A": "3", "R": "4"}  # of a tag's letter, WordNet's number
 SATELLITE = "5"  # adjectives that WordNet puts under another; they are adjectives here
+INDEX = "index.sense"
+WORDNET = Path("/usr/share/wordnet") / INDEX  # Debian's wordnet-sense-index
 
 
 class Tagged(NamedTuple):
-    """A word with senses: words begin:end of the text in which forms of several are apart."""
+    """A word with senses: words begin:end of its sentence, in which forms of several are apart."""
 
     begin: int
     end: int
@@ -50,45 +41,83 @@ class Tagged(NamedTuple):
         return self.lemma, self.part
 
 
-class Text(NamedTuple):
-    """Sentences, and the words with senses of all of them."""
-
-    sentences: list[list[str]]
-    tagged: list[Tagged]
+def split_form(form: str) -> list[str]:
+    """The words of a form that joins them by _ or blanks."""
+    return form.replace("_", " ").split() or ["_"]
 
 
-def read_semcor(path) -> Text:
-    """The sentences of a file; UserError for a line of another form."""
-    sentences: list[list[str]] = []
-    tagged: list[Tagged] = []
+def read_semcor(path) -> list[Example]:
+    """The tagged words of a file, a word a line: `form TAB lemma TAB tag TAB senses` (`_` where
+    there is none; senses of WordNet's form, with commas between them), lines that begin with # and
+    a blank before a sentence, an empty line after it.
+    """
+    examples: list[Example] = []
     words: list[str] = []
-    place = 0
+    tagged: list[Tagged] = []
+
+    def end() -> None:
+        nonlocal words, tagged
+        examples.extend(Example((tuple(words),), one) for one in tagged)
+        words, tagged = [], []
+
     for number, line in read_lines(path):
         if not line or line.startswith("# "):
-            if words:
-                sentences.append(words)
-                words = []
+            end()
             continue
         fields = line.split("\t")
         if len(fields) != 4:
             raise UserError(f"{path}:{number}: {len(fields)} fields; give form, lemma, tag, senses")
         form, lemma, tag, senses = fields
-        parts = [part for part in form.split("_") if part] or [form]
-        if any(len(part.split()) != 1 for part in parts):
+        if len(form.split()) != 1:
             raise UserError(f"{path}:{number}: a form with a space in it; join its words by _")
+        parts = split_form(form)
         if senses != "_":
             if tag[:1] not in PARTS:
                 raise UserError(f"{path}:{number}: tag {tag!r} has no senses; give N, V, J or R")
-            keys = frozenset(senses.split(","))
-            end = place + len(parts)
-            tagged.append(Tagged(place, end, lemma.lower(), PARTS[tag[0]], keys))
+            begin, keys = len(words), frozenset(senses.split(","))
+            tagged.append(Tagged(begin, begin + len(parts), lemma.lower(), PARTS[tag[0]], keys))
         words += parts
-        place += len(parts)
-    if words:
-        sentences.append(words)
-    if not tagged:
-        raise UserError(f"{path}: no word with a sense; give SemCor's, a word a line")
-    return Text(sentences, tagged)
+    end()
+    return examples
+
+
+def read_unified(path: Path) -> list[Example]:
+    """The tagged words of SET.data.xml and SET.gold.key.txt beside it, as the framework of Raganato
+    et al. (2017) has them.
+    """
+    keys_path = path.with_name(path.name.replace(".data.xml", ".gold.key.txt"))
+    keys = {}
+    for number, line in read_lines(keys_path):
+        name, *senses = line.split()
+        if not senses:
+            raise UserError(f"{keys_path}:{number}: no sense; give an instance and its keys")
+        keys[name] = frozenset(senses)
+    content = read_bytes(path)
+    if b"<!" in content:  # entities may grow without end, and no such file has any
+        raise UserError(f"{path}: declarations in XML; give elements alone")
+    try:
+        sentences = ElementTree.fromstring(content).iter("sentence")
+    except ElementTree.ParseError as error:
+        line = error.position[0]
+        raise UserError(f"{path}:{line}: not XML ({error}); give corpus, text, sentence") from None
+    examples = []
+    for sentence in sentences:
+        words: list[str] = []
+        tagged = []
+        for element in sentence:
+            parts = split_form(element.text or "")
+            begin, part = len(words), PARTS.get(element.get("pos", "")[:1])
+            if element.tag == "instance":
+                name, lemma = element.get("id"), element.get("lemma", "")
+                if name not in keys or part is None:
+                    raise UserError(
+                        f"{path}: instance {name!r} without a key in {keys_path} or a pos of NOUN,"
+                        " VERB, ADJ or ADV; give both"
+                    )
+                tagged.append(Tagged(begin, begin + len(parts), lemma.lower(), part, keys[name]))
+            words += parts
+        examples += [Example((tuple(words),), one) for one in tagged]
+    return examples
 
 
 def read_first_senses(path) -> dict[tuple[str, str], str]:
@@ -97,7 +126,7 @@ def read_first_senses(path) -> dict[tuple[str, str], str]:
     for number, line in read_lines(path):
         fields = line.split()
         if len(fields) != 4 or "%" not in fields[0] or not fields[2].isdigit():
-            raise UserError(f"{path}:{number}: not a line of WordNet's index.sense; give that file")
+            raise UserError(f"{path}:{number}: not a line of WordNet's {INDEX}; give that file")
         key, rank = fields[0], int(fields[2])
         lemma, _, rest = key.partition("%")
         part = PARTS["J"] if rest[:1] == SATELLITE else rest[:1]
@@ -105,30 +134,15 @@ def read_first_senses(path) -> dict[tuple[str, str], str]:
     return {word: key for word, (_, key) in first.items()}
 
 
-def read_vectors(path, text: Text, source) -> np.ndarray:
-    """The vectors, float32 (words, values), that lmtools embed made of a text, its layers beside
-    each other; UserError where they are of another text.
-    """
-    try:
-        with np.load(path) as arrays:
-            vectors, offsets = arrays["vectors"], arrays["offsets"]
-    except (OSError, KeyError, ValueError) as error:
-        raise UserError(
-            f"{path}: no word vectors ({error}); make them with lmtools embed"
-        ) from None
-    if np.diff(offsets).tolist() != list(map(len, text.sentences)):
-        raise UserError(
-            f"{path}: vectors of other words than those of {source}; embed its text by an LM whose"
-            " normaliser leaves words as they are"
-        )
-    return vectors.reshape(len(vectors), -1)
-
-
-def average(vectors: np.ndarray, tagged: Sequence[Tagged]) -> np.ndarray:
-    """A vector of length 1 for each tagged word, (words, values)."""
-    begins = np.array([[word.begin, word.end] for word in tagged]).ravel()
-    ends = np.append(vectors, np.zeros_like(vectors[:1]), axis=0)
-    return normalise(np.add.reduceat(ends, begins, axis=0)[::2])
+def average(examples: Sequence[Example], sentences: Sentences) -> np.ndarray:
+    """A vector of length 1 for each tagged word, (words, layers x width)."""
+    table, rows = sentences.vectors
+    table = np.append(table.reshape(len(table), -1), np.zeros((1, table[0].size), np.float32), 0)
+    begins = np.array([sentences.begin[example.sentences[0]] for example in examples])
+    spans = np.array([[example.gold.begin, example.gold.end] for example in examples])
+    places = (spans + begins[:, None]).ravel()
+    words = table[np.append(rows, len(table) - 1)]
+    return normalise(np.add.reduceat(words, places, axis=0)[::2])
 
 
 def normalise(vectors: np.ndarray) -> np.ndarray:
@@ -141,7 +155,7 @@ class Senses:
     and how often each occurs.
     """
 
-    def __init__(self, tagged: Sequence[Tagged], vectors: np.ndarray):
+    def __init__(self, tagged: Sequence[Tagged], vectors: np.ndarray | None = None):
         places: dict[tuple[str, str], dict[str, list[int]]] = defaultdict(dict)
         for place, word in enumerate(tagged):
             for sense in sorted(word.senses):
@@ -150,13 +164,11 @@ class Senses:
             word: Counter({sense: len(some) for sense, some in senses.items()})
             for word, senses in places.items()
         }
-        self.means = {
-            word: (
-                list(senses),
-                normalise(np.stack([vectors[some].mean(0) for some in senses.values()])),
-            )
-            for word, senses in places.items()
-        }
+        self.means = {}
+        if vectors is not None:
+            for word, senses in places.items():
+                means = np.stack([vectors[some].mean(0) for some in senses.values()])
+                self.means[word] = list(senses), normalise(means)
 
     def nearest(self, word: Tagged, vector: np.ndarray) -> str | None:
         """The sense with the greatest cosine; None where training has none."""
@@ -171,116 +183,58 @@ class Senses:
         return counts and min(counts, key=lambda sense: (-counts[sense], sense))
 
 
-def evaluate(train: Text, test: Text, vectors: Sequence[np.ndarray], first: dict) -> dict:
-    """F1 of each way, and for each word whether the vectors' sense is right."""
-    senses = Senses(train.tagged, average(vectors[0], train.tagged))
-    asked = average(vectors[1], test.tagged)
-    ways = {
-        "vectors": [senses.nearest(word, asked[n]) for n, word in enumerate(test.tagged)],
-        "commonest": [senses.commonest(word) for word in test.tagged],
-        "first": [None] * len(test.tagged),
-    }
-    right = {
-        way: [
-            (sense or first.get(word.word)) in word.senses
-            for sense, word in zip(found, test.tagged, strict=True)
-        ]
-        for way, found in ways.items()
-    }
-    known = [word.word in senses.means for word in test.tagged]
-    return {
-        "words": len(known),
-        "in_training": sum(known),
-        "f1": {way: 100 * float(np.mean(some)) for way, some in right.items()},
-        "right": "".join("01"[one] for one in right["vectors"]),
-        "right_first": "".join("01"[one] for one in right["first"]),
-    }
-
-
-def mcnemar(one: str, other: str) -> float:
-    """The exact two-sided p of McNemar's test of two strings of 0 and 1 for the same words."""
-    pairs = Counter(zip(one, other, strict=True))
-    better, worse = pairs["1", "0"], pairs["0", "1"]
-    return float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
-
-
-def lines_of(text: Text) -> Iterator[str]:
-    """A sentence a line."""
-    return (" ".join(words) for words in text.sentences)
-
-
-def arguments() -> argparse.Namespace:
-    """What to do."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    text = verbs.add_parser("text")
-    text.add_argument("source")
-    text.add_argument("out")
-    score = verbs.add_parser("evaluate")
-    for name in ("train", "test", "index", "out"):
-        score.add_argument(f"--{name}", required=True, metavar="F")
-    score.add_argument("--vectors", required=True, nargs=2, metavar=("TRAIN.npz", "TEST.npz"))
-    report = verbs.add_parser("report")
-    report.add_argument("--conf", required=True, metavar="F.yaml")
-    report.add_argument("--out", required=True, metavar="F.md")
-    report.add_argument("found", nargs="+", metavar="NAME=F.json")
-    return parser.parse_args()
-
-
-def write_report(args: argparse.Namespace) -> None:
-    """A table: a row a system, ours with tests against the first sense and the system before, then
-    the paper's.
+class WordSenses(Task):
+    """F1 over tagged words, which is accuracy, as every word gets a sense; one of several that are
+    given is enough.
     """
-    paths = parse_pairs(args.found, "report", "NAME=F.json")
-    found = {name: json.loads(read_bytes(path)) for name, path in paths.items()}
-    one = next(iter(found.values()))
-    rows = [("first sense of WordNet", one["f1"]["first"], "", "")]
-    rows.append(("commonest sense in training", one["f1"]["commonest"], "", ""))
-    before = None
-    for name, said in found.items():
-        against = f"{mcnemar(said['right'], before):.3f}" if before else ""
-        rows.append((name, said["f1"]["vectors"], f"{said['p']['first']:.3f}", against))
-        before = said["right"]
-    cited = load_yaml(args.conf)["wsd"]
-    with atomic_text(args.out) as stream:
-        stream.write(
-            f"# Word senses\n\n{one['words']:,} words, {one['in_training']:,} of them in training."
-            " F1; p of McNemar's exact test.\n\n| system | F1 | p, first sense | p, row above |\n"
-            "|---|---:|---:|---:|\n"
-        )
-        for name, f1, first, against in rows:
-            stream.write(f"| {name} | {f1:.2f} | {first} | {against} |\n")
-        for name, f1 in cited["rows"].items():
-            stream.write(f"| *{name} ({cited['source']})* | {f1:.1f} | | |\n")
+
+    files = ("{set}.tsv", "{set}.data.xml")
+    sets = ("train", "test")
+    figures = ("F1",)
+    seeds = False
+    layer = "last"  # as in both papers
+
+    def read(self, path: Path) -> list[Example]:
+        examples = (read_unified if ".xml" in path.suffixes else read_semcor)(path)
+        if not examples:
+            raise UserError(f"{path}: no word with a sense; give SemCor's, a word a line")
+        return examples
+
+    def model(self, train, inputs, settings):
+        raise TypeError("senses have no model that is trained")
+
+    def solve(self, sets, settings, seed):
+        begin = time.perf_counter()
+        train, test = sets["train"], sets["test"]
+        found: list[str | None] = [None] * len(test.examples)
+        if train.sentences.vectors is not None:
+            known = Senses(golds(train), average(train.examples, train.sentences))
+            asked = average(test.examples, test.sentences)
+            found = [known.nearest(*both) for both in zip(golds(test), asked, strict=True)]
+        answers = zip(golds(test), self.fall_back(test, found), strict=True)
+        counts = np.array([self.count(word, sense) for word, sense in answers])
+        return Outcome(counts, [], time.perf_counter() - begin)
+
+    def majority(self, sets):
+        known = Senses(golds(sets["train"]))
+        test = sets["test"]
+        return self.fall_back(test, [known.commonest(word) for word in golds(test)])
+
+    def fall_back(self, test: Set, found: Sequence[str | None]) -> list[str | None]:
+        """What was found, and WordNet's first sense where nothing was."""
+        own = test.path.parent / INDEX
+        first = read_first_senses(own if own.exists() else WORDNET)
+        return [
+            sense or first.get(word.word) for word, sense in zip(golds(test), found, strict=True)
+        ]
+
+    def count(self, gold: Tagged, predicted: str | None) -> Sequence[int]:
+        return int(predicted in gold.senses), 1
+
+    def score(self, counts):
+        return (ratio(counts[..., 0], counts[..., 1]),)
 
 
-def main() -> None:
-    """Do what the verb says."""
-    args = arguments()
-    if args.verb == "report":
-        write_report(args)
-        return
-    if args.verb == "text":
-        with atomic_text(args.out) as stream:
-            stream.writelines(f"{line}\n" for line in lines_of(read_semcor(args.source)))
-        return
-    sources = args.train, args.test
-    texts = [read_semcor(source) for source in sources]
-    vectors = [
-        read_vectors(path, text, source)
-        for path, text, source in zip(args.vectors, texts, sources, strict=True)
-    ]
-    found = evaluate(*texts, vectors, read_first_senses(args.index))
-    found["p"] = {"first": mcnemar(found["right"], found["right_first"])}
-    with atomic_text(args.out) as stream:
-        stream.write(json.dumps(found) + "\n")
-    f1 = found["f1"]
-    print(
-        f"{args.out}: F1 {f1['vectors']:.2f}; commonest {f1['commonest']:.2f}, first sense"
-        f" {f1['first']:.2f} of {found['words']:,} words"
-    )
-
-
-if __name__ == "__main__":
-    with exit_with_message():
-        main()
+def golds(some: Set) -> list[Tagged]:
+    """The tagged words of a set."""
+    return [example.gold for example in some.examples]

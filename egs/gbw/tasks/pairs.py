@@ -1,0 +1,160 @@
+"""Two sentences and how they relate: entailment by ESIM (Chen et al. 2017), implicit discourse
+relations by the same without its second LSTM (after Bai and Zhao 2018, whose many layers of
+convolution, attention and pooling it leaves out).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+from base import Example, Settings, Task, layer, ratio
+from inputs import Batch, Encoder, Inputs
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+
+GAP = "<*>"  # in an argument of several parts
+NO_LABEL = "-"  # of annotators who did not agree
+IMPLICIT = "implicit"
+
+
+def words_of(text: str, path, number: int) -> tuple[str, ...]:
+    """The words of a sentence; UserError where there are none."""
+    if words := tuple(text.split()):
+        return words
+    raise UserError(f"{path}:{number}: a sentence without words; leave the pair out")
+
+
+def read_rels(path) -> Iterator[tuple[int, str, str, str]]:
+    """Implicit relations of a DISRPT .rels file: line, label, both arguments."""
+    header: dict[str, int] = {}
+    for number, line in read_lines(path):
+        fields = line.split("\t")
+        if not header:
+            header = {name: n for n, name in enumerate(fields)}
+            if lacking := {"unit1_txt", "unit2_txt", "rel_type", "label"} - header.keys():
+                raise UserError(f"{path}:1: no column {min(lacking)}; give DISRPT's .rels")
+        elif len(fields) != len(header):
+            raise UserError(f"{path}:{number}: {len(fields)} fields; the header has {len(header)}")
+        elif fields[header["rel_type"]] == IMPLICIT:
+            one, other = (
+                " ".join(word for word in fields[header[unit]].split() if word != GAP)
+                for unit in ("unit1_txt", "unit2_txt")
+            )
+            yield number, fields[header["label"]], one, other
+
+
+def read_nli(path) -> Iterator[tuple[int, str, str, str]]:
+    """Pairs of SNLI: lines `label TAB premise TAB hypothesis`, or its own .jsonl, whose parses give
+    the words.
+    """
+    as_json = ".jsonl" in Path(path).suffixes
+    for number, line in read_lines(path):
+        if as_json:
+            try:
+                tree = json.loads(line)
+                label = tree["gold_label"]
+                one, other = (
+                    " ".join(w for w in tree[f"sentence{k}_binary_parse"].split() if w not in "()")
+                    for k in (1, 2)
+                )
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise UserError(
+                    f"{path}:{number}: not a pair of SNLI; give gold_label, sentence1_binary_parse"
+                    " and sentence2_binary_parse"
+                ) from None
+        else:
+            fields = line.split("\t")
+            if len(fields) != 3:
+                raise UserError(
+                    f"{path}:{number}: {len(fields)} fields; give label, premise, hypothesis"
+                )
+            label, one, other = fields
+        if label != NO_LABEL:
+            yield number, label, one, other
+
+
+class Matcher(nn.Module):
+    """Both sentences, word by word beside what attention finds in the other, to one label."""
+
+    def __init__(self, labels: list[str], inputs: Inputs, settings: Settings, compose: bool):
+        super().__init__()
+        self.labels, self.inputs = labels, inputs
+        self.number = {label: n for n, label in enumerate(labels)}
+        hidden, drop = settings.hidden, settings.dropout
+        self.encoder = Encoder(inputs.width, hidden, settings.layers, drop)
+        width = self.encoder.width
+        self.compare = layer(4 * width, hidden, drop)
+        self.compose = Encoder(hidden, hidden, 1, drop) if compose else None
+        read = 2 * hidden if compose else hidden
+        self.last = nn.Sequential(
+            layer(4 * read, settings.mlp, drop), nn.Linear(settings.mlp, len(labels))
+        )
+
+    def scores(self, parts: list[Batch]) -> Tensor:
+        """Scores of labels (B, labels)."""
+        one, other = (self.encoder(self.inputs(batch), batch.lengths) for batch in parts)
+        inside = [batch.inside for batch in parts]
+        alike = one @ other.transpose(1, 2)  # (B, T, U); Eq. 11 of ESIM
+        found = [weigh(alike, inside[1]) @ other, weigh(alike.transpose(1, 2), inside[0]) @ one]
+        pooled = []
+        for states, seen, mask, batch in zip((one, other), found, inside, parts, strict=True):
+            read = self.compare(torch.cat([states, seen, states - seen, states * seen], -1))
+            if self.compose is not None:
+                read = self.compose(read, batch.lengths)
+            mean = (read * mask[..., None]).sum(1) / batch.lengths[:, None]
+            pooled += [mean, read.masked_fill(~mask[..., None], -torch.inf).amax(1)]
+        return self.last(torch.cat(pooled, -1))
+
+    def forward(self, parts: list[Batch], examples: list[Example]) -> Tensor:
+        right = torch.tensor([self.number[example.gold] for example in examples])
+        return F.cross_entropy(self.scores(parts), right)
+
+    def predict(self, parts: list[Batch], examples: list[Example]) -> list[str]:
+        """The best labels."""
+        return [self.labels[n] for n in self.scores(parts).argmax(1).tolist()]
+
+
+def weigh(alike: Tensor, inside: Tensor) -> Tensor:
+    """Shares of attention (B, T, U) among the places inside (B, U)."""
+    return alike.masked_fill(~inside[:, None], -torch.inf).softmax(2)
+
+
+class Pairs(Task):
+    """Accuracy over pairs of sentences with labels."""
+
+    figures = ("accuracy",)
+
+    def __init__(self, files: tuple[str, ...], rows: Callable, compose: bool):
+        self.files, self.rows, self.compose = files, rows, compose
+
+    def read(self, path: Path) -> list[Example]:
+        examples = [
+            Example((words_of(one, path, number), words_of(other, path, number)), label)
+            for number, label, one, other in self.rows(path)
+        ]
+        if not examples:
+            raise UserError(f"{path}: no pairs with a label; give {' or '.join(self.files)}")
+        return examples
+
+    def model(self, train, inputs, settings):
+        labels = sorted({example.gold for example in train})
+        return Matcher(labels, inputs, settings, self.compose)
+
+    def count(self, gold: str, predicted: str) -> Sequence[int]:
+        return int(gold == predicted), 1
+
+    def score(self, counts):
+        return (ratio(counts[..., 0], counts[..., 1]),)
+
+    def majority(self, sets):
+        labels = Counter(sorted(example.gold for example in sets["train"].examples))
+        return [labels.most_common(1)[0][0]] * len(sets["test"].examples)
+
+
+DISCOURSE = Pairs(("{set}.rels",), read_rels, compose=False)
+ENTAILMENT = Pairs(("{set}.tsv", "{set}.jsonl"), read_nli, compose=True)
