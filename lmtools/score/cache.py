@@ -2,7 +2,8 @@
 again, whoever asks.
 
 The key is (signature, sentence), not a file: another list, depth or weight costs nothing. A cache
-only ever helps: one that cannot be used is given up with one warning.
+only ever helps: one that cannot be used is given up with one warning, one that cannot be written is
+read.
 """
 
 import contextlib
@@ -19,7 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lmtools.score.segments import LARGE, Segment, list_segments, merge_segments, write_values
+from lmtools.score.segments import (
+    Segment,
+    list_segments,
+    merge_segments,
+    small_segments,
+    write_values,
+)
 
 EVERY = 1.0  # seconds of work that a crash may lose
 MERGED = 8  # segments of about a size that become one
@@ -69,8 +76,8 @@ class Cache:
 
     With `directory` None nothing is kept. What is put goes to a segment (lmtools.score.segments)
     each second and when the cache is closed. Damaged rows and segments count as unknown, are told
-    once and taken away. A directory that cannot be read or written is given up with one warning:
-    from there on nothing is known and nothing kept.
+    once and taken away. A directory that cannot be read is given up with one warning: from there on
+    nothing is known and nothing kept. One that cannot be written is read on, with one warning too.
     """
 
     def __init__(self, directory, signature: Mapping[str, str], kind: Kind = SCORES):
@@ -79,6 +86,7 @@ class Cache:
         self.segments: dict[Path, Segment] = {}
         self.own: list[list[Path]] = []  # segments that this process wrote, by how often merged
         self.broken: set[Path] = set()
+        self.writing = True
         self.written, self.folder = time.monotonic(), None
         if directory is not None:
             self.directory = Path(directory)
@@ -101,7 +109,7 @@ class Cache:
                 found[i] = self.kind.unpack(self.fresh[key])
             else:
                 left.append(i)
-        with self.given_up_on_error():
+        with self.on_error("cache given up", self.release):
             for segment in self.refresh():
                 if left:
                     here = self.find(segment, [keys[i] for i in left])
@@ -112,14 +120,14 @@ class Cache:
     def find(self, segment: Segment, keys: Sequence[bytes]) -> dict[int, bytes]:
         """Index into `keys` -> value; nothing where the segment is gone or cannot be read."""
         with contextlib.suppress(OSError):
-            return dict(segment.find(keys))
+            return segment.find(keys)
         return {}
 
     def refresh(self) -> list[Segment]:
         """The segments that are there now."""
         there = list_segments(self.folder)
         for path in self.segments.keys() - {*there}:
-            self.segments.pop(path).close()
+            del self.segments[path]
         for path in there:
             if path not in self.segments and path not in self.broken:
                 with contextlib.suppress(OSError):  # merged meanwhile, or not ours to read
@@ -129,28 +137,28 @@ class Cache:
                         self.broken.add(path)
                         continue
                     if not self.kind.fits(self.segments[path].width):
-                        self.segments.pop(path).close()
+                        del self.segments[path]
                         self.broken.add(path)
         return list(self.segments.values())
 
     def put(self, valued: Iterable[tuple[object, Any]]) -> None:
         """Keep (sentence, value) pairs."""
-        if self.folder is not None:
+        if self.folder is not None and self.writing:
             for sentence, value in valued:
                 self.fresh[self.key(sentence)] = self.kind.pack(value)
             if time.monotonic() - self.written > EVERY:
                 self.write()
 
     def write(self) -> None:
-        """Have segments hold what was put; merge those that have become many."""
+        """Have segments hold what was put; merge those that have become many, unless large."""
         if self.folder is not None and self.fresh:
-            with self.given_up_on_error():
+            with self.on_error("cache read but not written from here on", self.stop_writing):
                 new = write_values(self.folder, self.fresh)
                 self.fresh = {}
                 for level in range(len(self.own) + 1):
                     if level == len(self.own):
                         self.own.append([])
-                    self.own[level] += new
+                    self.own[level] += small_segments(new)
                     if len(self.own[level]) < MERGED:
                         break
                     new, self.own[level] = merge_segments(self.folder, self.own[level]), []
@@ -161,16 +169,9 @@ class Cache:
         self.write()
         if self.folder is not None:
             damaged = {path: s.damaged for path, s in self.segments.items() if s.damaged}
-            with self.given_up_on_error():
-                self.refresh()
-                small = [path for path, one in self.segments.items() if one.count < LARGE]
-                mine = {path for paths in self.own for path in paths}
-                if len(small) <= MANY:
-                    small = [path for path in small if path in mine]
-                if damaged or (mine and len(small) > 1):
-                    merge_segments(self.folder, {*small, *damaged}, damaged)
-                for path in self.broken:
-                    path.unlink(missing_ok=True)
+            if self.writing:
+                with self.on_error("cache read but not tidied", self.stop_writing):
+                    self.tidy(damaged)
             if count := sum(damaged.values()) + len(self.broken):
                 print(
                     f"warning: {self.folder}: {count:,} damaged rows or files, computed again;"
@@ -179,25 +180,41 @@ class Cache:
                 )
         self.release()
 
+    def tidy(self, damaged: Mapping[Path, int]) -> None:
+        """Merge small segments where there are many, else this process's own; mend the `damaged`
+        and remove what is none.
+        """
+        self.refresh()
+        small = small_segments(self.segments)
+        mine = {path for paths in self.own for path in paths}
+        if len(small) <= MANY:
+            small = [path for path in small if path in mine]
+        if damaged or (mine and len(small) > 1):
+            merge_segments(self.folder, {*small, *damaged}, damaged)
+        for path in self.broken:
+            path.unlink(missing_ok=True)
+
     def release(self) -> None:
-        """Close the files; nothing is kept from here on."""
-        for segment in self.segments.values():
-            segment.close()
+        """Nothing is known and nothing kept from here on."""
         self.segments, self.fresh, self.own, self.folder = {}, {}, [], None
 
+    def stop_writing(self) -> None:
+        """Nothing is kept from here on; what is there is known."""
+        self.fresh, self.own, self.writing = {}, [], False
+
     @contextlib.contextmanager
-    def given_up_on_error(self) -> Iterator[None]:
-        """Where the directory cannot be used, say so and go on without it."""
+    def on_error(self, loss: str, give_up: Callable[[], None]) -> Iterator[None]:
+        """Where the directory fails, say what is lost and why, and `give_up` that."""
         try:
             yield
         except (OSError, MemoryError) as error:
             cause = getattr(error, "strerror", None) or error or "not enough memory"
             print(
-                f"warning: {self.directory}: cache given up ({cause}); {remedy(error)}, or give"
-                " another --cache",
+                f"warning: {self.directory}: {loss} ({cause}); {remedy(error)}, or give another"
+                " --cache",
                 file=sys.stderr,
             )
-            self.release()
+            give_up()
 
 
 def remedy(error: Exception) -> str:

@@ -13,9 +13,10 @@ import contextlib
 import hashlib
 import os
 import re
+import stat
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,50 +27,57 @@ NAME = re.compile("[0-9a-f]{32}[.]segment")
 KEY, FIRST, CHECK = 32, 8, 8  # bytes of a key, of its beginning, of a checksum
 REST = KEY - FIRST + CHECK  # bytes of a row before its value
 BIG_ENDIAN = np.dtype(">u8")  # so that numbers are in the order of the bytes
-LARGE = 1_000_000  # rows of a segment that is merged with no other any more
+LARGE = 1 << 24  # bytes of a segment that is merged with no other any more
+TOGETHER = 8  # times LARGE: bytes that are merged at once, so that memory holds a few times as much
+WRITTEN = 1 << 20  # bytes of rows that are put in order at once
 MOST = 1 << 26  # rows of a segment: more than merging can make
 UNFINISHED = ".new-"
 DAY = 86400  # seconds: an unfinished file that is older has no writer any more
 
 
 class Segment:
-    """A segment that is open: the beginnings of its keys are in memory, rows are read when asked
-    for. ValueError for a file that is not whole.
+    """A segment: the beginnings of its keys are in memory; its file is open only while rows are
+    read, so that any number of segments needs no descriptors. ValueError for a file that is not
+    whole, OSError for what is no file or cannot be read.
     """
 
     def __init__(self, path: Path):
         self.path, self.damaged = path, 0
-        self.file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            head = os.pread(self.file, HEADER.size, 0).ljust(HEADER.size)
+        with open_regular(path) as file:
+            head = os.pread(file, HEADER.size, 0).ljust(HEADER.size)
             magic, self.count, self.width = HEADER.unpack(head)
-            size = HEADER.size + self.count * (FIRST + REST + self.width)
+            self.bytes = HEADER.size + self.count * (FIRST + REST + self.width)
             whole = magic == MAGIC and 0 < self.count <= MOST
-            if not whole or os.fstat(self.file).st_size != size:
+            if not whole or os.fstat(file).st_size != self.bytes:
                 raise ValueError("not a whole segment of a cache")
-            firsts = read_exactly(self.file, self.count * FIRST, HEADER.size)
-        except BaseException:
-            self.close()
-            raise
+            firsts = read_exactly(file, self.count * FIRST, HEADER.size)
         self.firsts = np.frombuffer(firsts, BIG_ENDIAN).astype(np.uint64)
         self.begin, self.size = HEADER.size + len(firsts), REST + self.width  # of rows
 
-    def find(self, keys: Sequence[bytes]) -> Iterator[tuple[int, bytes]]:
-        """Pairs (index into `keys`, value) of those that are here; damaged rows are counted."""
+    def find(self, keys: Sequence[bytes]) -> dict[int, bytes]:
+        """Index into `keys` -> value, of those that are here; damaged rows are counted. OSError
+        where the file is gone.
+        """
         firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN).astype(np.uint64)
         places = np.minimum(np.searchsorted(self.firsts, firsts), self.count - 1)
-        for i in np.flatnonzero(self.firsts[places] == firsts).tolist():
-            row = read_exactly(self.file, self.size, self.begin + int(places[i]) * self.size)
-            if row[: KEY - FIRST] == keys[i][FIRST:] and is_sound(keys[i], row):
-                yield i, row[REST:]
-            else:
-                self.damaged += 1
+        found: dict[int, bytes] = {}
+        if not len(here := np.flatnonzero(self.firsts[places] == firsts)):
+            return found
+        with open_regular(self.path) as file:
+            for i in here.tolist():
+                row = read_exactly(file, self.size, self.begin + int(places[i]) * self.size)
+                if row[: KEY - FIRST] == keys[i][FIRST:] and is_sound(keys[i], row):
+                    found[i] = row[REST:]
+                else:
+                    self.damaged += 1
+        return found
 
     def read(self, sound: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """The beginnings of keys (rows,) and the rows, uint8 (rows, size); with `sound` each row is
         checked, and damaged ones are left out.
         """
-        content = read_exactly(self.file, self.count * self.size, self.begin)
+        with open_regular(self.path) as file:
+            content = read_exactly(file, self.count * self.size, self.begin)
         rows = np.frombuffer(content, np.uint8).reshape(self.count, self.size)
         if not sound:
             return self.firsts, rows
@@ -80,10 +88,19 @@ class Segment:
         ]
         return self.firsts[good], rows[good]
 
-    def close(self) -> None:
-        """Release the file."""
-        with contextlib.suppress(OSError):
-            os.close(self.file)
+
+@contextlib.contextmanager
+def open_regular(path: Path) -> Iterator[int]:
+    """The descriptor of a file to read; OSError for a link, a pipe, a device, a directory, none of
+    which is waited for.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError("not a regular file")
+        yield file
+    finally:
+        os.close(file)
 
 
 def is_sound(key: bytes, row: bytes) -> bool:
@@ -123,44 +140,94 @@ def write_values(folder: Path, values: Mapping[bytes, bytes]) -> list[Path]:
 
 
 def merge_segments(
-    folder: Path, paths: Iterable[Path], doubtful: Iterable[Path] = ()
+    folder: Path, paths: Iterable[Path], doubtful: Container[Path] = ()
 ) -> list[Path]:
-    """Write the rows of some segments as one for each size of a value, then remove those; the new
-    files. Each row of the `doubtful` is checked. Another process may do the same: what it wrote
-    holds what it removed.
+    """Write the rows of some segments as fewer, of about TOGETHER * LARGE bytes at most, then
+    remove those; the new files. Each row of the `doubtful` is checked. Another process may do the
+    same: what it wrote holds what it removed.
     """
-    read: list[Path] = []
-    by_size: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-    for path in sorted(paths):  # so that whoever merges them keeps the same of two values of a key
-        with contextlib.suppress(OSError, ValueError), contextlib.closing(Segment(path)) as one:
-            by_size.setdefault(one.size, []).append(one.read(path in doubtful))
-            read.append(path)
-    made = [
-        write_segment(folder, *map(np.concatenate, zip(*parts, strict=True)))
-        for parts in by_size.values()
-        if any(len(firsts) for firsts, _ in parts)
-    ]
-    for path in {*read} - {*made}:
-        with contextlib.suppress(OSError):
-            path.unlink()
+    made = []
+    for group in group_segments(paths):
+        if len(group) == 1 and group[0].path not in doubtful:
+            made.append(group[0].path)
+        else:
+            made += merge_group(folder, group, doubtful)
     return made
 
 
-def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
-    """Write rows, in any order, one of each key; the file. Of two keys with the same beginning one
-    is lost: among a billion, there are two such with a probability of 3%.
+def merge_group(folder: Path, group: Sequence[Segment], doubtful: Container[Path]) -> list[Path]:
+    """The same for segments with values of one size, which are held in memory."""
+    read: list[Path] = []
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    for segment in group:
+        with contextlib.suppress(OSError):
+            parts.append(segment.read(segment.path in doubtful))
+            read.append(segment.path)
+    if not parts:
+        return []
+    firsts, rows = map(np.concatenate, zip(*parts, strict=True))
+    parts.clear()
+    new = [write_segment(folder, firsts, rows)] if len(firsts) else []
+    for path in {*read} - {*new}:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return new
+
+
+def group_segments(paths: Iterable[Path]) -> Iterator[list[Segment]]:
+    """The segments at `paths` that are there, in groups that have values of one size and together
+    TOGETHER * LARGE bytes at most; a larger one is alone.
     """
-    firsts, chosen = np.unique(firsts, return_index=True)
+    segments = []
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):
+            segments.append(Segment(path))
+    group: list[Segment] = []
+    for segment in sorted(segments, key=lambda one: (one.size, one.bytes)):
+        total = sum(one.bytes for one in group) + segment.bytes
+        if group and (segment.size != group[0].size or total > TOGETHER * LARGE):
+            yield group
+            group = []
+        group.append(segment)
+    if group:
+        yield group
+
+
+def small_segments(paths: Iterable[Path]) -> list[Path]:
+    """Those that are there and small enough to be merged."""
+    small = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if path.stat().st_size < LARGE:
+                small.append(path)
+    return small
+
+
+def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
+    """Write rows, in any order, one of each key; the file.
+
+    Of two values of a key the one with the lower checksum stays: whoever merges which segments at
+    the same time, nobody removes the one that all others dropped. Of two keys with the same
+    beginning one is lost: among a billion, there are two such with a probability of 3%.
+    """
+    checks = np.ascontiguousarray(rows[:, KEY - FIRST : REST]).view(BIG_ENDIAN)[:, 0]
+    order = np.lexsort((checks.astype(np.uint64), firsts))
+    firsts, chosen = np.unique(firsts[order], return_index=True)
+    chosen = order[chosen]
     head = HEADER.pack(MAGIC, len(firsts), rows.shape[1] - REST)
-    parts = head, firsts.astype(BIG_ENDIAN).tobytes(), rows[chosen].tobytes()
     digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
     folder.mkdir(parents=True, exist_ok=True)
     new = folder / f"{UNFINISHED}{os.urandom(8).hex()}"
+    step = max(1, WRITTEN // rows.shape[1])
     try:
         with open(new, "xb") as stream:
-            stream.writelines(parts)
+            for part in (
+                head,
+                firsts.astype(BIG_ENDIAN).tobytes(),
+                *(rows[chosen[n : n + step]].tobytes() for n in range(0, len(chosen), step)),
+            ):
+                digest.update(part)
+                stream.write(part)
         path = folder / f"{digest.hexdigest()[:32]}.segment"
         os.replace(new, path)
     except BaseException:

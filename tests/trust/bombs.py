@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import struct
 import zipfile
 from collections.abc import Callable, Iterator
@@ -457,6 +458,8 @@ def cache(home: Path, name: str) -> None:
         file.mkdir()
     elif name == "link":
         file.symlink_to("/dev/zero")
+    elif name == "pipe":
+        os.mkfifo(file)
     else:
         rows, width = struct.unpack_from("<QQ", content, 16)
         head = {"rows": (1 << 60, width), "values": (rows, 1 << 60), "sparse": (1 << 34, 8)}
@@ -512,7 +515,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     every += [Case(f"claims-{name}", lambda home, n=name: claims(home, n)) for name in CLAIMS]
     every += [
         Case(f"cache-{n}", lambda home, n=n: cache(home, n))
-        for n in ("rows", "values", "sparse", "zeros", "directory", "link")
+        for n in ("rows", "values", "sparse", "zeros", "directory", "link", "pipe")
     ]
     yield from (case for case in every if size != "short" or case.name in SHORT)
 
@@ -527,6 +530,6 @@ SHORT = {
     "claims-arpa-count",
     "claims-safetensors-header",
     "claims-npz-shape",
-    "cache-view",
-    "cache-text",
+    "cache-rows",
+    "cache-pipe",
 }

@@ -9,8 +9,12 @@ import io
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
+import tracemalloc
+from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +24,9 @@ from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
 from lmtools.score import ScoreOptions, cache, score_texts
+from lmtools.score import segments as files
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.segments import HEADER, MAGIC, UNFINISHED
+from lmtools.score.segments import HEADER, MAGIC, UNFINISHED, merge_segments, write_values
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
 
@@ -204,11 +209,117 @@ def test_merging_loses_nothing(tmp_path, monkeypatch, reopened):
 
 
 def test_large_segments_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "LARGE", 10)
+    """Of other runs, and of the run itself, whose small ones become large."""
+    monkeypatch.setattr(files, "LARGE", 400)
     for n in range(40):
-        with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        with contextlib.closing(Cache(tmp_path / "a", SIGNATURE)) as store:
             store.put((f"{n} {i}", 1.0) for i in range(12))
-    assert len(segments(tmp_path)) == 40
+    assert len(segments(tmp_path / "a")) == 40
+    monkeypatch.setattr(cache, "EVERY", -1.0)
+    with contextlib.closing(Cache(tmp_path / "b", SIGNATURE)) as store:
+        for n in range(640):
+            store.put([(n, 1.0)])
+        eight = HEADER.size + cache.MERGED * 48
+        assert [path.stat().st_size for path in segments(tmp_path / "b")] == 80 * [eight]
+        assert len(store.get(range(641))) == 640
+
+
+def random_values(count: int, width: int, seed: int) -> dict[bytes, bytes]:
+    """Values by key."""
+    draw = random.Random(seed)
+    return {draw.randbytes(32): draw.randbytes(width) for _ in range(count)}
+
+
+def test_merging_takes_bounded_memory(tmp_path, monkeypatch):
+    """12 MB in 200 files, of values of two sizes, and a damaged file that is larger than all that
+    is merged at once.
+    """
+    monkeypatch.setattr(files, "LARGE", 1 << 16)
+    monkeypatch.setattr(files, "WRITTEN", 1 << 16)
+    values: dict[bytes, bytes] = {}
+    for n in range(200):
+        part = random_values(15, 4000 if n % 2 else 4096, n)
+        write_values(tmp_path, part)
+        values |= part
+    tracemalloc.start()
+    made = merge_segments(tmp_path, segments(tmp_path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * files.TOGETHER * files.LARGE < sum(map(len, values.values())) / 4
+    assert {*made} == {*segments(tmp_path)} and 20 < len(made) < 40
+    assert max(path.stat().st_size for path in made) <= files.TOGETHER * files.LARGE
+    keys, found = [*values], {}
+    for path in made:
+        found |= files.Segment(path).find(keys)
+    assert [found[i] for i in range(len(keys))] == [values[key] for key in keys]
+
+
+def test_a_damaged_segment_of_any_size_is_mended(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LARGE", 10)
+    values = random_values(50, 100, 1)
+    (path,) = write_values(tmp_path, values)
+    (other,) = write_values(tmp_path, random_values(3, 100, 2))
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    (mended,) = {*merge_segments(tmp_path, [path, other], {path})} - {other}
+    assert not path.exists() and files.Segment(mended).count == 49
+    segment = files.Segment(mended)
+    assert len(segment.find([*values])) == 49 and not segment.damaged
+
+
+def test_open_files(tmp_path):
+    """No segment holds one, however many there are."""
+    folder = Cache(tmp_path, SIGNATURE).folder
+    open_before = len(os.listdir("/proc/self/fd"))
+    for n in range(30):
+        with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+            store.put([(n, 1.0)])
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        assert len(store.get(range(31))) == 30 == len(segments(folder))
+        assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+def test_nobody_waits_for_a_pipe(tmp_path, capsys):
+    """Nor for one that replaces a segment that is known; both are left alone."""
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        store.put([("a", -1.5)])
+    (path,) = segments(tmp_path)
+    pipe = path.with_name("0" * 32 + ".segment")
+    os.mkfifo(pipe)
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("waits for a pipe"))
+    signal.setitimer(signal.ITIMER_REAL, 10, 1)
+    try:
+        with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+            assert store.get(["a"]) == {0: -1.5}
+            path.unlink()
+            os.mkfifo(path)
+            assert store.get(["a"]) == {}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert pipe.is_fifo() and path.is_fifo() and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_of_two_values_of_a_key_that_of_the_lower_checksum_stays(tmp_path, order):
+    """In whatever order, and among whichever others."""
+    key, rest = bytes(range(32)), random_values(4, 8, 1)
+    values = sorted((bytes([n] * 8) for n in range(3)), key=lambda v: files.checksum(key, v))
+    paths = [write_values(tmp_path, rest | {key: values[n]})[0] for n in order]
+    (made,) = merge_segments(tmp_path, paths)
+    assert files.Segment(made).find([key]) == {0: values[0]}
+
+
+def test_two_that_merge_at_the_same_time_keep_a_value(tmp_path, monkeypatch):
+    """One merges a and b, the other b, c and a, and both have read before either removes."""
+    key = bytes(32)
+    a, b, c = (write_values(tmp_path, {key: bytes([n] * 8)})[0] for n in range(3))
+    removed: list = []
+    monkeypatch.setattr(Path, "unlink", lambda path, *_, **__: removed.append(path))
+    for some in ([a, b], [b, c, a], [c, b, a], [c, a]):
+        merge_segments(tmp_path, some)
+    assert {*segments(tmp_path)} - {*removed}
 
 
 def test_a_segment_that_vanishes_is_unknown(tmp_path, monkeypatch, capsys):
@@ -293,10 +404,17 @@ def scored(lm, nbest, directory, capsys) -> list[str]:
     return said[:-1]
 
 
-@pytest.mark.parametrize("where", ["n.jsonl", "n.jsonl/below", "/proc/none"])
-def test_no_directory(lm, nbest, tmp_path, capsys, where):
+@pytest.mark.parametrize(
+    ("where", "loss"),
+    [
+        ("n.jsonl", "cache given up"),
+        ("n.jsonl/below", "cache given up"),
+        ("/proc/none", "cache read but not written from here on"),
+    ],
+)
+def test_no_directory(lm, nbest, tmp_path, capsys, where, loss):
     (said,) = scored(lm, nbest, tmp_path / where, capsys)
-    assert f"{where}: cache given up (" in said and said.endswith(
+    assert f"{where}: {loss} (" in said and said.endswith(
         "; check the path and its permissions, or give another --cache"
     )
 
@@ -309,8 +427,8 @@ def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
     assert said == (
-        f"warning: {tmp_path}/c: cache given up (No space left on device); make room on its disk,"
-        " or give another --cache"
+        f"warning: {tmp_path}/c: cache read but not written from here on (No space left on device);"
+        " make room on its disk, or give another --cache"
     )
 
 
@@ -319,6 +437,30 @@ def test_a_directory_to_read_only_is_read(lm, plain, filled, tmp_path, capsys, m
     monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(lm, filled), plain)
     assert capsys.readouterr().err == ""
+
+
+def test_where_writing_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        store.put([("a", -1.5)])
+    monkeypatch.setattr(cache, "EVERY", -1.0)
+    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        store.put([("b", -2.5)])
+        assert store.get(["a", "c"]) == {0: -1.5}
+        store.put([("c", -3.5)])
+        assert store.get(["a", "c"]) == {0: -1.5}
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"warning: {tmp_path}: cache read but not written from here on (")
+
+
+def test_where_merging_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cache, "EVERY", -1.0)
+    monkeypatch.setattr(cache, "merge_segments", lambda *_: stale())
+    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
+        for n in range(20):
+            store.put([(n, 1.0)])
+        assert len(store.get(range(20))) == cache.MERGED
+    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_pipe_opens_the_cache_once_and_writes_each_second(

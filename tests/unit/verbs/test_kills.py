@@ -148,8 +148,8 @@ def rows(place: Path) -> int:
     """How many scores a cache holds."""
     keys = set()
     for path in place.rglob("*.segment"):
-        with contextlib.suppress(OSError), contextlib.closing(Segment(path)) as segment:
-            keys.update(segment.firsts.tolist())
+        with contextlib.suppress(OSError):
+            keys.update(Segment(path).firsts.tolist())
     return len(keys)
 
 
