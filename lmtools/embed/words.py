@@ -1,8 +1,14 @@
 """Contextual word vectors: for each word of a text one vector a layer, of a two-way model the
 states of both directions (Peters et al. 2018, Section 3), of any other the mean of its pieces'
 states.
+
+A cache keeps the vectors by the batch that a word stands in, since the last bits depend on all of
+it: on one machine, a text has the same bytes with a cache and without, whatever else the cache
+knows.
 """
 
+import contextlib
+import hashlib
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +19,14 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from lmtools import __version__
 from lmtools.batching import cut_batches
-from lmtools.checkpoint import load_model
-from lmtools.device import autocast, choose_device, resolve_precision
+from lmtools.checkpoint import load_model, model_hash
+from lmtools.device import autocast, choose_device, numerics, resolve_precision
 from lmtools.embed.contextual import How
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
+from lmtools.score.cache import VECTORS, Cache
 from lmtools.subword import UNK
 from lmtools.windows import cut_windows
 
@@ -39,21 +47,32 @@ class Embedded(NamedTuple):
 
 
 def word_vectors(
-    lm_dir, texts: Iterable[str], layers=None, device="auto", precision="float32", rows=None
+    lm_dir,
+    texts: Iterable[str],
+    layers=None,
+    device="auto",
+    precision="float32",
+    rows=None,
+    cache=None,
 ) -> Iterator[Embedded]:
     """The words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
     WordVectors.
     """
-    return load_word_vectors(lm_dir, layers, device, precision, rows)(texts)
+    return load_word_vectors(lm_dir, layers, device, precision, rows, cache)(texts)
 
 
 def load_word_vectors(
-    lm_dir, layers=None, device="auto", precision="float32", rows=None
+    lm_dir, layers=None, device="auto", precision="float32", rows=None, cache=None
 ) -> "WordVectors":
-    """The word vectors of the neural model in `lm_dir`."""
+    """The word vectors of the neural model in `lm_dir`.
+
+    `cache`: a directory that keeps vectors between runs, None for none.
+    """
     lm, subword = load_model(lm_dir)
     kind = TwoWayVectors if lm.two_way else PieceVectors
-    return kind(lm, subword, lm_dir, layers, device, precision, rows)
+    made = kind(lm, subword, lm_dir, layers, device, precision, rows)
+    made.cache, made.identity = cache, model_hash(lm_dir)
+    return made
 
 
 class WordVectors(ABC):
@@ -64,6 +83,9 @@ class WordVectors(ABC):
     pieces: pieces) a batch, sentence boundaries counted. A text's vectors do not depend on what
     other texts there are, but for rounding. UserError unless the model has these layers.
     """
+
+    cache = None  # a directory that keeps vectors between runs, of a model that has an `identity`
+    identity = ""
 
     def __init__(self, lm: LanguageModel, subword, source, layers, device, precision, rows):
         self.device = choose_device(device)
@@ -88,13 +110,24 @@ class WordVectors(ABC):
     ) -> list[np.ndarray]:
         """The vectors (its words, layers, width) of each sentence of a batch, float32."""
 
+    @property
+    def signature(self) -> dict[str, str]:
+        """What the vectors depend on beside the batch."""
+        return {
+            "lm": self.lm.settings.model, "model": self.identity[:16],
+            "vocabulary": self.subword.hash[:16], "pool": "words",
+            "layers": ",".join(map(str, self.layers)),
+            **numerics(self.precision, self.device, self.rows), "version": __version__,
+        }  # fmt: skip
+
     def __call__(self, texts: Iterable[str]) -> Iterator[Embedded]:
         texts, first = iter(texts), 1
-        while together := list(itertools.islice(texts, TOGETHER)):
-            yield from self.together(together, first)
-            first += len(together)
+        with contextlib.closing(Cache(self.cache, self.signature, VECTORS)) as store:
+            while together := list(itertools.islice(texts, TOGETHER)):
+                yield from self.together(together, first, store)
+                first += len(together)
 
-    def together(self, texts: list[str], first: int) -> list[Embedded]:
+    def together(self, texts: list[str], first: int, store: Cache) -> list[Embedded]:
         """The words and vectors of texts that are held at once; `first`: the number of the first,
         for messages.
         """
@@ -105,7 +138,7 @@ class WordVectors(ABC):
             for text in texts
         ]
         for batch in self.plan(np.array(self.count(sentences, words))):
-            made = self.vectors([sentences[i] for i in batch], [words[i] for i in batch])
+            made = self.of_batch([sentences[i] for i in batch], [words[i] for i in batch], store)
             for i, own in zip(batch, made, strict=True):
                 if len(own) != len(words[i]):
                     raise UserError(
@@ -115,6 +148,25 @@ class WordVectors(ABC):
                 # no view, which would keep the whole batch in memory
                 result[i] = Embedded(texts[i], words[i], own.copy())
         return result
+
+    def of_batch(
+        self, sentences: list[list[int]], words: list[list[str]], store: Cache
+    ) -> list[np.ndarray]:
+        """The vectors of a batch: those of the cache where it knows all of its words, else computed
+        and kept.
+        """
+        batch = hashlib.sha256(repr((sentences, words)).encode()).hexdigest()
+        lengths = list(map(len, words))
+        names = [(batch, number) for number in range(sum(lengths))]
+        known = store.get(names)
+        if names and len(known) == len(names):
+            rows = np.stack([known[number] for number in range(len(names))])
+            shaped = rows.reshape(len(names), len(self.layers), -1)
+            return np.split(shaped, np.cumsum(lengths)[:-1])
+        made = self.vectors(sentences, words)
+        if list(map(len, made)) == lengths:
+            store.put(zip(names, itertools.chain.from_iterable(made), strict=True))
+        return made
 
     def plan(self, lengths: np.ndarray) -> list[list[int]]:
         """Indices of all lengths but 0, in batches of similar length."""

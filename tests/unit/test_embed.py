@@ -1,13 +1,16 @@
 """Contextual word vectors: whose they are, in which order, and the files that hold them."""
 
+import itertools
 import json
+import random
+from functools import partial
 from types import SimpleNamespace
 
 import h5py
 import numpy as np
 import pytest
 import torch
-from spelled import random_elmo
+from spelled import random_elmo, saved
 from toys import sentences
 
 from lmtools.checkpoint import load_model
@@ -81,6 +84,69 @@ def test_batches_and_what_is_held_change_nothing(lm, rows, monkeypatch):
     for line, same in zip(word_vectors(lm, TEXTS, device="cpu", rows=rows), expected, strict=True):
         assert line.words == same.words
         np.testing.assert_allclose(line.vectors, same.vectors, atol=1e-5)
+
+
+def contents(lines) -> list[tuple]:
+    """All that lines hold, to the bit."""
+    return [(line.text, line.words, line.vectors.shape, line.vectors.tobytes()) for line in lines]
+
+
+def test_a_second_run_computes_nothing(lm, tmp_path, monkeypatch):
+    """A text that repeats sentences, in several parts and batches."""
+    monkeypatch.setattr(module, "TOGETHER", 7)
+    run = partial(word_vectors, lm, TEXTS, device="cpu", rows=30)
+    expected = contents(run())
+    assert contents(run(cache=tmp_path)) == expected
+    monkeypatch.setattr(WordVectors, "states", lambda *_: pytest.fail("computed again"))
+    assert contents(run(cache=tmp_path)) == expected
+
+
+def test_the_cache_mixes_nothing_up(lm, tmp_path):
+    """Layers, batches and other texts with the same sentences: all as without it."""
+    for texts in (TEXTS, TEXTS[3:], TEXTS[::-1], TEXTS):
+        for layers in (None, [1], [2], [0, 2], [2, 0]):
+            for rows in (9, 100):
+                run = partial(word_vectors, lm, texts, layers, "cpu", rows=rows)
+                assert contents(run(cache=tmp_path)) == contents(run())
+
+
+def test_another_model_has_its_own_vectors(lm, tmp_path):
+    """One that differs in a weight alone."""
+    model, vocabulary = load_model(lm)
+    with torch.no_grad():
+        model.trunk.lstms[0].bias += 0.1
+    other = saved(model, vocabulary, tmp_path / "lm")
+    for model in (lm, other, lm):
+        run = partial(word_vectors, model, TEXTS, device="cpu")
+        assert contents(run(cache=tmp_path / "c")) == contents(run())
+
+
+def test_a_damaged_cache_changes_no_vector(lm, tmp_path, capsys):
+    rng = random.Random(1)
+    run = partial(word_vectors, lm, TEXTS, device="cpu", rows=30)
+    expected = contents(run())
+    for number in range(20):
+        list(run(cache=tmp_path))
+        for path in tmp_path.rglob("*.segment"):
+            content = bytearray(path.read_bytes())
+            for _ in range(rng.choice((1, 100))):
+                content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+            path.write_bytes(content[: rng.choice((len(content), rng.randrange(len(content))))])
+        capsys.readouterr()
+        assert contents(run(cache=tmp_path)) == expected, number
+        assert "computed again" in capsys.readouterr().err
+
+
+def test_what_was_computed_is_kept_where_nobody_asks_for_more(lm, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    endless = (f"the king {'and ' * n}" for n in itertools.count())
+    vectors = word_vectors(lm, endless, device="cpu", cache=tmp_path)
+    for _ in range(3):
+        next(vectors)
+    vectors.close()
+    monkeypatch.setattr(WordVectors, "states", lambda *_: pytest.fail("computed again"))
+    texts = [f"the king {'and ' * n}" for n in range(4)]
+    assert len(list(word_vectors(lm, texts, device="cpu", cache=tmp_path))) == 4
 
 
 def test_texts_are_read_as_vectors_are_asked_for(lm, monkeypatch):

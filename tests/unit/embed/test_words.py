@@ -1,5 +1,7 @@
 """Word vectors of models that read pieces."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -90,10 +92,35 @@ def test_long_texts_are_read_in_windows(subwords):
     np.testing.assert_allclose(line.vectors[:2], first.vectors, rtol=1e-4, atol=1e-5)
 
 
+def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
+    texts = ["the king", "", *sentences(30, 2)]
+    run = partial(word_vectors, trained["tta"], texts, device="cpu", rows=40)
+    expected = list(run())
+    for _ in "12":
+        for line, right in zip(run(cache=tmp_path), expected, strict=True):
+            assert line[:2] == right[:2]
+            np.testing.assert_array_equal(line.vectors, right.vectors)
+        monkeypatch.setattr(PieceVectors, "vectors", lambda *_: pytest.fail("computed again"))
+
+
 def test_the_verb_and_the_library(trained, tmp_path, capsys):
     (tmp_path / "t").write_text("the king\n\na queen went\n")
     command = ["embed", "--lm", str(trained["tta"]), "--text", str(tmp_path / "t"), "--pool"]
-    assert main([*command, "words", "--out", str(tmp_path / "v.npz"), "--device", "cpu"]) == 0
+    assert (
+        main(
+            [
+                *command,
+                "words",
+                "--out",
+                str(tmp_path / "v.npz"),
+                "--device",
+                "cpu",
+                "--cache",
+                "none",
+            ]
+        )
+        == 0
+    )
     assert "5 words of 3 lines" in capsys.readouterr().err
     npz = np.load(tmp_path / "v.npz")
     expected = list(word_vectors(trained["tta"], ["the king", "", "a queen went"], device="cpu"))
