@@ -22,6 +22,7 @@ curve=             # an LM of --vectors trained with keep_epochs: its vectors af
 curve_task=nli     # for this task, as in the paper's Figure 2
 limit=             # examples of training that are used, TASK=N each; of those not named all
 seeds="1 2 3"      # of each training
+mini=../librispeech/mini/train.txt.xz # text that the small set's discourse relations are made of
 conf=conf/downstream.yaml # settings of the tasks
 nj=2               # texts that are embedded, and trainings, at a time; 1 with a GPU
 datadir=data       # for prepared data; its train/text, of run.sh, is what `words` are made of
@@ -33,10 +34,10 @@ read -ra told <<<"$task_dirs"
 read -ra limits <<<"$limit"
 read -ra seeds <<<"$seeds"
 read -ra tasks <<<"$tasks"
-lms=() static=()
+lms=() static=() static_text=()
 for name in "${asked[@]}"; do
   case $name in
-    words) static+=("$name") ;;
+    words) static=(words) static_text=(train/text) ;;
     none | majority | random) ;;
     *) lms+=("$name") ;;
   esac
@@ -101,14 +102,14 @@ trainings() {
 }
 
 if stage 0 "prepare" : "$home/{tasks}/test.txt"; then
-  ((${#constructed[@]} == 0)) || python3 local/make_tasks.py "$datadir/tasks"
+  ((${#constructed[@]} == 0)) || python3 local/make_tasks.py "$datadir/tasks" --text "$mini"
   for task in "${tasks[@]}"; do
     python3 tasks/run.py prepare "$task" "${folder[$task]}" "$home/$task" \
       --limit "${most[$task]:-0}"
   done
 fi
 
-if stage 1 "static vectors" "$datadir/train/text" : "$home/{static}.vec"; then
+if stage 1 "static vectors" "$datadir/{static_text}" : "$home/{static}.vec"; then
   ((${#static[@]} == 0)) || python3 tasks/run.py vectors "$datadir/train/text" "$home/words.vec"
 fi
 

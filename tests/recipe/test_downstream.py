@@ -6,9 +6,12 @@ import json
 import random
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from recipe.test_tasks import BANK, INDEX, semcor
+
+TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
 
 CONTEXTS = {  # what stands around each sense of bank
     BANK[0]: ("the people gave silver and gold to the", "of the king"),
@@ -35,7 +38,7 @@ def downstream(copied, shell):
     (home / "small.yaml").write_text(CONF)
 
     def run(*options, status=0):
-        command = [home / "downstream.sh", "--conf", "small.yaml", *options]
+        command = [home / "downstream.sh", "--conf", "small.yaml", "--mini", TEXT, *options]
         done = subprocess.run(command, env=shell, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stdout + done.stderr
         return done
