@@ -112,19 +112,25 @@ def test_words_decide(made):
     known = {row[1] for sentence in train for row in sentence}
     fresh = [row[1] not in known for sentence in test for row in sentence]
     assert 0.1 < np.mean(fresh) < 0.25
-    attached, tags = defaultdict(Counter), defaultdict(Counter)
-    for sentence in train:
-        objects = {row[0] for row in sentence if row[7] == "obj"}
-        verbs = {row[6] for row in sentence if row[7] == "obj"}
+    attached, tags = defaultdict(set), defaultdict(Counter)
+    for sentence in train + test:
         for row in sentence:
             tags[row[1]][row[3]] += 1
-            head = sentence[int(row[6]) - 1]
-            if row[7] == "case" and head[6] in objects | verbs:
-                attached[row[1]][head[7]] += 1
-    for preposition in ("WITH", "IN", "FROM", "BY", "ABOUT"):
-        assert min(attached[preposition][kind] for kind in ("obl", "nmod")) >= 3, preposition
-    both = [word for word, some in tags.items() if min(some["NOUN"], some["VERB"]) > 0]
-    assert {"STONE", "BEAR"} <= set(both) and len(both) >= 10
+            noun = sentence[int(row[6]) - 1]
+            head = sentence[int(noun[6]) - 1]
+            verb = head if noun[7] == "obl" else sentence[int(head[6]) - 1]
+            # a phrase after an object, at the verb or at the object
+            objects = [r for r in sentence if r[7] == "obj" and r[6] == verb[0]]
+            order = [int(one[0]) for one in (verb, *objects, row)]
+            follows = row[7] == "case" and objects and order == sorted(order)
+            if follows and (noun[7] == "obl" or (noun[7] == "nmod" and head in objects)):
+                attached[verb[2], row[2], noun[2]].add(noun[7])
+    assert all(len(some) == 1 for some in attached.values()) and len(attached) > 500
+    prepositions = Counter((key[1], *some) for key, some in attached.items())
+    for preposition in ("with", "in", "from", "by"):
+        assert min(prepositions[preposition, kind] for kind in ("obl", "nmod")) >= 10
+    both = {word for word, some in tags.items() if min(some["NOUN"], some["VERB"]) > 0}
+    assert {"STONE", "BEAR"} <= both and len(both) >= 10
 
 
 def test_roles(made):

@@ -29,10 +29,7 @@ class Inference:
 
     def premise(self) -> Clause:
         """A clause, affirmed or denied, on the whole with adjuncts."""
-        while True:
-            clause = self.grammar.clause(0, lambda frame: not inner(frame))
-            if all(isinstance(part.value, Phrase) for part in clause.parts):
-                break
+        clause = self.grammar.clause(0, lambda frame: not inner(frame))
         clause = replace(clause, negative=self.grammar.chance(0.5))
         for _ in range(2):
             if self.grammar.chance(0.6):
@@ -72,7 +69,7 @@ class Inference:
             phrase.attribute and replace(phrase, attribute=None),
             phrase.count in self.lexicon.numbers and replace(phrase, count=""),
             wide and phrase.noun != wide and phrase.noun not in self.lexicon.mass
-            and replace(phrase, noun=wide, count=phrase.count if phrase.plural else "a"),
+            and replace(phrase, noun=wide),
         ]  # fmt: skip
         return self.random.choice([way for way in ways if way] or [phrase])
 
@@ -128,9 +125,9 @@ class Inference:
             return replace(said, verb=opposite[said.verb])
         adverbs = [p for p in said.parts if isinstance(p.value, str) and p.value in opposite]
         if way <= 1 and adverbs:
-            said = replace(said, parts=tuple(part for part in said.parts if part != adverbs[0]))
-            part = replace(adverbs[0], value=opposite[adverbs[0].value])
-            return replace(said, parts=(*said.parts, part))
+            other = replace(adverbs[0], value=opposite[adverbs[0].value])
+            parts = (other if part == adverbs[0] else part for part in said.parts)
+            return replace(said, parts=tuple(parts))
         if way == 2:
             return self.other_actor(said)
         return replace(said, negative=True)
@@ -147,7 +144,8 @@ class Inference:
         said = self.follows(clause)
         if way == 1 and clause.negative:
             return self.other_actor(said)
-        related = (said.verb, self.lexicon.opposite.get(said.verb), *self.near(said.verb))
+        tables = (self.lexicon.opposite, self.lexicon.implied, self.implying)
+        related = (said.verb, *(table.get(said.verb) for table in tables))
         verbs = [
             verb
             for verb in self.fellows.get(said.verb, ())
@@ -156,10 +154,6 @@ class Inference:
         if not verbs:
             return None
         return replace(said, verb=self.grammar.pick(verbs), negative=self.grammar.chance(0.5))
-
-    def near(self, verb: str) -> tuple:
-        """The verbs that one follows from, or that follow from it."""
-        return self.lexicon.implied.get(verb), self.implying.get(verb)
 
     def other_actor(self, clause: Clause) -> Clause | None:
         """With another subject of the same kind, if one is drawn."""
@@ -171,7 +165,7 @@ class Inference:
 
 
 def shape(clause: Clause, lexicon) -> tuple:
-    """What a sentence looks like: polarity, voice, tense, adjuncts, wider nouns, length."""
+    """What a sentence looks like: polarity, voice, adjuncts, wider nouns, how many modifiers."""
     phrases = [part.value for part in clause.parts if isinstance(part.value, Phrase)]
     return (
         clause.negative, clause.passive,

@@ -288,11 +288,12 @@ class Grammar:
         return replace(clause, parts=(*clause.parts, part))
 
     def related(self, clause: Clause) -> Clause:
-        """With a relative clause at the subject or the object."""
+        """With a relative clause where nothing of the verb follows it: first or last."""
         slot = self.random.choice(["subj", "obj"])
         part = clause.part(slot)
-        last = slot == "subj" or (clause.parts[-1] == part and not clause.passive)
-        if not part or part.value.name or not last:
+        first = slot == ("obj" if clause.passive else "subj")
+        last = clause.parts[-1] == part and not clause.passive
+        if not part or part.value.name or not (first or last):
             return clause
         gap = self.random.choice(["subj", "obj"])
         kind = part.value.kind

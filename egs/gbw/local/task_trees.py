@@ -82,15 +82,6 @@ class Speaker:
             node.right.append(self.verb(phrase.relative, "gap", node, phrase.many, human))
         return node
 
-    def pronoun(self, relation: str, human: bool, asked: bool) -> Node:
-        """What stands first in a relative clause or a question."""
-        if human:
-            form = "who" if relation.startswith("nsubj") else "whom"
-        else:
-            form = "what" if asked else "which"
-        tag = "WP" if asked or human else "WDT"
-        return Node(form, "who" if human else form, tag, relation)
-
     def sentence(self, clause: Clause) -> Node:
         """The tree of a sentence."""
         return self.verb(clause, "main")
@@ -110,32 +101,26 @@ class Speaker:
             is_subject = part.slot == ("obj" if clause.passive else "subj")
             if part.slot in ("that", "inf"):
                 continue
-            value = part.value
-            relation = relation_of(part, is_subject, clause.passive)
-            asked = part.slot in ("subj", "obj") and clause.asked == part.slot
-            if value is None or asked:
-                if mode in ("conj", "inf"):
-                    verb.arguments.append((shared, part.role))
+            relation, role = relation_of(part, is_subject, clause.passive), part.role
+            if part.value is None:
+                verb.arguments.append((shared, role))
+                if mode != "gap":
                     continue
-                node = self.pronoun(
-                    relation, human if value is None else value.kind in HUMAN, asked
-                )
-                verb.arguments.append((node, part.role if asked else f"R-{part.role}"))
-                if not asked:
-                    verb.arguments.append((shared, part.role))
+                node, role = pronoun(relation, human, "which"), f"R-{role}"
+            elif part.slot and part.slot == clause.asked:
+                node = pronoun(relation, part.value.kind in HUMAN, "what")
+            elif isinstance(part.value, str):
+                node = Node(part.value, part.value, "RB", relation)
+            else:
+                preposition = preposition_of(part, is_subject, clause.passive)
+                node = self.noun(part.value, relation, preposition)
+            verb.arguments.append((node, role))
+            if node.tag in ("WP", "WDT"):
                 first.append(node)
-                many = many and not asked if is_subject else many
-                controller = node if is_subject else controller
-                continue
-            if isinstance(value, str):
-                node = Node(value, value, "RB", relation)
+            elif is_subject:
+                subject, many = node, part.value.many
             else:
-                node = self.noun(value, relation, preposition_of(part, is_subject, clause.passive))
-            verb.arguments.append((node, part.role))
-            if is_subject:
-                subject, many = node, value.many
-            else:
-                later.append((2 if part.slot == "subj" else ORDER.get(part.slot, 3), node))
+                later.append((ORDER.get(part.slot, 3), node))
             if is_subject or part.slot == "obj":
                 controller = node
         if clause.front:
@@ -172,6 +157,13 @@ class Speaker:
                 node = self.verb(part.value, part.slot, controller)
                 verb.arguments.append((node, part.role))
                 yield ORDER[part.slot], node
+
+
+def pronoun(relation: str, human: bool, thing: str) -> Node:
+    """What stands first in a relative clause or a question: who, whom, or what it is of a thing."""
+    person = "who" if relation.startswith("nsubj") else "whom"
+    tag = "WDT" if thing == "which" and not human else "WP"
+    return Node(person if human else thing, "who" if human else thing, tag, relation)
 
 
 def relation_of(part: Part, is_subject: bool, passive: bool) -> str:
