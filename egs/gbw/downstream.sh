@@ -35,6 +35,7 @@ read -ra limits <<<"$limit"
 read -ra seeds <<<"$seeds"
 read -ra tasks <<<"$tasks"
 lms=() static=() static_text=()
+# shellcheck disable=SC2034  # stage reads static_text
 for name in "${asked[@]}"; do
   case $name in
     words) static=(words) static_text=(train/text) ;;
@@ -82,9 +83,9 @@ sets() {
   [[ $1 = wsd ]] && echo train test || echo train dev test
 }
 
-# trainings TASK: lines VECTORS OUT SEED for `tasks/run.py train`, of what the task can be asked
+# trainings TASK: lines for `tasks/run.py train`, of the vectors that the task can be asked of
 trainings() {
-  local name source seed
+  local name source
   for name in "${compared[@]}" $([[ $1 != "$curve_task" ]] || echo "${epochs[@]}"); do
     case $1,$name,${lm[$name]-} in
       dep,majority,* | srl,majority,*) continue ;; # no answer is commonest
@@ -94,10 +95,8 @@ trainings() {
       *.vec) source=${lm[$name]} ;;
       *) source=$home/vectors/$1/$name ;;
     esac
-    for seed in "${seeds[@]}"; do
-      quoted "$1" "${folder[$1]}" "$source" --seed "$seed" --out "$home/$1/$name/$seed.json"
-      [[ $1 != wsd && $name != majority ]] || break # nothing is drawn
-    done
+    quoted "$1" "${folder[$1]}" "$source" --conf "$conf" --limit "${most[$1]:-0}" \
+      --out "$home/$1/$name" --seeds "${seeds[@]}"
   done
 }
 
@@ -130,9 +129,7 @@ fi
 if stage 3 "train" "$home/{tasks}/test.txt" "$home/{static}.vec" "$home/vectors" "$conf" \
   : "$home/{tasks}"; then
   for task in "${tasks[@]}"; do
-    trainings "$task" | while read -r line; do
-      echo "$line --conf $(quoted "$conf") --limit ${most[$task]:-0}"
-    done
+    trainings "$task"
   done | each 1 python3 tasks/run.py train
 fi
 

@@ -28,7 +28,7 @@ papers:
   rows:
     theirs: {dep: 96, wsd: 69.5}
 """
-TASKS = {"dep": 60, "srl": 60, "discourse": 80, "nli": 80}
+TASKS = {"dep": 40, "srl": 40, "discourse": 60, "nli": 60}
 
 
 @pytest.fixture
@@ -55,12 +55,12 @@ def test_all_tasks(downstream, trained):
     text.write_text("and he stood upon the bank of the river\n" * 50)
     (home / "own.vec").write_text("the 1 0\nking 0 1\n")
     limits = " ".join(f"{task}={count}" for task, count in TASKS.items())
-    options = ["--limit", limits, "--vectors", "none majority random words", "--lm-dirs"]
+    options = ["--limit", limits, "--vectors", "none majority words", "--lm-dirs"]
     options += [f"tta={trained['tta']} own=own.vec", "--seeds", "1 2"]
     downstream(*options)
     found = json.loads((home / "exp/downstream/results.json").read_text())
     assert list(found) == [*TASKS, "wsd"]
-    learned = {"none", "random", "words", "tta", "own"}
+    learned = {"none", "words", "tta", "own"}
     for task, systems in found.items():
         plain = {"majority"} if task in ("discourse", "nli", "wsd") else set()
         assert systems.keys() == ({"none", "tta"} if task == "wsd" else learned) | plain
@@ -126,7 +126,7 @@ def test_senses_that_context_tells_apart(downstream, trained):
     assert f1["tta"] == f1["causal"] == 100 and 20 < f1["none"] < 80
     assert found["tta"]["p"]["none"] < 0.01 and found["tta"]["examples"]["test"] == 20
     page = (home / "exp/downstream/RESULTS.md").read_text()
-    assert re.search(r"\| tta +\| 100.00\* \|", page) and "[69.5]" in page
+    assert re.search(r"\| tta +\| +100\.00\* \|", page) and "[69.5]" in page
 
 
 def test_wrong_options(downstream):

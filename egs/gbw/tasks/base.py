@@ -4,7 +4,6 @@ which models are trained.
 
 import copy
 import random
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +53,6 @@ class Outcome(NamedTuple):
 
     counts: np.ndarray
     epochs: list[float]
-    seconds: float
 
 
 class Set(NamedTuple):
@@ -124,7 +122,6 @@ def train_task(task: Task, sets: dict[str, Set], settings: Settings, seed: int) 
 
     Adam (Kingma and Ba 2015), its learning rate falls to 0 linearly.
     """
-    begin = time.perf_counter()
     torch.manual_seed(seed)
     draw = random.Random(seed)
     train = sets["train"]
@@ -149,8 +146,7 @@ def train_task(task: Task, sets: dict[str, Set], settings: Settings, seed: int) 
         if figure > best:
             best, weights = figure, copy.deepcopy(model.state_dict())
     model.load_state_dict(weights)
-    counts = count_all(task, model, sets["test"], settings)
-    return Outcome(counts, epochs, time.perf_counter() - begin)
+    return Outcome(count_all(task, model, sets["test"], settings), epochs)
 
 
 def batches(

@@ -13,12 +13,13 @@ SET.npz, made of OUT/SET.txt by lmtools embed.
 
 import argparse
 import json
+import time
 import zlib
 from pathlib import Path
 
 import numpy as np
 import torch
-from base import Set, Settings, Task
+from base import Outcome, Set, Settings, Task
 from dep import Dependencies
 from inputs import NONE, Sentences, distinct, load_vectors, number_words
 from pairs import DISCOURSE, ENTAILMENT
@@ -27,8 +28,8 @@ from srl import SemanticRoles
 from wsd import WordSenses
 
 from lmtools import __version__
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.config import build, load_yaml
+from lmtools.atomic import atomic_path, atomic_text, new_directory
+from lmtools.config import as_tree, build, load_yaml
 from lmtools.errors import UserError, exit_with_message
 from lmtools.text.blocks import read_text
 
@@ -56,8 +57,9 @@ def arguments() -> argparse.Namespace:
     prepare.add_argument("out", type=Path)
     train.add_argument("vectors")
     train.add_argument("--conf", required=True, metavar="F.yaml")
-    train.add_argument("--seed", type=int, default=1, metavar="N")
-    train.add_argument("--out", required=True, metavar="F.json")
+    train.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N")
+    about = "where SEED.json goes, for each seed; of what knows no chance, the first"
+    train.add_argument("--out", type=Path, required=True, metavar="DIR", help=about)
     vectors = verbs.add_parser("vectors")
     vectors.add_argument("text")
     vectors.add_argument("out")
@@ -96,35 +98,42 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Learn and answer once; write counts and figures."""
+    """Learn and answer with each seed; write counts and figures."""
     torch.set_num_threads(1)  # so that figures do not depend on the machine's cores
-    task = TASKS[args.task]
+    task, plain = TASKS[args.task], args.vectors == MAJORITY
     settings = build(Settings, load_yaml(args.conf)["tasks"].get(args.task) or {}, args.conf)
-    plain = args.vectors == MAJORITY
     sets, known = {}, {}
     for name, (path, examples) in read_sets(task, args.folder, args.limit).items():
         sentences = distinct(s for example in examples for s in example.sentences)
         known = known or number_words(sentences)
         vectors = load_vectors(NONE if plain else args.vectors, name, sentences)
         sets[name] = Set(examples, Sentences(sentences, vectors, known), path)
-    if plain:
-        answers = task.majority(sets)
-        if answers is None:
-            raise UserError(f"{args.task}: no commonest answer; leave {MAJORITY} out")
-        examples = sets["test"].examples
-        counts = [task.count(e.gold, a) for e, a in zip(examples, answers, strict=True)]
-        said = {"counts": counts, "epochs": [], "seconds": 0.0}
-    else:
-        made = task.solve(sets, settings, args.seed)
-        said = made._asdict() | {"counts": made.counts.tolist()}
-    figures = task.score(np.array(said["counts"]).sum(0))
-    named = dict(zip(task.figures, map(float, figures), strict=True))
-    sizes = {name: len(some.examples) for name, some in sets.items()}
-    said = {"figures": named, "examples": sizes, "version": __version__} | said
-    with atomic_text(args.out) as stream:
-        stream.write(json.dumps(said) + "\n")
-    shown = ", ".join(f"{name} {figure:.2f}" for name, figure in named.items())
-    print(f"{args.out}: {shown} ({said['seconds']:.0f} s)", flush=True)
+    with new_directory(args.out) as folder:
+        for seed in args.seeds[: None if task.seeds and not plain else 1]:
+            begin = time.perf_counter()
+            made = answer_commonest(task, sets) if plain else task.solve(sets, settings, seed)
+            figures = map(float, task.score(made.counts.sum(0)))
+            said = {
+                "figures": dict(zip(task.figures, figures, strict=True)),
+                "epochs": made.epochs,
+                "seconds": time.perf_counter() - begin,
+                "examples": {name: len(some.examples) for name, some in sets.items()},
+                "settings": as_tree(settings),
+                "version": __version__,
+                "counts": made.counts.tolist(),
+            }
+            (folder / f"{seed}.json").write_text(json.dumps(said) + "\n")
+            shown = ", ".join(f"{name} {figure:.2f}" for name, figure in said["figures"].items())
+            print(f"{args.out}/{seed}.json: {shown} ({said['seconds']:.0f} s)", flush=True)
+
+
+def answer_commonest(task: Task, sets: dict[str, Set]) -> Outcome:
+    """What answers are right that look at no vectors; UserError where a task knows none."""
+    answers = task.majority(sets)
+    if answers is None:
+        raise UserError(f"no answer of this task is commonest; leave {MAJORITY} out")
+    golds = (example.gold for example in sets["test"].examples)
+    return Outcome(np.array([task.count(*both) for both in zip(golds, answers, strict=True)]), [])
 
 
 def train_vectors(args: argparse.Namespace) -> None:
