@@ -45,6 +45,8 @@ setup(
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
+        # egs/gbw/downstream.sh: static vectors, trees
+        "tasks": ["gensim>=4.3", "ufal.chu-liu-edmonds>=1"],
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [
             *[
@@ -66,6 +68,7 @@ setup(
             "kaldi_native_io>=1.22",
             "onnxruntime>=1.17",
             "flashlight-text>=0.0.7",
+            "udtools>=0.2",  # the scorer of Universal Dependencies
         ],
         "corpus": ["pocketsphinx==5.1.1"],  # only to rebuild the embedded mini corpus
     },

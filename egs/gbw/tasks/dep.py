@@ -12,7 +12,6 @@ from base import Biaffine, Example, Settings, Task, layer, ratio
 from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
-from ufal.chu_liu_edmonds import chu_liu_edmonds
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
@@ -92,6 +91,10 @@ def find_tree(scores: np.ndarray) -> list[int]:
     heads = scores.argmax(1).tolist()
     if not what_is_wrong(heads):
         return heads
+    try:
+        from ufal.chu_liu_edmonds import chu_liu_edmonds
+    except ImportError:
+        raise UserError("trees need ufal.chu-liu-edmonds; pip install 'lmtools[tasks]'") from None
     # each edge from the root costs more than any tree can gain, so that there is one; no score is
     # near 0, which the library takes for no edge
     least = float(scores.min()) - 1

@@ -144,7 +144,7 @@ def train_vectors(args: argparse.Namespace) -> None:
         from gensim.models import Word2Vec
     except ImportError:
         raise UserError(
-            "static vectors need gensim; pip install gensim, or leave `words` out of --vectors"
+            "static vectors need gensim; pip install 'lmtools[tasks]', or leave `words` out"
         ) from None
     text = [row[-1].split() for row in read_text(args.text)]
     model = Word2Vec(
