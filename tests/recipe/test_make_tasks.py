@@ -3,7 +3,6 @@ their README says, and come out the same.
 """
 
 import hashlib
-import importlib.util
 import lzma
 import os
 import re
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from recipe.test_tasks import wsd
 
 HOME = Path(__file__).parents[2] / "egs/gbw"
 WORDNET = Path("/usr/share/wordnet")
@@ -23,9 +23,6 @@ CONNECTIVES = {
     *("FOR", "BUT", "YET", "NEVERTHELESS", "HOWEVER", "MOREOVER", "ALSO", "AND", "THEN"),
     *("AFTERWARD", "BECAUSE", "THOUGH", "ALTHOUGH", "IF", "UNTIL", "SO_THAT"),
 }
-spec = importlib.util.spec_from_file_location("wsd", HOME / "tasks/wsd.py")
-wsd = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(wsd)
 
 
 def make(out, *options, seed="0"):
@@ -234,23 +231,23 @@ def test_pairs(made):
 
 
 def test_senses(made):
-    texts = {name: wsd.read_semcor(made / f"wsd/{name}.tsv") for name in SETS}
+    read = {name: wsd.read_semcor(made / f"wsd/{name}.tsv") for name in SETS}
     first = wsd.read_first_senses(made / "wsd/index.sense")
-    known = {sense for word in texts["train"].tagged for sense in word.senses}
+    known = {sense for example in read["train"] for sense in example.gold.senses}
     seen: set[str] = set()
-    for text in texts.values():
-        assert len(text.sentences) == len(text.tagged)  # a word a sentence
-        assert {word.word for word in text.tagged} <= set(first)
-        assert all(word.senses <= known for word in text.tagged)
-        said = {" ".join(sentence) for sentence in text.sentences}
-        assert len(said) == len(text.sentences) and not seen & said
+    for examples in read.values():
+        words = [example.gold for example in examples]
+        assert {word.word for word in words} <= set(first)
+        assert all(word.senses <= known for word in words)
+        said = {" ".join(example.sentences[0]) for example in examples}
+        assert len(said) == len(examples) and not seen & said  # a word a sentence
         assert all(re.fullmatch(r"[A-Z' ]+", one) for one in said)
         seen |= said
     several = Counter(
-        word for word, _ in {(w.word, s) for w in texts["train"].tagged for s in w.senses}
+        word for word, _ in {(e.gold.word, s) for e in read["train"] for s in e.gold.senses}
     )
     assert min(several.values()) >= 2
-    assert {word.part for word in texts["test"].tagged} == {"1", "2", "3", "4"}
+    assert {example.gold.part for example in read["test"]} == {"1", "2", "3", "4"}
 
 
 def test_counts_of_the_readme(made):
@@ -259,7 +256,7 @@ def test_counts_of_the_readme(made):
         predicates = sum(
             row[12] == "Y" for s in sentences(made / f"srl/{name}.conll09") for row in s
         )
-        senses = len(wsd.read_semcor(made / f"wsd/{name}.tsv").tagged)
+        senses = len(wsd.read_semcor(made / f"wsd/{name}.tsv"))
         figures = (
             f"{len(trees):,}", f"{sum(map(len, trees)):,}", f"{predicates:,}",
             f"{len(rows(made / f'discourse/{name}.rels')) - 1:,}",
