@@ -19,6 +19,7 @@ from lmtools.config import build, dump, load_yaml
 from lmtools.errors import UserError
 from lmtools.files import cannot, sha256
 from lmtools.lm import LanguageModel
+from lmtools.objectives import OBJECTIVES
 from lmtools.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
 from lmtools.settings import Settings
 from lmtools.subword import load_subword
@@ -212,9 +213,16 @@ def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> 
         ) from None
 
 
-def load_model(directory) -> tuple[LanguageModel, object]:
-    """The language model of a directory (CPU, evaluation mode), and its subword model."""
+def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
+    """The language model of a directory (CPU, evaluation mode), and its subword model. UserError
+    for a translation model, unless the caller gives it `pairs` of source and target.
+    """
     settings, vocabulary = read_settings(directory)
+    if OBJECTIVES[settings.objective].pairs and not pairs:
+        raise UserError(
+            f"{directory}: a translation model, which reads a source beside each sentence; use it"
+            " with lmtools score --source"
+        )
     subword = load_subword(Path(directory) / "subword")
     if subword.hash != vocabulary.get("hash"):
         raise UserError(

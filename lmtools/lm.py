@@ -32,12 +32,16 @@ class LanguageModel(nn.Module):
         self.settings, self.size = settings, size
         self.objective = OBJECTIVES[settings.objective](words)
         self.trunk = MODELS[settings.model](settings.architecture, size)
-        if self.trunk.two_way != self.two_way:
-            able = ", ".join(name for name, kind in MODELS.items() if kind.two_way)
-            raise UserError(
-                f"objective: {settings.objective} does not go with model {settings.model}; two-way"
-                f" is that of {able}, and only that"
-            )
+        for objective, trait, has in (
+            ("two-way", "two_way", self.two_way),
+            ("translation", "pairs", self.objective.pairs),
+        ):
+            if getattr(self.trunk, trait) != has:
+                able = ", ".join(name for name, kind in MODELS.items() if getattr(kind, trait))
+                raise UserError(
+                    f"objective: {settings.objective} does not go with model {settings.model};"
+                    f" {objective} is that of {able}, and only that"
+                )
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts
         )

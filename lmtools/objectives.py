@@ -9,7 +9,7 @@ TwoWay needs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,8 @@ class Examples:
     predict which targets (N,).
 
     Where words are spelled, the input is indices into `spellings` (U, L): the piece ids of each
-    distinct word of the batch, right-padded.
+    distinct word of the batch, right-padded. Of pairs, `sources` (B, S) are what the inputs are
+    read with, right-padded with PAD, and `source_lengths` (B,) their lengths.
     """
 
     inputs: Tensor
@@ -35,6 +36,8 @@ class Examples:
     rows: Tensor
     targets: Tensor
     spellings: Tensor | None = None
+    sources: Tensor | None = None
+    source_lengths: Tensor | None = None
 
     def to(self, device) -> "Examples":
         """The same on another device."""
@@ -45,14 +48,18 @@ class Examples:
     @property
     def read(self) -> tuple[Tensor, ...]:
         """What a trunk's `hidden` reads."""
-        both = self.inputs, self.lengths
-        return both if self.spellings is None else (*both, self.spellings)
+        more = self.spellings, self.sources, self.source_lengths
+        return self.inputs, self.lengths, *(tensor for tensor in more if tensor is not None)
 
 
-def pad_sentences(sentences, prefix: list[int], suffix: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (B, T) with boundary tokens, right-padded, and the true lengths (B,)."""
+def pad_sentences(
+    sentences, prefix: list[int], suffix: list[int], least: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ids (B, T) with boundary tokens, right-padded to `least` positions or more, and the true
+    lengths (B,).
+    """
     lengths = np.array([len(s) + len(prefix) + len(suffix) for s in sentences])
-    inputs = np.full((len(sentences), int(lengths.max())), PAD, dtype=np.int64)
+    inputs = np.full((len(sentences), max(least, int(lengths.max()))), PAD, dtype=np.int64)
     for row, sentence, length in zip(inputs, sentences, lengths, strict=True):
         row[:length] = np.concatenate([prefix, sentence, suffix])
     return inputs, lengths
@@ -72,6 +79,7 @@ class Objective(ABC):
     name: ClassVar[str]
     boundary: ClassVar[int]
     ends: ClassVar[tuple[int, ...]]
+    pairs: ClassVar[bool] = False  # its sentences are pairs of source and target
 
     def __init__(self, words: WordTargets | None = None):
         self.words = words
@@ -100,11 +108,61 @@ class CausalObjective(Objective):
     ends = (EOS,)
 
     def training(self, sentences, generator, vocabulary):
-        inputs, lengths = pad_sentences(sentences, [BOS], [])
-        targets, _ = pad_sentences(sentences, [], [EOS])
+        return self.examples(sentences)
+
+    @staticmethod
+    def examples(sentences, least: int = 0) -> Examples:
+        """The examples of sentences, in at least so many positions."""
+        inputs, lengths = pad_sentences(sentences, [BOS], [], least)
+        targets, _ = pad_sentences(sentences, [], [EOS], least)
         return make_examples(
             inputs, lengths, np.arange(inputs.shape[1]) < lengths[:, None], targets
         )
+
+
+class Translation(Objective):
+    """Each token of a target sentence and its end from the source sentence and what stands left of
+    it.
+
+    A pair is one sequence: the ids of the source, EOS, the ids of the target. Its width is that of
+    the longer side, so that `batch.tokens` bounds what either side of a batch takes, padding
+    included; their sum would not, since a batch pads both.
+    """
+
+    name = "translation"
+    boundary = 1  # EOS after the source, BOS before the target
+    ends = (EOS,)
+    pairs = True
+
+    @staticmethod
+    def widths(corpus) -> np.ndarray:
+        """The number of ids of the longer side of each pair, (sentences,)."""
+        sources = corpus.source_lengths
+        return np.maximum(sources, np.asarray(corpus.lengths) - sources - 1)
+
+    def training(self, sentences, generator, vocabulary):
+        return self.examples(sentences)
+
+    def scoring(self, sentences):
+        """Both sides are padded to the longer one, so that pairs of equal width are computed in
+        equal shapes.
+        """
+        sides = map(split_pair, sentences)
+        return self.examples(sentences, 1 + max(len(side) for pair in sides for side in pair))
+
+    @staticmethod
+    def examples(sentences, least: int = 0) -> Examples:
+        """The examples of pairs, of which both sides have at least so many positions."""
+        sources, targets = zip(*map(split_pair, sentences), strict=True)
+        made = CausalObjective().examples(targets, least)
+        ids, lengths = map(torch.from_numpy, pad_sentences(sources, [], [EOS], least))
+        return replace(made, sources=ids, source_lengths=lengths)
+
+
+def split_pair(sentence: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """The ids of source and target of a pair, out of its one sequence."""
+    end = int(np.argmax(np.asarray(sentence) == EOS))
+    return sentence[:end], sentence[end + 1 :]
 
 
 class Autoencoding(Objective):
@@ -225,11 +283,20 @@ def excluded_ids(objective) -> tuple[int, ...]:
 
 def count_targets(objective, corpus, size: int) -> np.ndarray:
     """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of
-    spelled words, where their list was made.
+    spelled words, where their list was made; of pairs, on the target side.
     """
     counts = np.zeros(size, dtype=np.int64)
     if objective.name == TwoWay.name:
         counts += corpus.subword.words.counts
+    elif objective.pairs:
+        for shard in corpus.shards:
+            for first in range(0, len(shard), 1 << 16):
+                offsets = np.asarray(shard.offsets[first : first + (1 << 16) + 1])
+                lengths = np.diff(offsets)
+                begins = offsets[:-1] + shard.source_lengths[first : first + len(lengths)] + 1
+                place = np.arange(offsets[0], offsets[-1])
+                ids = shard.ids[offsets[0] : offsets[-1]][place >= np.repeat(begins, lengths)]
+                counts += np.bincount(ids, minlength=size)
     else:
         for ids in (shard.ids for shard in corpus.shards):
             for begin in range(0, len(ids), 1 << 24):  # bincount makes a copy of what it counts
@@ -238,4 +305,5 @@ def count_targets(objective, corpus, size: int) -> np.ndarray:
     return counts
 
 
-OBJECTIVES = {kind.name: kind for kind in (CausalObjective, Autoencoding, MaskedObjective, TwoWay)}
+KINDS = (CausalObjective, Autoencoding, MaskedObjective, TwoWay, Translation)
+OBJECTIVES = {kind.name: kind for kind in KINDS}

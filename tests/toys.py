@@ -30,14 +30,15 @@ def sentences(count: int, seed: int, longest: int = 9) -> list[str]:
 OBJECTIVE = {"causal": "causal", "masked": "masked", "tta": "autoencoding", "lstm": "causal"}
 TRANSFORMER = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16}
 ARCH = dict.fromkeys(OBJECTIVE, TRANSFORMER) | {
-    "lstm": {"layers": 2, "dim": 16, "units": 24, "dropout": 0.1}
+    "lstm": {"layers": 2, "dim": 16, "units": 24, "dropout": 0.1},
+    "seq2seq": TRANSFORMER | {"decoder_layers": 1},
 }
 
 
 def settings(model: str, **changes):
     """Settings of a model that trains in a second."""
     base = {
-        "model": model, "objective": OBJECTIVE[model], "arch": ARCH[model],
+        "model": model, "objective": OBJECTIVE.get(model, "translation"), "arch": ARCH[model],
         "optim": Optim(lr=5e-3, warmup=5), "batch": Batch(tokens=200),
         "epochs": 2, "precision": "float32", "log_every": 5, "checkpoint_every": 7,
         "valid_every": 10,

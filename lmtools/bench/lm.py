@@ -101,6 +101,8 @@ def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
                 f"{paths[name]}: a two-way model is measured with its vocabulary; give a trained"
                 " one by --lm NAME=DIR"
             )
+        if MODELS[settings.model].pairs:
+            raise UserError(f"{paths[name]}: a translation model reads pairs; give another one")
     return found
 
 

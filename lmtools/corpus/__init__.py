@@ -2,7 +2,7 @@
 through a memory map.
 """
 
-from lmtools.corpus.binarise import binarise, binarise_shards
+from lmtools.corpus.binarise import binarise, binarise_pairs, binarise_shards
 from lmtools.corpus.reading import ALIGNMENT, INDEX, MAGIC, Corpus, CorpusFile, Header, read_header
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "CorpusFile",
     "Header",
     "binarise",
+    "binarise_pairs",
     "binarise_shards",
     "read_header",
 ]

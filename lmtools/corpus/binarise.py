@@ -34,8 +34,8 @@ from lmtools.corpus.reading import (
 )
 from lmtools.errors import UserError
 from lmtools.lock import hold_lock
-from lmtools.subword import UNK, Subword
-from lmtools.text.blocks import TextBlock, TextPart, cut_texts
+from lmtools.subword import EOS, UNK, Subword
+from lmtools.text.blocks import PairBlock, TextBlock, TextPart, cut_texts, read_pairs
 from lmtools.workers import map_ordered
 
 PART = ".part"  # a shard whose content, and so whose name, is not known yet
@@ -81,6 +81,22 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     work = partial(encode, subword=subword, kaldi=kaldi)
     encoded = map_ordered(work, cut_texts(sources), nj, reads=sources)
     write_corpus(encoded, subword, out, list(map(str, sources)))
+    return Corpus.open(out)
+
+
+def binarise_pairs(
+    texts: Sequence, sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1
+) -> Corpus:
+    """The corpus of pairs written to `out`: each line of `texts` is the target of the same line of
+    `sources`, both segmented by `subword`; with `kaldi` both after the same utterance id.
+
+    A pair of two lines that are empty after normalisation is skipped and counted; UserError where
+    one side alone is, and for texts that are not aligned. This process reads, `nj` encode; the file
+    is the same for any number.
+    """
+    work = partial(encode_pairs, subword=subword, kaldi=kaldi)
+    encoded = map_ordered(work, read_pairs(texts, sources), nj)
+    write_corpus(encoded, subword, out, [*map(str, texts), *map(str, sources)], pairs=True)
     return Corpus.open(out)
 
 
@@ -141,11 +157,47 @@ def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded
     if kaldi:
         texts = [" ".join(text.split(maxsplit=1)[1:]) for text in texts]
     sentences = [sentence for sentence in subword.encode_batch(texts) if sentence]
+    return joined(sentences, len(texts) - len(sentences), subword)
+
+
+def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> Encoded:
+    """Sentences of ids as Encoded has them."""
     lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
     ids = np.fromiter(
         itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
     )
-    return Encoded(ids, lengths, len(texts) - len(sentences))
+    return Encoded(ids, lengths, empty)
+
+
+def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
+    """The pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair with
+    one empty side and for ids that differ.
+    """
+    lines = block.sources, block.targets
+    if kaldi:
+        split = [[line.split(maxsplit=1) for line in side] for side in lines]
+        ids = ([words[:1] for words in side] for side in split)
+        for number, (here, there) in enumerate(zip(*ids, strict=True), block.first):
+            if here != there:
+                raise UserError(
+                    f"{block.source}:{number}: not the utterance of {block.target}:{number}"
+                    f" ({''.join(here)!r}, {''.join(there)!r}); give both in the same order"
+                )
+        lines = tuple([" ".join(words[1:]) for words in side] for side in split)
+    sequences, empty = [], 0
+    encoded = zip(*map(subword.encode_batch, lines), strict=True)
+    for number, (source, target) in enumerate(encoded, block.first):
+        if source and target:
+            sequences.append([*source, EOS, *target])
+        elif source or target:
+            lack, other = (block.target, block.source)[:: 1 if source else -1]
+            raise UserError(
+                f"{lack}:{number}: empty after normalisation, and line {number} of {other} is not;"
+                " leave the pair out of both"
+            )
+        else:
+            empty += 1
+    return joined(sequences, empty, subword)
 
 
 def dtype_of(subword: Subword) -> np.dtype:
@@ -153,7 +205,9 @@ def dtype_of(subword: Subword) -> np.dtype:
     return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
 
 
-def write_corpus(encoded: Iterable[Encoded], subword: Subword, out, sources: list[str]) -> Header:
+def write_corpus(
+    encoded: Iterable[Encoded], subword: Subword, out, sources: list[str], pairs: bool = False
+) -> Header:
     """Write a corpus file; its header. NoSentence, and no file, where there is none.
 
     The ids go to one unnamed file, the offsets to a second, and both behind the header when their
@@ -179,7 +233,7 @@ def write_corpus(encoded: Iterable[Encoded], subword: Subword, out, sources: lis
             vocabulary=subword.hash, scheme=subword.scheme, size=subword.size,
             normaliser=subword.normaliser, model=len(model), version=__version__,
             sources=sources,
-            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256),
+            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256), pairs=pairs,
         )  # fmt: skip
         head = header.dumps() + model + bytes(padding(len(model)))
         join(whole, head, offset_file, id_file)

@@ -4,6 +4,10 @@ A file holds the header (two lines), the subword model's content, offsets and id
 shards is an index: a header with the names of such files, which lie in `NAME.shards` beside it. A
 shard's name is that of its content, so that writing the corpus anew never touches a shard of the
 old one.
+
+A corpus of pairs holds each pair as one sequence of ids: those of the source sentence, EOS, those
+of the target sentence. No text has EOS in it, so that the one there is says where the target
+begins.
 """
 
 import hashlib
@@ -21,7 +25,7 @@ from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.files import cannot, sha256
 from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
-from lmtools.subword import VOCABULARIES, Subword, assemble
+from lmtools.subword import EOS, VOCABULARIES, Subword, assemble
 from lmtools.text import Normaliser
 
 MAGIC = b"lmtools-corpus-1\n"
@@ -52,14 +56,22 @@ class Header:
     # SHA-256 of model, offsets and ids, of an index that of its shards' contents; None in files of
     # older versions
     content: str | None = None
+    pairs: bool = False  # of source and target sentences
 
     magic = MAGIC
+
+    def said(self) -> dict:
+        """The header as JSON has it: `pairs` only where it is so, since the names of shards and the
+        fingerprints of trainings depend on what stands there.
+        """
+        tree = asdict(self)
+        return tree if self.pairs else {name: tree[name] for name in tree if name != "pairs"}
 
     def dumps(self) -> bytes:
         """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
         bytes.
         """
-        text = self.magic + json.dumps(add_seal(asdict(self))).encode()
+        text = self.magic + json.dumps(add_seal(self.said())).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
 
@@ -130,6 +142,18 @@ class Corpus(ABC):
             )
         return self
 
+    def check_pairs(self, wanted: bool, reader: str) -> "Corpus":
+        """This corpus, if it holds pairs where `reader`, which reads them or plain sentences, has
+        them `wanted`; else UserError.
+        """
+        if self.header.pairs != wanted:
+            kinds = ("plain sentences", "pairs of source and target")
+            raise UserError(
+                f"{self.path}: holds {kinds[not wanted]}, {reader} reads {kinds[wanted]}; make one"
+                f" with lmtools corpus {'and' if wanted else 'without'} --source"
+            )
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class CorpusFile(Corpus):
@@ -179,6 +203,23 @@ class CorpusFile(Corpus):
         kind, content = VOCABULARIES[self.header.scheme], self.model.tobytes()
         return assemble(kind, content, self.header.normaliser, self.vocabulary_hash, self.path)
 
+    @cached_property
+    def source_lengths(self) -> np.ndarray:
+        """(sentences,) int64: the number of ids of each pair's source sentence, of a corpus of
+        pairs; Damaged where a sequence is none.
+        """
+        result = np.zeros(len(self), dtype=np.int64)
+        for first in range(0, len(self), 1 << 16):
+            offsets = np.asarray(self.offsets[first : first + (1 << 16) + 1])
+            ends = np.flatnonzero(self.ids[offsets[0] : offsets[-1]] == EOS) + offsets[0]
+            if (
+                len(ends) != len(offsets) - 1
+                or not ((offsets[:-1] <= ends) & (ends < offsets[1:])).all()
+            ):
+                raise Damaged(f"{self.path}: damaged (holds sequences that are no pairs); {REMEDY}")
+            result[first : first + len(ends)] = ends - offsets[:-1]
+        return result
+
     def digest(self) -> str:
         if self.header.content is None:  # of an older version
             say_unchecked(str(self.path))
@@ -193,7 +234,7 @@ class CorpusFile(Corpus):
         parts = (self.model, self.offsets, self.ids)
         if content_digest(*(hashlib.sha256(part) for part in parts)) != self.header.content:
             raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
-        return digest(asdict(self.header))
+        return digest(self.header.said())
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,12 +261,12 @@ class ShardedCorpus(Corpus):
     def digest(self) -> str:
         for shard in self.shards:
             shard.digest()
-        return digest(asdict(self.header))
+        return digest(self.header.said())
 
 
 def name_shard(header: Header) -> str:
     """The name of the shard with this header, which says what its content is."""
-    return f"{digest(asdict(header))[:32]}.bin"
+    return f"{digest(header.said())[:32]}.bin"
 
 
 def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:

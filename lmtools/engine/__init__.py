@@ -12,7 +12,7 @@ from lmtools.engine.linear import Int8Linear, PackedLinear
 from lmtools.engine.matrix import PackedMatrix
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.models.transformer import Transformer
+from lmtools.models.transformer import Transformer, TransformerBlock
 from lmtools.outputs.base import OutputLayer
 
 ENGINES = ("auto", "torch", "prepared")
@@ -63,7 +63,7 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
                 setattr(parent, name, prepare_linear(child, precision))
     if isinstance(trunk, Transformer) and precision == "float32":
         # in bfloat16 it would leave out a rounding and change bits, for a hundredth of the time
-        for block in trunk.blocks:
+        for block in [one for one in trunk.modules() if isinstance(one, TransformerBlock)]:
             fuse_gelu(block, "inner", "activation")
         if trunk.head_dense is not None:
             fuse_gelu(trunk, "head_dense", "head_activation")

@@ -5,6 +5,15 @@ from lmtools.models.elmo import Elmo
 from lmtools.models.gcnn import Gcnn
 from lmtools.models.lstm import Lstm
 from lmtools.models.masked import Masked
+from lmtools.models.seq2seq import Seq2seq
 from lmtools.models.tta import Tta
 
-MODELS = {"causal": Causal, "masked": Masked, "tta": Tta, "lstm": Lstm, "gcnn": Gcnn, "elmo": Elmo}
+MODELS = {
+    "causal": Causal,
+    "masked": Masked,
+    "tta": Tta,
+    "lstm": Lstm,
+    "gcnn": Gcnn,
+    "elmo": Elmo,
+    "seq2seq": Seq2seq,
+}

@@ -20,12 +20,14 @@ class Trunk(nn.Module, ABC):
 
     What it reads (`examples.read`) are right-padded ids (B, T) and their true lengths (B,); of a
     two-way family the ids are places in a third tensor, the spellings (U, L) of the batch's words.
+    A family of `pairs` reads source ids (B, S) and their lengths (B,) behind those of the targets.
     """
 
     Config: ClassVar[type]
     title: ClassVar[str]  # of the family, for people
     objective: ClassVar[str] = "causal"  # that it is usually trained with
     two_way: ClassVar[bool] = False  # it goes with the two-way objective, and only with it
+    pairs: ClassVar[bool] = False  # it goes with the translation objective, and only with it
     carries: ClassVar[bool] = False  # it has `carried`
     masks: ClassVar[bool] = False  # it has `masked_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens

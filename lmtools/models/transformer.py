@@ -10,6 +10,7 @@ ReLU and no attention biases).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -89,9 +90,9 @@ class Embedding(nn.Module):
         return self.dropout(self.norm(self.position.weight[:length]))
 
 
-class TransformerBlock(nn.Module):
-    """One post-LayerNorm layer, the T-TA paper's Eq. 1, in pieces, so that a model may give queries
-    and keys different inputs or skip rows nobody reads.
+class Attention(nn.Module):
+    """Multi-head attention with the residual sum and the LayerNorm behind it, in pieces, so that a
+    model may give queries and keys different inputs or skip rows nobody reads.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -101,22 +102,7 @@ class TransformerBlock(nn.Module):
         self.key_value = nn.Linear(config.dim, 2 * config.dim)
         self.attention = nn.Linear(config.dim, config.dim)
         self.attention_norm = nn.LayerNorm(config.dim, eps=1e-12)
-        self.inner = nn.Linear(config.dim, config.ffn)
-        self.activation = nn.GELU()
-        self.outer = nn.Linear(config.ffn, config.dim)
-        self.norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.dropout = Dropout(config.dropout)
-
-    def forward(
-        self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True
-        where a position may look.
-        """
-        seen = self.enter(source)
-        asking = seen if state is source else self.enter(state)
-        context = self.attend(self.query(asking), self.key_value(seen), mask, causal)
-        return self.finish(state, context)
 
     def enter(self, state: Tensor) -> Tensor:
         """What queries, keys and values are projected from."""
@@ -135,25 +121,64 @@ class TransformerBlock(nn.Module):
         context = attend_heads(*heads, mask, causal, dropout)
         return context.transpose(1, 2).flatten(-2)
 
-    def finish(self, state: Tensor, context: Tensor) -> Tensor:
-        """The rest of the layer, position by position: residual and LayerNorm around attention
-        output and feed-forward network.
-        """
-        state = self.attention_norm(state + self.dropout(self.attention(context)))
-        return self.norm(state + self.dropout(self.outer(self.activation(self.inner(state)))))
+    def join(self, state: Tensor, context: Tensor) -> Tensor:
+        """`state` after the attention's output, residual and LayerNorm around it."""
+        return self.attention_norm(state + self.dropout(self.attention(context)))
 
 
-class PreNormBlock(TransformerBlock):
-    """One pre-LayerNorm layer: x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x))."""
+class PreNormAttention(Attention):
+    """The same with the LayerNorm at the beginning of the residual branch."""
 
     def enter(self, state: Tensor) -> Tensor:
         return self.attention_norm(state)
 
+    def join(self, state: Tensor, context: Tensor) -> Tensor:
+        return state + self.dropout(self.attention(context))
+
+
+class TransformerBlock(Attention):
+    """One post-LayerNorm layer, the T-TA paper's Eq. 1: attention, then a feed-forward network."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__(config)
+        self.inner = nn.Linear(config.dim, config.ffn)
+        self.activation = nn.GELU()
+        self.outer = nn.Linear(config.ffn, config.dim)
+        self.norm = nn.LayerNorm(config.dim, eps=1e-12)
+
+    def forward(
+        self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True
+        where a position may look.
+        """
+        return self.feed(self.look(state, source, mask, causal))
+
+    def look(
+        self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """The first half of `forward`, up to the feed-forward network."""
+        seen = self.enter(source)
+        asking = seen if state is source else self.enter(state)
+        return self.join(state, self.attend(self.query(asking), self.key_value(seen), mask, causal))
+
+    def feed(self, state: Tensor) -> Tensor:
+        """`state` after the feed-forward network, residual and LayerNorm around it."""
+        return self.norm(state + self.dropout(self.outer(self.activation(self.inner(state)))))
+
     def finish(self, state: Tensor, context: Tensor) -> Tensor:
-        state = state + self.dropout(self.attention(context))
+        """The rest of the layer after `attend`, position by position."""
+        return self.feed(self.join(state, context))
+
+
+class PreNormBlock(PreNormAttention, TransformerBlock):
+    """One pre-LayerNorm layer: x + attention(LayerNorm(x)), then x + feed-forward(LayerNorm(x))."""
+
+    def feed(self, state: Tensor) -> Tensor:
         return state + self.dropout(self.outer(self.activation(self.inner(self.norm(state)))))
 
 
+ATTENTIONS = {"post": Attention, "pre": PreNormAttention}
 BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
 
 
@@ -195,7 +220,7 @@ class Transformer(Trunk):
         self.head_norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.apply(initialise_module)
         if config.norm == "pre":
-            shrink_branches(self.blocks)
+            shrink_branches([end for one in self.blocks for end in (one.attention, one.outer)])
 
     @property
     def lookup(self) -> nn.Embedding:
@@ -224,13 +249,12 @@ def initialise_module(module: nn.Module) -> None:
 
 
 @torch.no_grad()
-def shrink_branches(blocks: nn.ModuleList) -> None:
+def shrink_branches(ends: Sequence[nn.Linear]) -> None:
     """Scale what ends each residual branch by 1/sqrt(branches), so that their sum does not grow
     with the depth (GPT-2).
     """
-    for block in blocks:
-        for end in (block.attention, block.outer):
-            end.weight.mul_((2 * len(blocks)) ** -0.5)
+    for end in ends:
+        end.weight.mul_(len(ends) ** -0.5)
 
 
 def real_positions(lengths: Tensor, width: int) -> Tensor:

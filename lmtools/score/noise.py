@@ -27,7 +27,7 @@ def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
             f"--noise {spec}: scores of a model trained with {lm.settings.criterion} have no noise"
             f" in them, those of {able} have; leave --noise out"
         )
-    corpus = Corpus.open(path)
+    corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"--noise {kind}")
     if corpus.subword.hash != subword.hash:
         raise UserError(
             f"{path}: binarised with another vocabulary than the model's; give the corpus that the"

@@ -1,5 +1,6 @@
 """Text in blocks of whole lines, as lmtools.workers gives them to processes."""
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 NEWLINE = b"\n"
 SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
+PAIRS = 10_000  # lines of a block of two texts
 
 
 class TextBlock(NamedTuple):
@@ -136,6 +138,43 @@ def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
     """Pairs (line number from 1, line without its end), as files.read_lines and read_blocks."""
     for block in read_blocks([path], nul):
         yield from enumerate(block.lines(), block.first)
+
+
+class PairBlock(NamedTuple):
+    """As many lines of a text (`target`) and of that which it is the translation of (`source`), at
+    least one; the number of the first, and the lines.
+    """
+
+    source: str
+    target: str
+    first: int
+    sources: list[str]
+    targets: list[str]
+
+
+def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
+    """The lines of texts side by side with those of as many sources, text by text; UserError where
+    they are not as many.
+    """
+    if len(targets) != len(sources):
+        raise UserError(
+            f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"
+            " order"
+        )
+    for target, source in zip(map(str, targets), map(str, sources), strict=True):
+        both = itertools.zip_longest(read_text(source), read_text(target))
+        while rows := list(itertools.islice(both, PAIRS)):
+            if None in (last := rows[-1]):
+                lines = [sum(row[side] is not None for row in rows) for side in (0, 1)]
+                before = next(row for row in last if row)[0] - len(rows)
+                short, other = (source, target)[:: 1 if last[0] is None else -1]
+                raise UserError(
+                    f"{short}: ends after {before + min(lines)} lines, {other} has more; give texts"
+                    " of which each line is the other's translation"
+                )
+            here, there = zip(*rows, strict=True)
+            first = here[0][0]
+            yield PairBlock(source, target, first, [t for _, t in here], [t for _, t in there])
 
 
 def read_again(paths: Sequence) -> Iterator[str]:

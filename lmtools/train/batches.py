@@ -22,12 +22,22 @@ class Segments:
     fit.
 
     `widths` (sentences,) says how long sentences are for the model, where that is not their number
-    of tokens; such ones are not cut.
+    of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than `longest`
+    are left out, `left_out` of them.
     """
 
-    def __init__(self, corpus: CorpusFile, longest: int, widths: np.ndarray | None = None):
+    def __init__(
+        self, corpus: CorpusFile, longest: int, widths: np.ndarray | None = None, pairs=False
+    ):
         self.corpus = corpus
         lengths = np.asarray(corpus.lengths)
+        if pairs:
+            self.sentence = np.flatnonzero(widths <= longest)
+            self.begin, self.lengths = np.zeros_like(self.sentence), lengths[self.sentence]
+            self.widths = widths[self.sentence]
+            self.left_out = len(lengths) - len(self.sentence)
+            return
+        self.left_out = 0
         pieces = np.maximum(1, -(-lengths // longest))
         self.sentence = np.repeat(np.arange(len(lengths)), pieces)
         first = np.cumsum(pieces) - pieces
@@ -66,22 +76,31 @@ class Sentences:
             raise UserError(f"{corpus.path}: the corpus has no sentences; give text")
         self.shards, self.longest, self.widths = corpus.shards, lm.longest, lm.objective.widths
         self.batch, self.seed, self.world, self.boundary = batch, seed, world, lm.objective.boundary
+        self.pairs = lm.objective.pairs
         self.held: tuple[int, Segments] | None = None
         self.planned: tuple[tuple[int, int], list[np.ndarray]] | None = None
         # batches of each shard, the same in every epoch
         self.counts = np.array([self.count(number) for number in range(len(self.shards))])
         self.per_epoch = int(self.counts.sum())
+        # pairs of a corpus, which is one shard then
+        self.left_out = self.segments(len(self.shards) - 1).left_out
 
     def segments(self, number: int) -> Segments:
         """Those of a shard, which is held until another is asked for."""
         if self.held is None or self.held[0] != number:
             shard = self.shards[number]
-            self.held = number, Segments(shard, self.longest, self.widths(shard))
+            self.held = number, Segments(shard, self.longest, self.widths(shard), self.pairs)
         return self.held[1]
 
     def count(self, number: int) -> int:
         """The batches of a shard."""
         widths = np.sort(self.segments(number).widths)
+        if not len(widths):
+            raise UserError(
+                f"{self.shards[number].path}: no pair fits the model's"
+                f" {self.longest + self.boundary} positions; give shorter ones or raise"
+                " arch.positions"
+            )
         return len(cut_lengths(widths, self.batch, self.boundary)) + 1
 
     def plan(self, epoch: int, number: int) -> list[np.ndarray]:
@@ -104,7 +123,9 @@ class Sentences:
         return Chosen(self.segments(number), batches[index - int(ends[turn])])
 
     def tokens(self, chosen: Chosen) -> int:
-        """How many tokens (of spelled vocabularies: words) are in a batch."""
+        """How many tokens (of spelled vocabularies: words; of pairs: those of the longer side) are
+        in a batch.
+        """
         return int(chosen.segments.widths[chosen.indices].sum())
 
     def loss(

@@ -29,6 +29,7 @@ from lmtools.device import machine_facts, resolve_precision
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.lock import ASIDE
+from lmtools.objectives import OBJECTIVES
 from lmtools.seal import Damaged
 from lmtools.settings import Settings
 
@@ -50,8 +51,9 @@ class TrainingPlan(NamedTuple):
         cls, settings: Settings, train, valid, out, device: torch.device, init=None, also=None
     ) -> "TrainingPlan":
         """The plan, with the corpora of the files and the precision that `auto` is there; UserError
-        where a corpus is damaged, two are of different vocabularies, or `init` is no model
-        directory or `out` itself. `also`, files by name, has no part in the fingerprint.
+        where a corpus is damaged or not what the objective reads, two are of different
+        vocabularies, or `init` is no model directory or `out` itself. `also`, files by name, has no
+        part in the fingerprint.
         """
         if init is not None and Path(init).resolve() == Path(out).resolve():
             raise UserError(f"{out}: cannot start from itself; give another directory as --out")
@@ -63,8 +65,9 @@ class TrainingPlan(NamedTuple):
         settings = dataclasses.replace(settings, precision=precision)
         train, valid = Corpus.open(train), Corpus.open(valid)
         guards = {name: Corpus.open(path) for name, path in (also or {}).items()}
-        for corpus in (valid, *guards.values()):
-            corpus.check(train.subword)
+        pairs = OBJECTIVES[settings.objective].pairs
+        for corpus in (train, valid, *guards.values()):
+            corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
         if init is not None:
             parts.append(model_hash(init))

@@ -149,7 +149,9 @@ class Training:
             said += f" ({learnt:,} are learnt)"
         if told := self.lm.trunk.describe():
             said += f", {told}"
-        said += f", {len(self.plan.train):,} sentences"
+        said += f", {len(self.plan.train):,} {'pairs' if self.lm.objective.pairs else 'sentences'}"
+        if not batch.streams and (left := self.train.left_out):
+            said += f" ({left:,} of them left out, longer than {self.lm.longest} tokens)"
         if batch.streams:
             said += f" in {batch.streams} streams of {batch.unroll} a step"
         said += f", {self.total:,} steps of {self.train.per_epoch:,} an epoch"

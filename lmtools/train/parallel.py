@@ -135,7 +135,14 @@ class Several(World):
         if spellings is not None:
             words, inputs = inputs.unique(return_inverse=True)
             spellings = spellings[words]
-        return Examples(inputs, examples.lengths[mine], rows, examples.targets[own], spellings)
+        more = {
+            name: tensor[mine]
+            for name in ("sources", "source_lengths")
+            if (tensor := getattr(examples, name)) is not None
+        }
+        return Examples(
+            inputs, examples.lengths[mine], rows, examples.targets[own], spellings, **more
+        )
 
     def interleave(self, tensor):
         return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)

@@ -30,7 +30,7 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
     lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
     own, and its biases start from the same log-probabilities.
     """
-    other, vocabulary = load_model(directory)
+    other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
     if isinstance(lm.output, Adaptive) and subword.hash == vocabulary.hash:
         lm.output.rank.copy_(other.output.rank)  # no row changes its cluster

@@ -1,8 +1,9 @@
-"""`lmtools corpus`: normalise, segment and binarise text."""
+"""`lmtools corpus`: normalise, segment and binarise text, or a text and its source."""
 
 import argparse
 
-from lmtools.corpus import binarise, binarise_shards
+from lmtools.corpus import binarise, binarise_pairs, binarise_shards
+from lmtools.errors import UserError
 from lmtools.subword import load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import warn_unknown
@@ -13,6 +14,11 @@ from lmtools.verbs.options import SEVERAL_TEXTS
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS, required=True)
+    about = (
+        "for a translation model: what each line of the text is the translation of, in the same"
+        " line (as many files as --text)"
+    )
+    parser.add("--source", **SEVERAL_TEXTS, help=about)
     parser.add("--kaldi")
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
@@ -28,14 +34,19 @@ def arguments(parser):
 def run(args: argparse.Namespace) -> None:
     """Binarise and say what went in."""
     subword = load_subword(args.subword)
-    corpus = (
-        binarise_shards(args.text, subword, args.out, args.shard_size, args.kaldi, args.nj)
-        if args.shard_size
-        else binarise(args.text, subword, args.out, args.kaldi, args.nj)
-    )
+    how = subword, args.out
+    if args.source and args.shard_size:
+        raise UserError("--shard-size: a corpus of pairs is one file; leave it or --source out")
+    if args.source:
+        corpus = binarise_pairs(args.text, args.source, *how, args.kaldi, args.nj)
+    elif args.shard_size:
+        corpus = binarise_shards(args.text, *how, args.shard_size, args.kaldi, args.nj)
+    else:
+        corpus = binarise(args.text, *how, args.kaldi, args.nj)
     header = corpus.header
+    texts = [*args.text, *(args.source or [])]
     unknown = 100 * header.unknown / header.tokens
-    lines = (" ".join(line.split()[1:]) if args.kaldi else line for line in read_again(args.text))
+    lines = (" ".join(line.split()[1:]) if args.kaldi else line for line in read_again(texts))
     warn_unknown(
         args.text[0],
         header.unknown,
@@ -44,8 +55,9 @@ def run(args: argparse.Namespace) -> None:
         map(subword.normaliser, lines),
         subword.knows,
     )
+    what = "pairs" if header.pairs else "sentences"
     shards = f"{len(corpus.shards)} shards, " if args.shard_size else ""
     print(
-        f"{args.out}: {shards}{header.sentences} sentences, {header.tokens} tokens ({unknown:.2f}%"
+        f"{args.out}: {shards}{header.sentences} {what}, {header.tokens} tokens ({unknown:.2f}%"
         f" unknown), longest {header.longest}, {header.empty} empty lines skipped"
     )

@@ -75,6 +75,7 @@ GROUPS: dict[str, dict[str, dict]] = {
     "input": {
         "--nbest": value("F", "N-best lists", required=True),
         "--text": value("F", "text, one sentence a line (.gz, .xz; - is standard input)"),
+        "--source": value("F", "the sentences that the text is the translation of"),
         "--kaldi": switch("the first word of each line of the text is an utterance id: drop it"),
         "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
         "--format": value(

@@ -390,6 +390,23 @@ def test_lms(tmp_path, lm):
         assert (tmp_path / made).stat().st_size > 100
 
 
+@follows("docs/lms.md", "Translation models")
+def test_translation_models(tmp_path, lm):
+    """German is English read backwards, here."""
+    (tmp_path / "conf").mkdir()
+    arch = "{layers: 1, decoder_layers: 1, dim: 8, heads: 2, ffn: 8, positions: 200}"
+    settings = f"{{model: seq2seq, objective: translation, arch: {arch}, steps: 3}}"
+    write(tmp_path / "conf/seq2seq.yaml", settings)
+    with lzma.open(MINI / "train.txt.xz", "rt") as stream:
+        lines = [next(stream).lower() for _ in range(1000)]
+    for name, some in (("train", lines), ("valid", lines[:50])):
+        write(tmp_path / f"{name}.en", "".join(some))
+        write(tmp_path / f"{name}.de", "".join(" ".join(one.split()[::-1]) + "\n" for one in some))
+    follow(blocks("docs/lms.md", "Translation models"), tmp_path, lm)
+    assert Corpus.open(tmp_path / "train.de-en.bin").header.pairs
+    assert (tmp_path / "lm/de-en/model.safetensors").stat().st_size > 100
+
+
 def write(path: Path, text: str) -> Path:
     """The path, where the text now stands."""
     path.write_text(text)

@@ -22,7 +22,7 @@ def arguments(parser):
     about = "settings as of `lmtools train` instead, as conf/causal.yaml"
     parser.add("--conf", help=about)
     about = "model of 3 layers of 512, trained by SGD (default: %(default)s)"
-    known = [name for name, kind in MODELS.items() if not kind.two_way]
+    known = [name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs]
     parser.add_argument("--architecture", choices=known, default="causal", help=about)
     parser.add(
         "--vocab-size",

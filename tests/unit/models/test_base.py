@@ -15,7 +15,7 @@ from lmtools.outputs import CRITERIA, OutputLayer
 from lmtools.settings import Settings
 from lmtools.subword import BOS
 
-ONE_WAY = [name for name, kind in MODELS.items() if not kind.two_way]
+ONE_WAY = [name for name, kind in MODELS.items() if not (kind.two_way or kind.pairs)]
 SAMPLES = {"samples": 5}
 OUTPUT = {"adaptive": {"cutoffs": [10]}}
 
@@ -32,6 +32,7 @@ def test_families_declare_all_of_a_trunk(name):
     kind = MODELS[name]
     assert issubclass(kind, Trunk) and not inspect.isabstract(kind)
     assert kind.two_way == (kind.objective == OBJECTIVES["two-way"].name)
+    assert kind.pairs == OBJECTIVES[kind.objective].pairs
     assert kind.carries == (kind.carried is not Trunk.carried)
     assert kind.masks == (kind.masked_states is not Trunk.masked_states)
     titles = [other.title for other in MODELS.values()]

@@ -76,7 +76,7 @@ class Lm:
     longest = 9
 
     class objective:
-        boundary = 2
+        boundary, pairs = 2, False
         widths = staticmethod(lambda corpus: corpus.lengths)
 
 

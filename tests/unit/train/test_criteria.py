@@ -38,14 +38,14 @@ def made(family, criterion, **changes):
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("family", OBJECTIVE)
-def test_one_step_of_every_pair(tiny, family, criterion):
+@pytest.mark.parametrize("family", [*OBJECTIVE, "seq2seq"])
+def test_one_step_of_every_pair(pairs, family, criterion):
     torch.manual_seed(0)
-    corpus = Corpus.open(tiny / "train.bin")
+    told = made(family, criterion)
+    objective = OBJECTIVES[told.objective]
+    corpus = Corpus.open(pairs / ("train-pairs.bin" if objective.pairs else "train.bin"))
     size = corpus.subword.size
-    lm = LanguageModel(
-        made(family, criterion), size, count_targets(OBJECTIVES[OBJECTIVE[family]], corpus, size)
-    )
+    lm = LanguageModel(told, size, count_targets(objective, corpus, size))
     examples = lm.objective.training(corpus.batch(range(20)), np.random.default_rng(1), lm.size)
     loss, count = lm(examples)
     loss.backward()
@@ -53,9 +53,7 @@ def test_one_step_of_every_pair(tiny, family, criterion):
     assert all(p.grad is not None for name, p in lm.named_parameters() if "tails" not in name)
     lm.eval()
     with torch.no_grad():
-        states = lm.trunk.head(
-            lm.trunk.hidden(examples.inputs, examples.lengths).flatten(0, 1)[examples.rows]
-        )
+        states = lm.trunk.head(lm.trunk.hidden(*examples.read).flatten(0, 1)[examples.rows])
         log_p = lm.output.distribution(states)
         exact = -log_p.gather(1, examples.targets[:, None]).sum()
         assert lm(examples)[0].item() == pytest.approx(exact.item(), rel=1e-4)

@@ -81,7 +81,8 @@ print(ends)
 """
 
 
-def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path):
+@pytest.mark.parametrize(("model", "corpus"), [("causal", ""), ("seq2seq", "-pairs")])
+def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path, model, corpus):
     """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one
     that never stopped.
 
@@ -91,12 +92,8 @@ def test_killed_at_any_step_and_resumed_gives_the_same_bytes(tiny, tmp_path):
     kills = ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL))
     whole, pieces = str(tmp_path / "whole"), str(tmp_path / "pieces")
     runs = [(whole, -1, 0), *((pieces, step, int(sig)) for step, sig in kills), (pieces, -1, 0)]
-    corpora = {part: str(tiny / f"{part}.bin") for part in ("train", "valid")}
-    command = [
-        sys.executable,
-        "-c",
-        COMMAND.format(tests=tests, model="causal", runs=runs, **corpora),
-    ]
+    corpora = {part: str(pairs / f"{part}{corpus}.bin") for part in ("train", "valid")}
+    command = [sys.executable, "-c", COMMAND.format(tests=tests, model=model, runs=runs, **corpora)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == [
         0,

@@ -41,6 +41,9 @@ def plans():
         "continued": settings(
             "causal", arch=TRANSFORMER, optim=optim("sgd", 0.05), lora=lora, **short
         ),
+        "seq2seq": settings(
+            "seq2seq", arch={**TRANSFORMER, "decoder_layers": 1}, optim=optim("sgd", 0.5), **short
+        ),
         "masked": settings("masked", arch=TRANSFORMER, optim=optim("sgd", 0.5), **short),
         "sampled": settings("lstm", arch=LSTM, optim=optim("adagrad", 0.1), **SAMPLED, **short),
         "lone": settings(
@@ -105,10 +108,8 @@ torch.distributed.destroy_process_group()  # else a thread of gloo may abort the
 
 def corpora(tiny, name):
     """The training and the validation corpus of a plan."""
-    return [
-        os.path.join(tiny, f"{part}-spelled.bin" if name == "elmo" else f"{part}.bin")
-        for part in ("train", "valid")
-    ]
+    kind = {"elmo": "-spelled", "seq2seq": "-pairs"}.get(name, "")
+    return [os.path.join(tiny, f"{part}{kind}.bin") for part in ("train", "valid")]
 
 
 def start(out, name):
@@ -117,7 +118,7 @@ def start(out, name):
 
 
 @pytest.fixture(scope="module")
-def two(spelled, tmp_path_factory):
+def two(spelled, pairs, tmp_path_factory):
     """What two processes left and what each of them was told."""
     out = tmp_path_factory.mktemp("two")
     script = out / "script.py"

@@ -1,0 +1,108 @@
+"""An encoder and a decoder: the Transformer as it was published, for translation (Vaswani et al.
+2017).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from lmtools.config import check_numbers
+from lmtools.errors import UserError
+from lmtools.models.transformer import (
+    ATTENTIONS,
+    BLOCKS,
+    Transformer,
+    TransformerConfig,
+    initialise_module,
+    real_positions,
+    shrink_branches,
+)
+
+
+@dataclass(frozen=True)
+class Seq2seqConfig(TransformerConfig):
+    """A Transformer's, whose `layers` are the encoder's; `positions` are those of either side."""
+
+    decoder_layers: int = 3
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_numbers(self, "arch.", "decoder_layers")
+
+
+class DecoderLayer(nn.Module):
+    """Attention to the target so far, attention to the source, feed-forward network."""
+
+    def __init__(self, config: Seq2seqConfig):
+        super().__init__()
+        self.block = BLOCKS[config.norm](config)
+        self.cross = ATTENTIONS[config.norm](config)
+
+    def forward(self, state: Tensor, source: Tensor, mask: Tensor) -> Tensor:
+        """`state` (B, T, D) after attending to itself, each position to those before it, and to the
+        encoder's states `source` (B, S, D), where `mask` (B, 1, 1, S) is True.
+        """
+        # padding is on the right, where no real position looks
+        state = self.block.look(state, state, causal=True)
+        query, seen = self.cross.query(self.cross.enter(state)), self.cross.key_value(source)
+        return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
+
+
+class Seq2seq(Transformer):
+    """State t has seen the whole source and tokens 0..t of the target, and predicts its token
+    t + 1.
+
+    Source, target and output share one embedding, as they do one vocabulary. What `hidden` reads
+    are target ids (B, T), their lengths (B,), source ids (B, S) and their lengths (B,); the states
+    are the decoder's.
+    """
+
+    title = "Transformer, encoder and decoder"
+    objective = "translation"
+    pairs = True
+    Config = Seq2seqConfig
+
+    def __init__(self, config: Seq2seqConfig, vocabulary: int):
+        super().__init__(config, vocabulary)
+        pre = config.norm == "pre"  # whose layers leave sums that no LayerNorm has seen
+        self.encoder_norm = nn.LayerNorm(config.dim, eps=1e-12) if pre else nn.Identity()
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.decoder.apply(initialise_module)
+        if pre:
+            blocks = [(one.block.attention, one.cross.attention, one.block.outer)
+                      for one in self.decoder]  # fmt: skip
+            shrink_branches([end for ends in blocks for end in ends])
+
+    @property
+    def stack(self) -> nn.ModuleList:
+        """The encoder's layers, then the decoder's."""
+        return nn.ModuleList([*self.blocks, *self.decoder])
+
+    def encode(self, sources: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The encoder's states (B, S, D), and where they are of tokens, bool (B, 1, 1, S)."""
+        mask = real_positions(lengths, sources.shape[1])[:, None, None, :]
+        state = self.embedding(sources)
+        for block in self.blocks:
+            state = block(state, state, mask)
+        return self.encoder_norm(state), mask
+
+    def layer_states(
+        self, tokens: Tensor, lengths: Tensor, sources: Tensor, source_lengths: Tensor
+    ) -> Iterator[Tensor]:
+        """The states of the target's embedding, then of each layer of the decoder."""
+        source, mask = self.encode(sources, source_lengths)
+        state = self.embedding(tokens)
+        yield state
+        for layer in self.decoder:
+            state = layer(state, source, mask)
+            yield state
+
+    def memory(self):
+        raise UserError(
+            f"{self.title}: reads a source, a prefix has none; use a left-to-right model"
+        )
+
+    @classmethod
+    def arch_of_size(cls, layers: int, dim: int) -> dict:
+        return {"layers": layers, "decoder_layers": layers, "dim": dim}
