@@ -44,6 +44,10 @@ class Scorer:
         """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
         raise NotImplementedError
 
+    def knows(self, word: str) -> bool:
+        """Whether no token of a word that has a score is out of vocabulary."""
+        return not self.unknown(self.prepare([word])[0]).any()
+
     def token_names(self, sentence: tuple) -> list[str]:
         """What stands for each token that has a score, without the end of sentence."""
         raise NotImplementedError

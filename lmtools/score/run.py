@@ -19,7 +19,8 @@ from lmtools.jobs import find_queue
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
-from lmtools.score.scorers import NgramScorer, load_scorer
+from lmtools.score.scorers import NgramScorer, TranslationScorer, load_scorer
+from lmtools.score.sources import Sources
 from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
 from lmtools.types import NBest
 from lmtools.workers import REMEDY, as_completed
@@ -51,11 +52,18 @@ class ScoreOptions:
     noise: str | None = None
     noise_power: float = 0.75  # of unigram noise
     engine: str = "auto"  # what multiplies, of lmtools.engine.ENGINES
+    pairs: bool = False  # its texts are pairs of source and target, for a translation model
 
     def load(self) -> Scorer:
-        """The scorer; UserError for an n-gram model that is not to normalise."""
+        """The scorer; UserError for an n-gram model that is not to normalise, and where either a
+        translation model or pairs are without the other.
+        """
         how = self.device, self.precision, self.intact, self.normalise, self.rows
-        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine)
+        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine, self.pairs)
+        if self.pairs and not isinstance(scorer, TranslationScorer):
+            raise UserError(
+                f"{self.lm}: no translation model, so it reads no source; leave --source out"
+            )
         if isinstance(scorer, NgramScorer) and self.normalise != "full":
             raise UserError(
                 f"{self.lm}: an n-gram model has no score without normalisation; leave"
@@ -91,12 +99,15 @@ class Totals:
     unknown: int = 0
 
 
-def score_lists(source: str, form: str | None, out: str, options: ScoreOptions) -> Totals:
+def score_lists(
+    source: str, form: str | None, out: str, options: ScoreOptions, sources: Sources | None = None
+) -> Totals:
     """Write the scores of the N-best lists in `source` to `out`: of a file in parts of TOGETHER
     hypotheses, of a pipe (`-`, Kaldi's rspecifiers) utterance by utterance, each as soon as it is
     done.
 
-    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. UserError without lists.
+    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. `sources`: what the hypotheses
+    translate, for options of `pairs`. UserError without lists.
     """
     parts = read_parts(source, form)
     first = next(parts)  # before the model, which takes longer
@@ -104,17 +115,22 @@ def score_lists(source: str, form: str | None, out: str, options: ScoreOptions) 
     with contextlib.closing(options.open_cache(scorer)) as cache, contextlib.ExitStack() as output:
         for nbests in itertools.chain([first], parts):
             some = [hyp.text for nbest in nbests for hyp in nbest.hyps]
-            flat = score_texts(some, scorer, options, cache)
-            write = write or output.enter_context(write_scores(out, scorer.signature))
+            scored = some if sources is None else sources.pair(nbests, totals.utterances, source)
+            flat = score_texts(scored, scorer, options, cache)
+            said = {**scorer.signature, **(sources.signature if sources else {})}
+            write = write or output.enter_context(write_scores(out, said))
             place = 0
             for nbest in nbests:
                 own = slice(place, place := place + len(nbest.hyps))
                 write(nbest, flat.log_prob[own], flat.tokens[own])
-            texts += some[: LOOKED_AT - len(texts)]
+            predicted = some if sources is None else [target for _, target in scored]
+            texts += predicted[: LOOKED_AT - len(texts)]
             totals.utterances += len(nbests)
             totals.hypotheses += len(some)
             totals.tokens += int(flat.tokens.sum())
             totals.unknown += int(flat.unknown.sum())
+        if sources is not None:
+            sources.check_number(totals.utterances, source)
     words = totals.tokens - totals.hypotheses
     warn_scored(source, texts, totals.unknown, words, options, lists=True)
     return totals
@@ -174,18 +190,16 @@ def warn_scored(
     if unknown <= MANY * tokens:
         return
     scorer = options.load()  # once more: this is rare, and scores come from other processes too
-
-    def known(word: str) -> bool:
-        return not scorer.unknown(scorer.prepare([word])[0]).any()
-
-    warn_unknown(path, unknown, tokens, options.lm, map(scorer.normalise, texts), known, lists)
+    normalised = map(scorer.normalise, texts)
+    warn_unknown(path, unknown, tokens, options.lm, normalised, scorer.knows, lists)
 
 
 def score_texts(
-    texts: Sequence[str], scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
+    texts: Sequence, scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
 ) -> TextScores:
-    """The scores of `texts`; equal texts get equal scores, whatever else is in the list (on a CPU,
-    but for rounding where beginnings are shared; see lmtools.score.compute).
+    """The scores of `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal
+    scores, whatever else is in the list (on a CPU, but for rounding where beginnings are shared;
+    see lmtools.score.compute).
 
     `cache`: one that is open, for many calls; else that of the options is opened and closed.
     """

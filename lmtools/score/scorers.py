@@ -23,6 +23,7 @@ from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.ngram.model import NgramModel
+from lmtools.objectives import split_pair
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MIX, MixtureScorer, parse_mixture
@@ -131,9 +132,9 @@ class NeuralScorer(Scorer):
         """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
         (tokens + 1, ...) a sentence.
         """
-        pieces = [cut_windows(len(s), self.lm.longest) for s in sentences]
+        pieces = [self.windows(s) for s in sentences]
         parts = [
-            s[begin:end]
+            self.window(s, begin, end)
             for s, cuts in zip(sentences, pieces, strict=True)
             for begin, end, _, _ in cuts
         ]
@@ -142,6 +143,14 @@ class NeuralScorer(Scorer):
             np.concatenate([next(values)[first:last] for _, _, first, last in cuts])
             for cuts in pieces
         ]
+
+    def windows(self, sentence: tuple) -> list[tuple[int, int, int, int]]:
+        """How a sentence is cut where it does not fit the positions, as `cut_windows` says it."""
+        return cut_windows(len(sentence), self.lm.longest)
+
+    def window(self, sentence: tuple, begin: int, end: int) -> tuple:
+        """One of them, as a sentence."""
+        return sentence[begin:end]
 
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
@@ -201,6 +210,54 @@ class TwoWayScorer(NeuralScorer):
         return [average_directions(*np.split(part, 2)) for part in parts]
 
 
+class TranslationScorer(NeuralScorer):
+    """A translation model: log p of a target sentence given its source.
+
+    Texts are pairs (source, target), a sentence is the one sequence of ids that stands for both;
+    what has a score are the tokens of the target and its end. A target that does not fit the
+    positions is scored in windows, each with the whole source; a source that does not is refused.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kind = "perplexity"
+
+    def prepare(self, texts):
+        sources, targets = (self.subword.encode_batch([t[side] for t in texts]) for side in (0, 1))
+        for ids, (text, _) in zip(sources, texts, strict=True):
+            if len(ids) > self.lm.longest:
+                raise UserError(
+                    f"{text[:40]!r} ...: a source of {len(ids)} tokens, the model reads at most"
+                    f" {self.lm.longest}; leave it out or train with a larger arch.positions"
+                )
+        return [(*source, EOS, *target) for source, target in zip(sources, targets, strict=True)]
+
+    def knows(self, word):
+        return self.subword.knows(word)
+
+    def cost(self, sentence):
+        # both sides are padded to the longer one: equal costs are equal shapes
+        source, target = split_pair(sentence)
+        width = max(len(source), min(len(target), self.lm.longest)) + self.lm.objective.boundary
+        return 2 * len(self.windows(sentence)) * width
+
+    def unknown(self, sentence):
+        return super().unknown(split_pair(sentence)[1])
+
+    def token_names(self, sentence):
+        return super().token_names(split_pair(sentence)[1])
+
+    def windows(self, sentence):
+        return super().windows(split_pair(sentence)[1])
+
+    def window(self, sentence, begin, end):
+        source, target = split_pair(sentence)
+        return (*source, EOS, *target[begin:end])
+
+    def split_values(self, values, sentences):
+        return super().split_values(values, [split_pair(sentence)[1] for sentence in sentences])
+
+
 def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
     """The mean of both directions for each word and, last, the end: from the left the end is last,
     from the right it is first.
@@ -258,6 +315,7 @@ def load_scorer(
     noise: str | None = None,
     noise_power=0.75,
     engine="auto",
+    pairs=False,
 ) -> Scorer:
     """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file,
     `hf:DIR` (a Hugging Face directory), or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
@@ -265,7 +323,8 @@ def load_scorer(
     `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
     as they are. `rows`: model rows of a batch, None: what suits the device. `noise`, `noise_power`:
     what `score.noise.correct_by` takes, of sampled criteria. `engine` is one of
-    lmtools.engine.ENGINES, for neural models of ours; n-grams stay as they are.
+    lmtools.engine.ENGINES, for neural models of ours; n-grams stay as they are. UserError for a
+    translation model, unless the texts are `pairs`.
     """
     if lm.startswith(MIX):
         if noise or normalise != "full":
@@ -303,9 +362,10 @@ def load_scorer(
                 " `lmtools ngram` wrote"
             )
         return NgramScorer(NgramModel.load(path))
-    model, subword = load_model(path)
+    model, subword = load_model(path, pairs)
     by = {"noise": correct_by(model, subword, noise, noise_power)} if noise else {}
-    scorer = (TwoWayScorer if model.two_way else NeuralScorer)(
+    kind = TwoWayScorer if model.two_way else NeuralScorer
+    scorer = (TranslationScorer if model.objective.pairs else kind)(
         model, subword, model_hash(path), device, precision, intact, normalise, rows, engine
     )
     scorer.signature |= by

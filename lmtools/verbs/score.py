@@ -1,8 +1,10 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
 import sys
+from dataclasses import replace
 
-from lmtools.score import score_lists
+from lmtools.errors import UserError
+from lmtools.score import Sources, score_lists
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
 
@@ -15,6 +17,15 @@ def arguments(parser):
     )
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
+    about = (
+        "for a translation model: Kaldi text with what each utterance translates; the score is"
+        " p(hypothesis | source)"
+    )
+    parser.add("--source", help=about)
+    about = "the same as plain text, one a line, in the order of the lists"
+    parser.groups["input"].add_argument("--source-lines", metavar="F", help=about)
+    about = "p(source | hypothesis), by a model that was trained the other way round"
+    parser.groups["input"].add_argument("--reverse", action="store_true", help=about)
     parser.add(*SCORING)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)
@@ -23,7 +34,15 @@ def arguments(parser):
 
 def run(args):
     """Score the lists, and say on standard error what was scored."""
-    totals = score_lists(args.nbest, args.format, args.out, scoring_options(args))
+    options, sources = scoring_options(args), None
+    if args.source and args.source_lines:
+        raise UserError("--source: --source-lines is given too; leave one out")
+    if path := args.source or args.source_lines:
+        sources = Sources.read(path, lines=path == args.source_lines, reverse=args.reverse)
+        options = replace(options, pairs=True)
+    elif args.reverse:
+        raise UserError("--reverse: of which source? give --source or --source-lines")
+    totals = score_lists(args.nbest, args.format, args.out, options, sources)
     unknown, said = totals.unknown, ""
     if unknown:
         said = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"

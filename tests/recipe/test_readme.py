@@ -21,9 +21,9 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.corpus import Corpus
-from lmtools.formats import FORMATS, jsonl, kaldi_text, lists
+from lmtools.formats import FORMATS, jsonl, kaldi_text, lists, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.types import Hypothesis
+from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[2]
 MINI = ROOT / "egs/librispeech/mini"
@@ -399,12 +399,15 @@ def test_translation_models(tmp_path, lm):
     write(tmp_path / "conf/seq2seq.yaml", settings)
     with lzma.open(MINI / "train.txt.xz", "rt") as stream:
         lines = [next(stream).lower() for _ in range(1000)]
-    for name, some in (("train", lines), ("valid", lines[:50])):
+    texts = [tuple(map(Hypothesis, pair)) for pair in zip(lines[:4], lines[4:8], strict=True)]
+    jsonl.write([NBest(f"u{n}", hyps) for n, hyps in enumerate(texts)], tmp_path / "test.jsonl")
+    for name, some in (("train", lines), ("valid", lines[:50]), ("test", lines[:4])):
         write(tmp_path / f"{name}.en", "".join(some))
         write(tmp_path / f"{name}.de", "".join(" ".join(one.split()[::-1]) + "\n" for one in some))
     follow(blocks("docs/lms.md", "Translation models"), tmp_path, lm)
     assert Corpus.open(tmp_path / "train.de-en.bin").header.pairs
-    assert (tmp_path / "lm/de-en/model.safetensors").stat().st_size > 100
+    for name in ("direct", "channel"):
+        assert len(scores.read(tmp_path / f"test.{name}.scores").log_prob) == 4
 
 
 def write(path: Path, text: str) -> Path:
