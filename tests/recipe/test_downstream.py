@@ -126,7 +126,7 @@ def test_senses_that_context_tells_apart(downstream, trained):
     assert f1["tta"] == f1["causal"] == 100 and 20 < f1["none"] < 80
     assert found["tta"]["p"]["none"] < 0.01 and found["tta"]["examples"]["test"] == 20
     page = (home / "exp/downstream/RESULTS.md").read_text()
-    assert re.search(r"\| tta +\| +100\.00\* \|", page) and "[69.5]" in page
+    assert re.search(r"\| tta +\| +100\.00\\\* \|", page) and "[69.5]" in page
 
 
 def test_wrong_options(downstream):
