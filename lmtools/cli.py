@@ -29,6 +29,7 @@ VERBS = {
     "ngram": "estimate an n-gram language model",
     "ppl": "perplexity of a text",
     "select": "the lines of a large text that are most like a domain's",
+    "translate": "N-best lists of translations by a translation model",
     "score": "score N-best lists with a language model",
     "mbr": (
         "expected BLEU (or another metric) of each hypothesis under its list's own posterior:"

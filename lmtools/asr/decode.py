@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from tqdm import tqdm
 
 from lmtools.asr.audio import read_samples
-from lmtools.asr.journal import Journal, JournalEntry
 from lmtools.asr.recognisers import Recogniser, make_recogniser, sign_recogniser
 from lmtools.asr.utterances import Utterance, find_utterances, identify_audio
 from lmtools.errors import UserError
 from lmtools.formats import jsonl
+from lmtools.journal import Journal, JournalEntry
 from lmtools.lock import hold_lock
 from lmtools.types import NBest
 from lmtools.workers import as_completed
@@ -64,7 +64,9 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     with hold_lock(out):
         journal = Journal(out, sign_recogniser(options.asr, recogniser))
         known = {
-            utt: entry for utt, entry in journal.read().items() if entry.audio == audio.get(utt)
+            utt: entry
+            for utt, entry in journal.read().items()
+            if entry.notes.get("audio") == audio.get(utt)
         }
         missing = [one for one in utterances if one.utt not in known]
         if missing:
@@ -77,9 +79,9 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     return Decoded(
         len(found),
         sum(len(nbest.hyps) for nbest in nbests),
-        sum(entry.seconds for entry in found),
-        sum(entry.spent for entry in found),
-        sum(entry.seconds > recogniser.longest > 0 for entry in found),
+        sum(entry.notes["seconds"] for entry in found),
+        sum(entry.notes["spent"] for entry in found),
+        sum(entry.notes["seconds"] > recogniser.longest > 0 for entry in found),
     )
 
 
@@ -108,7 +110,8 @@ def decode_missing(
             decode_utterance, missing, min(options.nj, len(missing)), recogniser.load, reads=reads
         ):
             utt = missing[number].utt
-            made[utt] = JournalEntry(NBest(utt, tuple(hyps)), audio[utt], seconds, spent)
+            notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
+            made[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
             add(made[utt])
             bar.update()
     return made

@@ -5,6 +5,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from lmtools.config import check_numbers
@@ -45,8 +46,26 @@ class DecoderLayer(nn.Module):
         """
         # padding is on the right, where no real position looks
         state = self.block.look(state, state, causal=True)
-        query, seen = self.cross.query(self.cross.enter(state)), self.cross.key_value(source)
+        return self.read(state, self.cross.key_value(source), mask)
+
+    def read(self, state: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
+        """`state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2 D), and
+        after the feed-forward network.
+        """
+        query = self.cross.query(self.cross.enter(state))
         return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
+
+    def step(
+        self, state: Tensor, before: Tensor, seen: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """`state` (B, K, D) of the last token of K prefixes a source, and the keys and values of
+        these prefixes (B, K, T, 2 D), which before it are `before` (B, K, T - 1, 2 D).
+        """
+        asking = self.block.enter(state)
+        own = torch.cat([before, self.block.key_value(asking)[:, :, None]], 2)
+        query = self.block.query(asking).flatten(0, 1)[:, None]
+        context = self.block.attend(query, own.flatten(0, 1)).view(state.shape)
+        return self.read(self.block.join(state, context), seen, mask), own
 
 
 class Seq2seq(Transformer):
@@ -98,6 +117,10 @@ class Seq2seq(Transformer):
             state = layer(state, source, mask)
             yield state
 
+    def decoding(self, sources: Tensor, lengths: Tensor) -> "Decoding":
+        """The decoder before its first token, of sources (B, S) of these lengths (B,)."""
+        return Decoding(self, *self.encode(sources, lengths))
+
     def memory(self):
         raise UserError(
             f"{self.title}: reads a source, a prefix has none; use a left-to-right model"
@@ -106,3 +129,36 @@ class Seq2seq(Transformer):
     @classmethod
     def arch_of_size(cls, layers: int, dim: int) -> dict:
         return {"layers": layers, "decoder_layers": layers, "dim": dim}
+
+
+class Decoding:
+    """The decoder on prefixes that grow by a token at a time, as many (K) of each of B sources.
+
+    Keys and values are kept: those of a source's tokens once, 8 x decoder_layers x dim bytes each,
+    those of the tokens of each prefix as many.
+    """
+
+    def __init__(self, model: Seq2seq, source: Tensor, mask: Tensor):
+        """`source` (B, S, D) and `mask` (B, 1, 1, S) are what `Seq2seq.encode` returns."""
+        self.model, self.mask, self.length = model, mask, 0
+        self.seen = [layer.cross.key_value(source) for layer in model.decoder]
+        empty = self.seen[0].new_zeros(len(source), 1, 0, self.seen[0].shape[-1])
+        self.own = [empty] * len(model.decoder)
+
+    def step(self, tokens: Tensor, parents: Tensor) -> Tensor:
+        """The states (B, K, D) of prefixes that `tokens` (B, K) prolong; `parents` (B, K) says
+        which of a source's prefixes of the step before each goes on from (the first time: 0).
+        """
+        state = self.model.embedding.at(tokens, slice(self.length, self.length + 1))
+        rows = torch.arange(len(parents), device=parents.device)[:, None]
+        for number, layer in enumerate(self.model.decoder):
+            before = self.own[number][rows, parents]
+            state, self.own[number] = layer.step(state, before, self.seen[number], self.mask)
+        self.length += 1
+        return state
+
+    def keep(self, sources: Tensor) -> None:
+        """Go on with these sources alone, numbers (fewer,) of those that there are."""
+        self.mask = self.mask[sources]
+        self.seen = [one[sources] for one in self.seen]
+        self.own = [one[sources] for one in self.own]

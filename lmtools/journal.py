@@ -1,33 +1,31 @@
-"""What is decoded already, one line an utterance, so that a run that is killed goes on."""
+"""What lists are made already, one line an utterance, so that a run that is killed goes on."""
 
 import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import cannot, raw_lines
 from lmtools.formats import jsonl
 from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest
-from lmtools.types import NBest
+from lmtools.types import EMPTY, NBest
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """The list of an utterance, without its transcript; what stands for its `audio`, how long that
-    is and how long its decoding took, in seconds.
+    """The list of an utterance, without its reference, and what the run notes of it by name: texts
+    and numbers.
     """
 
     nbest: NBest
-    audio: str
-    seconds: float
-    spent: float
+    notes: Mapping[str, str | float] = field(default_factory=lambda: EMPTY)
 
 
 class Journal:
-    """The entries of one output by one recogniser with one set of options (`signature`), in a file
+    """The entries of one output by one model with one set of options (`signature`), in a file
     beside the output whose name says which: other options have another, and none is lost.
 
     A line that was cut by a kill, or damaged since, counts as not written.
@@ -46,9 +44,7 @@ class Journal:
                 if SEAL in tree:
                     tree = check_seal(tree, self.path)
                     nbest = jsonl.utterance(tree["list"], f"{self.path}:{number}")
-                    entries[nbest.utt] = JournalEntry(
-                        nbest, tree["audio"], float(tree["seconds"]), float(tree["spent"])
-                    )
+                    entries[nbest.utt] = JournalEntry(nbest, dict(tree["notes"]))
         return entries
 
     @contextlib.contextmanager
@@ -63,12 +59,7 @@ class Journal:
                     stream.write(b"\n")  # after a line that was cut
 
                 def add(entry: JournalEntry) -> None:
-                    tree = {
-                        "audio": entry.audio,
-                        "seconds": entry.seconds,
-                        "spent": entry.spent,
-                        "list": jsonl.as_tree(entry.nbest),
-                    }
+                    tree = {"notes": dict(entry.notes), "list": jsonl.as_tree(entry.nbest)}
                     line = json.dumps(add_seal(tree), ensure_ascii=False) + "\n"
                     write_all(stream, line.encode("utf-8", "replace"), self.path)
 

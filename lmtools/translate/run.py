@@ -1,0 +1,182 @@
+"""A run over a file of sentences: batches of similar length, a journal, the same lists whatever
+kills there were.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from tqdm import tqdm
+
+from lmtools.errors import UserError
+from lmtools.formats import jsonl, kaldi_text
+from lmtools.formats.checks import identifier
+from lmtools.formats.lists import other_number
+from lmtools.journal import Journal, JournalEntry
+from lmtools.lock import hold_lock
+from lmtools.objectives import split_pair
+from lmtools.score.scorers import TranslationScorer, load_scorer
+from lmtools.subword.base import Subword
+from lmtools.text.blocks import read_text
+from lmtools.translate.search import Finished, search
+from lmtools.types import Hypothesis, NBest
+
+DIGITS = 6  # of scores
+
+
+@dataclass(frozen=True)
+class TranslateOptions:
+    """Which model, the width of the search, by what power of their length hypotheses are ranked,
+    how many sentences are searched at once, on which device and in which precision.
+    """
+
+    lm: str
+    beam: int = 50
+    length_penalty: float = 1.0
+    batch: int = 8
+    device: str = "auto"
+    precision: str = "float32"
+
+
+@dataclass(frozen=True)
+class SourceSentence:
+    """What one list is made of: the ids of a source (without the end), where it was read and its
+    reference.
+    """
+
+    utt: str
+    source: str
+    ids: tuple[int, ...]
+    ref: str | None = None
+
+
+@dataclass(frozen=True)
+class Translated:
+    """How many lists there are, and hypotheses in them."""
+
+    sentences: int
+    hypotheses: int
+
+
+def translate(
+    source, out: str, options: TranslateOptions, ref=None, kaldi: bool = False, prefix: str = ""
+) -> Translated:
+    """Write N-best lists of the sentences in the file `source` to `out`, in their order, with the
+    references in the file `ref`.
+
+    Both are plain text, whose line n has the id `prefix` and n, or `kaldi` text. What an earlier
+    run made of the same sentences with the same model and options is taken from its journal.
+    UserError for what cannot be read or does not fit; all lists that were made are kept.
+    """
+    if out == "-":
+        raise UserError("-: lists of translations are resumed by the name of their file; give one")
+    scorer = load_scorer(options.lm, device=options.device, precision=options.precision, pairs=True)
+    if not isinstance(scorer, TranslationScorer):
+        raise UserError(
+            f"{options.lm}: no translation model; give what lmtools train made of pairs (model"
+            " seq2seq)"
+        )
+    sentences = read_sentences(scorer, source, ref, kaldi, prefix)
+    with hold_lock(out):
+        journal = Journal(out, sign_run(scorer, sentences, options))
+        known = journal.read()
+        known |= translate_missing(scorer, sentences, known, journal, options)
+        nbests = [replace(known[one.utt].nbest, ref=one.ref) for one in sentences]
+        jsonl.write(nbests, out)
+    return Translated(len(nbests), sum(len(nbest.hyps) for nbest in nbests))
+
+
+def read_sentences(
+    scorer: TranslationScorer, source, ref, kaldi: bool, prefix: str
+) -> list[SourceSentence]:
+    """The sentences of `source` with their references; see `translate`."""
+    rows = read_rows(source, kaldi, prefix)
+    sentences = []
+    for number, utt, text in rows:
+        where = f"{source}:{number}"
+        if not text:
+            raise UserError(f"{where}: an empty sentence; leave it out, and its reference")
+        try:
+            (pair,) = scorer.prepare([(text, "")])
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
+        sentences.append(SourceSentence(identifier(utt, where), text, tuple(split_pair(pair)[0])))
+    if not sentences:
+        raise UserError(f"{source}: no sentences; give a file with one a line")
+    if ref is None:
+        return sentences
+    refs = {utt: text for _, utt, text in read_rows(ref, kaldi, prefix)}
+    if not kaldi and len(refs) != len(sentences):
+        raise other_number(ref, len(refs), f"{len(sentences)} sentences", source)
+    if missing := [one.utt for one in sentences if one.utt not in refs]:
+        raise UserError(
+            f"{ref}: no reference of {len(missing)} of {len(sentences)} sentences of {source}"
+            f" (first {missing[0]!r}); add them"
+        )
+    return [replace(one, ref=refs[one.utt]) for one in sentences]
+
+
+def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
+    """The number of each line of a file, its utterance id, and its text."""
+    if kaldi:
+        return list(kaldi_text.rows(path))
+    lines = read_text(path, nul=True)
+    return [(number, f"{prefix}{number}", " ".join(line.split())) for number, line in lines]
+
+
+def sign_run(
+    scorer: TranslationScorer, sentences: Sequence[SourceSentence], options: TranslateOptions
+) -> dict:
+    """All that the bytes of the lists depend on; the sentences too, which share batches."""
+    how = {"beam": options.beam, "length_penalty": options.length_penalty, "batch": options.batch}
+    read = [(one.utt, one.source) for one in sentences]
+    return {**scorer.signature, **how, "sentences": read}
+
+
+def translate_missing(
+    scorer: TranslationScorer,
+    sentences: Sequence[SourceSentence],
+    known: dict[str, JournalEntry],
+    journal: Journal,
+    options: TranslateOptions,
+) -> dict[str, JournalEntry]:
+    """The entries of the batches of which the journal lacks a sentence; each is written there once
+    it is made. Such a batch is searched as a whole, since last digits depend on what is in it.
+    """
+    # the longest first: what memory does not suffice for is known at once
+    order = iter(sorted(sentences, key=lambda one: -len(one.ids)))
+    batches = iter(lambda: list(islice(order, options.batch)), [])
+    missing = [batch for batch in batches if any(one.utt not in known for one in batch)]
+    made: dict[str, JournalEntry] = {}
+    if not missing:
+        return made
+    left = sum(map(len, missing))
+    bar = tqdm(
+        total=len(sentences),
+        initial=len(sentences) - left,
+        desc=f"translate by {options.lm}",
+        unit="sentence",
+        disable=None,
+        dynamic_ncols=True,
+    )
+    with bar, journal.appending() as add:
+        for batch in missing:
+            ids = [one.ids for one in batch]
+            found = search(scorer, ids, options.beam, options.length_penalty)
+            for one, best in zip(batch, found, strict=True):
+                hyps = merge_texts(scorer.subword, best)
+                made[one.utt] = JournalEntry(NBest(one.utt, hyps, extra={"source": one.source}))
+                add(made[one.utt])
+            bar.update(len(batch))
+    return made
+
+
+def merge_texts(subword: Subword, found: Sequence[Finished]) -> tuple[Hypothesis, ...]:
+    """Hypotheses of what was found, best first; of those of equal text the best."""
+    best: dict[str, Finished] = {}
+    for one in found:
+        best.setdefault(" ".join(subword.decode(one.ids).split()), one)
+    return tuple(
+        Hypothesis(text, {"am": round(one.log_prob, DIGITS), "norm": round(one.norm, DIGITS)})
+        for text, one in best.items()
+    )
