@@ -100,7 +100,7 @@ trainings() {
   done
 }
 
-if stage 0 "prepare" : "$home/{tasks}/test.txt"; then
+if stage 0 "prepare" "${told[@]#*=}" : "$home/{tasks}/test.txt"; then
   ((${#constructed[@]} == 0)) || python3 local/make_tasks.py "$datadir/tasks" --text "$mini"
   for task in "${tasks[@]}"; do
     python3 tasks/run.py prepare "$task" "${folder[$task]}" "$home/$task" \
@@ -126,8 +126,8 @@ if stage 2 "embed" "${dirs[@]}" "$home/{tasks}/test.txt" : "$home/vectors"; then
   done | each 1 lmtools embed
 fi
 
-if stage 3 "train" "$home/{tasks}/test.txt" "$home/{static}.vec" "$home/vectors" "$conf" \
-  : "$home/{tasks}"; then
+if stage 3 "train" "${told[@]#*=}" "$home/{tasks}/test.txt" "$home/{static}.vec" \
+  "$home/vectors" "$conf" : "$home/{tasks}"; then
   for task in "${tasks[@]}"; do
     trainings "$task"
   done | each 1 python3 tasks/run.py train

@@ -131,5 +131,6 @@ def test_senses_that_context_tells_apart(downstream, trained):
 
 def test_wrong_options(downstream):
     assert "--curve x is no LM of --vectors" in downstream("--curve", "x", status=2).stderr
+    (downstream.home / "none").mkdir()
     done = downstream("--task-dirs", "nli=none", "--tasks", "nli", "--vectors", "none", status=1)
     assert "none/train.tsv: not there; give train.tsv or train.jsonl, plain" in done.stdout
