@@ -19,6 +19,7 @@ from lmtools.errors import UserError
 
 COMPRESSED = ("", ".gz", ".xz")
 POOL = 64  # batches whose examples are sorted by length together
+ANSWERED = 64  # examples that are answered at once
 
 
 class Example(NamedTuple):
@@ -133,55 +134,54 @@ def train_task(task: Task, sets: dict[str, Set], settings: Settings, seed: int) 
     best, weights, epochs = -1.0, {}, []
     for epoch in range(1, 1 + settings.epochs):
         model.train()
-        for batch in batches(train, settings.batch, draw):
+        for parts, chosen in batches(train, settings.batch, draw):
             optimiser.zero_grad()
-            model(*batch).backward()
+            model(parts, [train.examples[i] for i in chosen]).backward()
             nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimiser.step()
             schedule.step()
         if epoch <= settings.epochs // 2:
             continue
-        figure = float(task.score(count_all(task, model, sets["dev"], settings).sum(0))[0])
+        figure = float(task.score(count_all(task, model, sets["dev"]).sum(0))[0])
         epochs.append(figure)
         if figure > best:
             best, weights = figure, copy.deepcopy(model.state_dict())
     model.load_state_dict(weights)
-    return Outcome(count_all(task, model, sets["test"], settings), epochs)
+    return Outcome(count_all(task, model, sets["test"]), epochs)
 
 
 def batches(
     some: Set, size: int, draw: random.Random | None = None
-) -> Iterator[tuple[list[Batch], list[Example]]]:
-    """Sentences as tensors and the examples that they are of: in random order, examples of similar
-    length together, or without `draw` in order.
+) -> Iterator[tuple[list[Batch], list[int]]]:
+    """Sentences as tensors and the numbers of the examples that they are of, those of similar
+    length together: all in that order, or with `draw` in random order.
     """
     order = list(range(len(some.examples)))
+    longest = [sum(map(len, example.sentences)) for example in some.examples]
+    pool = len(order)
     if draw is not None:
         draw.shuffle(order)
-        longest = [sum(map(len, example.sentences)) for example in some.examples]
-        pools = [order[i : i + POOL * size] for i in range(0, len(order), POOL * size)]
-        order = [i for pool in pools for i in sorted(pool, key=lambda i: longest[i])]
+        pool = POOL * size
+    pools = [order[i : i + pool] for i in range(0, len(order), pool)]
+    order = [i for pool in pools for i in sorted(pool, key=lambda i: longest[i])]
     cut = [order[i : i + size] for i in range(0, len(order), size)]
     if draw is not None:
         draw.shuffle(cut)
     for chosen in cut:
-        examples = [some.examples[i] for i in chosen]
-        parts = [
-            some.sentences.batch([example.sentences[part] for example in examples])
-            for part in range(len(examples[0].sentences))
-        ]
-        yield parts, examples
+        asked = [some.examples[i].sentences for i in chosen]
+        yield [some.sentences.batch(part) for part in zip(*asked, strict=True)], chosen
 
 
 @torch.inference_mode()
-def count_all(task: Task, model: nn.Module, some: Set, settings: Settings) -> np.ndarray:
+def count_all(task: Task, model: nn.Module, some: Set) -> np.ndarray:
     """The counts of a model's predictions, (examples, K)."""
     model.eval()
-    rows = []
-    for parts, examples in batches(some, settings.batch):
-        predicted = model.predict(parts, examples)
-        rows += [task.count(e.gold, p) for e, p in zip(examples, predicted, strict=True)]
-    return np.array(rows, dtype=np.int64)
+    rows = {}
+    for parts, chosen in batches(some, ANSWERED):
+        examples = [some.examples[i] for i in chosen]
+        counts = map(task.count, (e.gold for e in examples), model.predict(parts, examples))
+        rows.update(zip(chosen, counts, strict=True))
+    return np.array([rows[i] for i in range(len(rows))], dtype=np.int64)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

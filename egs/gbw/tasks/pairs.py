@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from base import Example, Settings, Task, layer, ratio
-from inputs import Batch, Encoder, Inputs
+from inputs import Batch, Encoder, Inputs, stack
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -97,18 +97,22 @@ class Matcher(nn.Module):
 
     def scores(self, parts: list[Batch]) -> Tensor:
         """Scores of labels (B, labels)."""
-        one, other = (self.encoder(self.inputs(batch), batch.lengths) for batch in parts)
-        inside = [batch.inside for batch in parts]
-        alike = one @ other.transpose(1, 2)  # (B, T, U); Eq. 11 of ESIM
-        found = [weigh(alike, inside[1]) @ other, weigh(alike.transpose(1, 2), inside[0]) @ one]
-        pooled = []
-        for states, seen, mask, batch in zip((one, other), found, inside, parts, strict=True):
-            read = self.compare(torch.cat([states, seen, states - seen, states * seen], -1))
-            if self.compose is not None:
-                read = self.compose(read, batch.lengths)
-            mean = (read * mask[..., None]).sum(1) / batch.lengths[:, None]
-            pooled += [mean, read.masked_fill(~mask[..., None], -torch.inf).amax(1)]
-        return self.last(torch.cat(pooled, -1))
+        # one pass for both sides: an LSTM costs by its steps, hardly by the sentences of a step
+        batch = stack(parts)
+        both = self.encoder(self.inputs(batch), batch.lengths)
+        inside, size = batch.inside, len(parts[0].words)
+        one, other = both.split(size)
+        alike = one @ other.transpose(1, 2)  # (B, T, T); Eq. 11 of ESIM
+        seen = torch.cat(
+            [weigh(alike, inside[size:]) @ other, weigh(alike.mT, inside[:size]) @ one]
+        )
+        read = self.compare(torch.cat([both, seen, both - seen, both * seen], -1))
+        if self.compose is not None:
+            read = self.compose(read, batch.lengths)
+        mean = (read * inside[..., None]).sum(1) / batch.lengths[:, None]
+        most = read.masked_fill(~inside[..., None], -torch.inf).amax(1)
+        pooled = torch.cat([mean, most], -1)
+        return self.last(torch.cat(pooled.split(size), -1))
 
     def forward(self, parts: list[Batch], examples: list[Example]) -> Tensor:
         right = torch.tensor([self.number[example.gold] for example in examples])
