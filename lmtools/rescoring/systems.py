@@ -53,8 +53,8 @@ class SystemsFile:
     `lms` have scores, and `others`, which are no LMs; each is a system alone: an LM by its sum
     (system NAME), its mean over tokens (NAME-mean) or both, as `averages` says. LMs of
     `unnormalised` have scores NAME-unnormalised too, systems alone and where NAME+ngram is a
-    combination. A combination is NAME+NAME, `all` (every LM's sum) or {SYSTEM: [NAME, ...]}; it is
-    left out where scores that it names are not there.
+    combination. A combination is NAME+NAME or {SYSTEM: [NAME, ...]}, with `all` for every LM's sum;
+    it is left out where scores that it names are not there.
 
     `forms` are those of an LM alone: linear (NAME), interpolation, (1 - lambda) first pass + lambda
     LM (NAME-interpolated), or both. The first pass's score is then the sum of NAME=W, weight times
@@ -100,8 +100,9 @@ class SystemsFile:
     def plans(self) -> Iterator[tuple[str, SystemPlan]]:
         """Each system; those that lack scores are left out."""
         columns = self.columns()
+        every = {} if ALL in columns or not self.lms else {ALL: self.lms}
         for name, parts in self.linear():
-            parts = self.lms if parts == [ALL] and ALL not in columns else parts
+            parts = dict.fromkeys(one for part in parts for one in every.get(part, [part]))
             if name == FIRST_PASS or (parts and all(part in columns for part in parts)):
                 yield name, SystemPlan(tuple(columns[part] for part in parts))
         if INTERPOLATION in self.forms:

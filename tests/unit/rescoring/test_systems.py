@@ -48,6 +48,21 @@ def test_means_and_what_is_no_lm(tmp_path):
     }
 
 
+def test_all_lms_beside_what_is_no_lm(tmp_path):
+    text = "combinations: [channel+all, tta+all, {small: [all, mbr]}, {lost: [all, direct]}]\n"
+    others = "others=mbr channel"
+    found = systems(tmp_path, text, "lms=ngram tta", others)
+    assert {name: found[name] for name in ("channel+all", "tta+all", "small")} == {
+        "channel+all": ("channel", "ngram", "tta"),
+        "tta+all": ("tta", "ngram"),
+        "small": ("ngram", "tta", "mbr"),
+    }
+    assert "lost" not in found
+    assert list(systems(tmp_path, text, "lms=", others)) == ["first-pass", "mbr", "channel"]
+    named = systems(tmp_path, "combinations: channel+all\n", "lms=all tta", others)
+    assert named["channel+all"] == ("channel", "all")  # an LM of that name
+
+
 def test_forms_and_what_the_first_pass_is(tmp_path):
     text = "averages: sum mean\nforms: [interpolation]\nfirst_pass: am=0.1 lm\ncombinations: all\n"
     (tmp_path / "s.yaml").write_text(text)
