@@ -231,6 +231,15 @@ find_lists() {
   return 1
 }
 
+# packed FILE: the first of FILE, FILE.gz and FILE.xz that exists; FILE, if none does.
+packed() {
+  local path
+  for path in "$1" "$1.gz" "$1.xz"; do
+    [[ ! -e $path ]] || { echo "$path" && return; }
+  done
+  echo "$1"
+}
+
 # alone DIR COMMAND...: run the command while no other run has the directory, for what several
 # experiments write.
 alone() {

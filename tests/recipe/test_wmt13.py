@@ -17,6 +17,7 @@ import sacrebleu
 from recipe import test_fetch
 from toys import sentences
 
+from lmtools.cli import main
 from lmtools.formats import kaldi_text
 from lmtools.rescoring import read_systems
 
@@ -28,8 +29,8 @@ TINY = (
 )
 SMALL = shlex.split("--mini small --vocab-size 80 --order 3 --precision float32 --nj 1")
 OPTIONS = (*SMALL, "--train-opts", TINY)
-MAKE = ("--lms", "ngram tta", "--stop-stage", 3)
-USE = ("--lms", "tta", "--combinations", "tta-mean+mbr", "--stage", 4)
+MAKE = ("--lms", "ngram tta", "--stop-stage", 4)
+USE = ("--lms", "tta", "--combinations", "tta-mean+mbr", "--stage", 5)
 SYSTEMS = {
     "first-pass": {"am", "norm", "words"},
     "mbr": {"am", "norm", "words", "mbr"},
@@ -44,7 +45,7 @@ NAMES = {
     "T-TA, mean over tokens": "tta-mean",
     "T-TA, mean + MBR": "tta-mean+mbr",
 }
-NO_LM = shlex.split("--lms '' --mbr 'chrf --scale 0.5' --lengths none --metric chrf --stage 4")
+NO_LM = shlex.split("--lms '' --mbr 'chrf --scale 0.5' --lengths none --metric chrf --stage 5")
 SHARED = ("subword/*", "*.bin", "lm/*/*", "text/*")
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
@@ -133,7 +134,7 @@ def features(recipe, pair: str) -> dict[str, set]:
 
 def test_all_stages(whole):
     exp = whole.home / "exp/de-en"
-    for stage in range(7):
+    for stage in range(8):
         manifest = json.loads((exp / f"stages/{stage}.json").read_text())
         assert (
             manifest["finished"]
@@ -201,7 +202,7 @@ def test_second_pair_takes_what_the_first_made(whole):
     )
     results = (whole.home / "exp/fr-en/report/RESULTS.md").read_text()
     assert "wmt13 (mini, fr-en)" in results and "test chrF" in results
-    for options, stages in ((MAKE, 4), (USE, 3)):
+    for options, stages in ((MAKE, 5), (USE, 3)):
         later = whole(*OPTIONS, *options, "--skip-done", "true")
         assert later.stdout.count("is done already: skipped") == stages, later.stdout
 
@@ -245,12 +246,23 @@ def test_the_paper_s_interpolation():
     [
         (("--pair", "en-de"), "--pair is 'en-de'; it takes de-en or fr-en"),
         (("--corpus", "mega"), "--corpus is 'mega'; it takes mini or full"),
-        (
-            ("--corpus", "full"),
-            "name their directory with --nbest-dir, or a Marian model with --nmt",
-        ),
+        (("--corpus", "full"), "name their directory with --nbest-dir, or a translator with --nmt"),
         (("--corpus", "full", "--nmt", "a", "--nbest-dir", "b"), "give one of them"),
         (("--nbest-dir", "b"), "--corpus mini has lists of its own"),
+        (
+            ("--mini", "small", "--translators", "channel"),
+            "channel is trained on pairs; give their",
+        ),
+        (("--mini", "small", "--nmt", "direct"), "--translator-dirs direct=DIR"),
+        (
+            ("--translators", "reverse"),
+            "--translators is 'reverse'; it takes direct, channel, both",
+        ),
+        (("--translator-dirs", "hf:x"), "has 'hf:x'; it takes direct=DIR and channel=DIR"),
+        (
+            ("--translator-dirs", "direct=x", "--lm-dirs", "direct=y"),
+            "an LM is called direct, as a translator is; rename the LM",
+        ),
         (("--bert", "x"), "--bert is a row of --paper true; give both"),
         (("--averages", "median"), "--averages is 'median'; it takes sum, mean or both"),
         (("--metric", "blue"), "--metric is 'blue'"),
@@ -276,12 +288,226 @@ def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
     home = tmp_path / "egs/mine"
     page = (home / "README.md").read_text()
     assert page.startswith("# mine\n\nCopied from egs/wmt13.") and "@" not in page
-    assert not {"train_nmt.py", "make_mini.sh", "mini_pairs.py"} & set(os.listdir(home / "local"))
-    make_recipe(home, shell)("--pair", "fr-en", "--stop-stage", 1)
+    assert not {"make_mini.sh", "mini_pairs.py"} & set(os.listdir(home / "local"))
+    make_recipe(home, shell)("--pair", "fr-en", "--stop-stage", 2)
     assert (home / "exp/english/text/train.txt").read_text() == (
         tmp_path / "egs/wmt13/mini/train.txt"
     ).read_text()
     assert (home / "data/fr-en/dev/nbest.jsonl").exists()
+
+
+# Translators
+
+BOTH = ("--translators", "direct channel", "--lms", "ngram", "--mbr", "none")
+
+
+def foreign(line: str) -> str:
+    """The sentence in another language: each word backwards."""
+    return " ".join(word[::-1] for word in line.split())
+
+
+def bilingual(home: Path) -> None:
+    """The mini corpus with bilingual text, one side's sentences partly those of the LMs' text, and
+    the source in each list.
+    """
+    corpus(home)
+    for part, count in (("train", 60), ("valid", 8)):
+        lines = (home / f"{part}.txt").read_text().splitlines()[:count]
+        rows = [f"{foreign(line)}\t{line}\n" for line in lines]
+        (home / f"de-en.{part}.tsv.gz").write_bytes(gzip.compress("".join(rows).encode()))
+    for path in home.glob("*.jsonl"):
+        lists = [json.loads(line) for line in path.read_text().splitlines()]
+        for one in lists:
+            one["extra"] = {"source": foreign(one["ref"])}
+        path.write_text("".join(f"{json.dumps(one)}\n" for one in lists))
+
+
+@pytest.fixture(scope="module")
+def noisy(copied, make_recipe, shell):
+    """The recipe after all stages with a direct and a channel model of the pairs."""
+    recipe = make_recipe(copied("wmt13", "noisy"), shell)
+    bilingual(recipe.home / "small")
+    recipe(*OPTIONS, *BOTH, "--averages", "sum")
+    return recipe
+
+
+def column(path: Path) -> dict[str, float]:
+    """The log-probability of each hypothesis in a file of scores."""
+    _, *rows = path.read_text().splitlines()
+    return {row.split()[0]: float(row.split()[1]) for row in rows}
+
+
+def test_translators_are_columns(noisy):
+    """By the package's own verbs: the scores are those of `lmtools score` of the models."""
+    exp, data = noisy.home / "exp/de-en", noisy.home / "data/de-en"
+    assert kaldi_text.read(data / "test/source") == {
+        utt: foreign(ref) for utt, ref in kaldi_text.read(data / "test/text").items()
+    }
+    assert (data / "bilingual/train.de").read_text().splitlines() == [
+        foreign(line) for line in (noisy.home / "small/train.txt").read_text().splitlines()[:60]
+    ]
+    for name, way in (("direct", []), ("channel", ["--reverse"])):
+        out = noisy.home / f"again.{name}"
+        lm, lists = exp / f"translator/{name}", data / "test/nbest.jsonl"
+        argv = ["score", "--lm", lm, "--source", data / "test/source", *way, "--nbest", lists]
+        assert main(list(map(str, [*argv, "--cache", "none", "--out", out]))) == 0
+        assert column(out) == pytest.approx(column(exp / f"score/{name}/test.scores"))
+    directions = [
+        '"direction": "reverse"' in (exp / f"score/{name}/dev.scores").read_text()
+        for name in ("direct", "channel")
+    ]
+    assert directions == [False, True]
+
+
+def test_systems_with_translators(noisy):
+    own = {"am", "norm", "words"}
+    assert features(noisy, "de-en") == {
+        "first-pass": own,
+        "direct": own | {"direct"},
+        "channel": own | {"channel"},
+        "ngram": own | {"ngram"},
+        "all": own | {"ngram"},
+        "channel+ngram": own | {"channel", "ngram"},
+        "channel+all": own | {"channel", "ngram"},
+        "direct+channel": own | {"direct", "channel"},
+        "direct+channel+all": own | {"direct", "channel", "ngram"},
+    }
+    report = noisy.home / "exp/de-en/report"
+    shown = table((report / "RESULTS.md").read_text().split("\n## ")[1])
+    assert list(shown) == [
+        "system",
+        "first pass",
+        "oracle",
+        "first pass, tuned",
+        "direct (hypothesis given source)",
+        "channel (source given hypothesis)",
+        "n-gram",
+        "channel + n-gram",
+        "direct + channel",
+        "all LMs",
+        "channel + all LMs",
+        "direct + channel + all LMs",
+    ]
+    assert table((report / "metrics.md").read_text()).keys() == shown.keys() - {
+        "first pass",
+        "oracle",
+    }
+    overlap = (report / "overlap.md").read_text()
+    assert overlap.startswith("- Of the LM text's 300 sentences ") and overlap.count("\n") == 2
+
+
+def test_overlap_counts_sentences_and_runs(tmp_path):
+    row = "one two three four five six seven eight nine"
+    (tmp_path / "text").write_text(f"A cat\n{row}\n{row} ten\nA  cat\n")
+    (tmp_path / "english").write_text(f"A cat\na dog\n{row.upper()}\n")
+    paths = [tmp_path / name for name in ("text", "english", "out")]
+    done = run(sys.executable, LOCAL / "overlap.py", *paths)
+    assert done.stdout == (tmp_path / "out").read_text()
+    assert done.stdout.splitlines() == [
+        "- Of the LM text's 4 sentences 50.0% are in the translators' English side.",
+        "- Of the LM text's 5 runs of 8 words 80.0% are in the translators' English side.",
+    ]
+
+
+def test_a_translator_of_the_recipe_makes_the_lists(noisy):
+    """And its score of them is what they say: `am`."""
+    made = ("--nmt", "direct", "--datadir", "data/made", "--expdir", "exp/made", "--depth", 4)
+    ready = ("--translator-dirs", "direct=exp/de-en/translator/direct", "--mbr", "none")
+    options = (*OPTIONS, *made, *ready, "--lms", "")
+    noisy(*options, "--stage", 2, "--stop-stage", 2)
+    noisy(*options, "--stage", 5, "--stop-stage", 5)
+    data = noisy.home / "data/made/test"
+    lists = [json.loads(line) for line in (data / "nbest.jsonl").read_text().splitlines()]
+    given = kaldi_text.read(noisy.home / "data/de-en/test/text")
+    assert [one["ref"] for one in lists] == list(given.values())
+    assert list(kaldi_text.read(data / "source").values()) == [*map(foreign, given.values())]
+    assert all(1 <= len(one["hyps"]) <= 4 for one in lists)
+    scores = column(noisy.home / "exp/made/score/direct/test.scores")
+    said = [hyp["scores"]["am"] for one in lists for hyp in one["hyps"]]
+    near = [abs(a - b) < 1e-3 for a, b in zip(said, scores.values(), strict=True)]
+    assert sum(near) > len(near) / 2  # texts that have no other pieces
+    again = noisy(*options, "--stage", 2, "--stop-stage", 2)
+    assert again.stdout.count("made before, by the same command of the same files") == 3
+
+
+def test_full_takes_lists_without_scores(noisy):
+    """What several systems say of the same sentences: the first pass is the first of each list."""
+    home, firsts = noisy.home, {}
+    for folder in ("exp/news/local/full", "pool"):
+        (home / folder).mkdir(parents=True)
+    for part in ("dev", "test"):
+        lists = [
+            json.loads(line)
+            for line in (home / f"small/de-en.{part}.nbest.jsonl").read_text().splitlines()
+        ]
+        texts = {
+            "de": [one["extra"]["source"] for one in lists],
+            "en": [one["ref"] for one in lists],
+        }
+        for side, some in texts.items():
+            raw = home / f"exp/news/local/full/{part}.{side}"
+            raw.write_text("".join(f"{text}\n" for text in some))
+        bare = [
+            {"utt": one["utt"], "hyps": [{"text": hyp["text"]} for hyp in one["hyps"]]}
+            for one in lists
+        ]
+        (home / f"pool/{part}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in bare))
+        firsts[part] = [one["hyps"][0]["text"] for one in lists], [texts["en"]]
+    news = "".join(f"{line}\n" for line in NEWS[:9])
+    (home / "exp/news/local/full/news.gz").write_bytes(gzip.compress(news.encode()))
+    models = [f"{name}=exp/de-en/translator/{name}" for name in ("direct", "channel")]
+    options = (
+        *("--corpus", "full", "--nbest-dir", "pool", "--news-files", "news.gz", "--nj", 1),
+        *("--translator-dirs", " ".join(models), "--lms", "", "--averages", "sum"),
+        *("--lm-dirs", "ngram=exp/english/lm/ngram", "--shared", "exp/news"),
+        *("--datadir", "data/pool", "--expdir", "exp/pool"),
+    )
+    noisy(*options, "--stage", 2, "--stop-stage", 2)
+    noisy(*options, "--stage", 5)
+    for part, (_, (refs,)) in firsts.items():
+        sources = kaldi_text.read(home / f"data/pool/{part}/source")
+        assert list(sources.values()) == [*map(foreign, refs)]
+    assert features(noisy, "pool") == {
+        name: {"rank", "words", *(part for part in columns.split("+") if part)}
+        for name, columns in {
+            "first-pass": "",
+            "all": "ngram",
+            "channel+all": "channel+ngram",
+            "direct+channel+all": "direct+channel+ngram",
+            **{name: name for name in ("mbr", "direct", "channel", "ngram")},
+            **{name: name for name in ("channel+ngram", "direct+channel")},
+        }.items()
+    }
+    shown = table((home / "exp/pool/report/RESULTS.md").read_text().split("\n## ")[1])
+    bleu = [f"{sacrebleu.corpus_bleu(*firsts[part]).score:.2f}" for part in ("dev", "test")]
+    assert shown["first pass"][:2] == bleu
+
+
+def test_what_is_no_pair(noisy):
+    """One line, naming the user's own file."""
+    shutil.copytree(noisy.home / "small", noisy.home / "bad")
+    (noisy.home / "bad/de-en.train.tsv.gz").unlink()
+    (noisy.home / "bad/de-en.train.tsv").write_text("nie\tOne.\nkein Tab\n")
+    where = ("--mini", "bad", "--expdir", "exp/bad", "--datadir", "data/bad", "--shared", "exp/b")
+    done = noisy(*OPTIONS, *where, "--stop-stage", 1, status=1)
+    cause = "not a foreign sentence, a tab and an English one; write it so"
+    assert f"bad/de-en.train.tsv:2: {cause}\n" in done.stdout + done.stderr
+    assert not (noisy.home / "exp/bad/translator").exists()
+    (noisy.home / "bad/de-en.train.tsv").unlink()
+    done = noisy(*OPTIONS, *where, "--pairs", "bad", "--stage", 1, "--stop-stage", 1, status=1)
+    assert "stage 1 needs bad/de-en.train.tsv, which no earlier stage writes" in done.stderr
+
+
+def test_lists_without_a_source(noisy):
+    """Need one where a translator scores them."""
+    shutil.copytree(noisy.home / "small", noisy.home / "sourceless")
+    corpus(noisy.home / "sourceless")
+    where = ("--mini", "sourceless", "--expdir", "exp/sourceless", "--datadir", "data/sourceless")
+    ready = ("--translator-dirs", "channel=exp/de-en/translator/channel")
+    options = (*OPTIONS, *where, *ready, "--shared", "exp/sourceless-english", "--stop-stage", 2)
+    done = noisy(*options, status=1)
+    assert "utterance 's01' has no source, which translators score by; add" in done.stdout
+    noisy(*options, "--translators", "none")
 
 
 # --corpus full
@@ -361,7 +587,7 @@ def test_text_of_one_s_own_and_damaged_news(published, tmp_path):
 
 
 def test_full_takes_lists_of_a_translator(copied, make_recipe, shell):
-    """Moses's lists, tokenised, in the order of the test set, and news: stage 1 alone."""
+    """Moses's lists, tokenised, in the order of the test set, and news: stage 2 alone."""
     home = copied("wmt13")
     raw = home / "exp/english/local/full"
     raw.mkdir(parents=True)
@@ -378,7 +604,7 @@ def test_full_takes_lists_of_a_translator(copied, make_recipe, shell):
     (raw / "news.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in NEWS[:9]).encode()))
     recipe = make_recipe(home, shell)
     moses = "--corpus full --nbest-dir moses --nbest-format moses --news-files news.gz --depth 1"
-    recipe(*moses.split(), "--stage", 1, "--stop-stage", 1)
+    recipe(*moses.split(), "--stage", 2, "--stop-stage", 2)
     lists = [
         json.loads(line) for line in (home / "data/de-en/test/nbest.jsonl").read_text().splitlines()
     ]
