@@ -22,7 +22,7 @@ copy=$(mktemp -d "$egs/.new.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 chmod 755 "$copy"
 cp -R "$egs/$source"/{run.sh,conf,local} "$copy"
-rm -rf "$copy"/local/{make_mini.*,mini_*,train_nmt.py,__pycache__}
+rm -rf "$copy"/local/{make_mini.*,mini_*,__pycache__}
 # The mini corpus stays where it is; a copy of a copy still finds it.
 sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $source:|" \
   "$copy/run.sh"

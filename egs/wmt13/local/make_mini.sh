@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Builds the mini corpus in egs/wmt13/mini from Debian packages of translated manuals: sentence
-# pairs, a small Transformer trained on them, and its N-best lists of held-out sentences. Its output
-# is in the repository: run this only to change the corpus or to see how it was made.
+# pairs, a small Transformer trained on them, and its N-best lists of held-out sentences. What it
+# made is in the repository: run this only to change the corpus.
 #   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about two hours on 2 cores; a second run goes on
 # where the first one stopped
-# PYTHON=... chooses the interpreter (default python3), with lmtools and transformers.
+# PYTHON=... chooses the interpreter (default python3), with lmtools.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -22,8 +22,8 @@ need() { # need PROGRAM REMEDY
 need apt-get "run it on Debian or Ubuntu"
 need dpkg-deb "run it on Debian or Ubuntu"
 need xz "apt-get install xz-utils"
-"$python" -c 'import lmtools, transformers' 2>/dev/null ||
-  { echo "make_mini.sh: no lmtools or transformers; run make setup" >&2; exit 1; }
+"$python" -c 'import lmtools' 2>/dev/null ||
+  { echo "make_mini.sh: no lmtools; run make setup" >&2; exit 1; }
 
 mkdir -p "$work/packages" "$out"
 work=$(cd "$work" && pwd)
@@ -39,17 +39,28 @@ done
 "$python" "$here/mini_sets.py" "$work/pairs" "$work/sets"
 
 # One model for both languages, whose pairs share their English side and a vocabulary
-[[ -e $work/nmt/model.safetensors ]] ||
-  OMP_NUM_THREADS=1 "$python" "$here/train_nmt.py" --pairs "$work"/sets/{de,fr}.tsv \
-  --valid "$work/sets/dev.de.tsv" --out "$work/nmt" --vocab-size 6000 --layers 3 2 --steps 3200
+for language in de fr; do
+  for set in train dev test; do
+    pairs=$work/sets/$set.$language.tsv
+    [[ $set != train ]] || pairs=$work/sets/$language.tsv
+    "$python" "$here/prepare.py" pairs "$pairs" "$work/sets/$set.$language"{,.en}
+  done
+done
+train=("$work/sets/train".{de,fr}) nmt=$work/nmt
+[[ -e $nmt/subword ]] || "$python" -m lmtools subword --text "${train[@]}" "${train[@]/%/.en}" \
+  --type unigram --vocab-size 6000 --normaliser cased --out "$nmt/subword"
+[[ -e $nmt/train.bin ]] || "$python" -m lmtools corpus --source "${train[@]}" \
+  --text "${train[@]/%/.en}" --subword "$nmt/subword" --out "$nmt/train.bin"
+[[ -e $nmt/valid.bin ]] || "$python" -m lmtools corpus --source "$work/sets/dev.de" \
+  --text "$work/sets/dev.de.en" --subword "$nmt/subword" --out "$nmt/valid.bin"
+"$python" -m lmtools train --conf "$here/mini_translator.yaml" --train "$nmt/train.bin" \
+  --valid "$nmt/valid.bin" --out "$nmt/lm"
 for language in de fr; do
   for set in dev test; do
-    cut -f 1 "$work/sets/$set.$language.tsv" >"$work/sets/$set.$language"
-    cut -f 2 "$work/sets/$set.$language.tsv" >"$work/sets/$set.$language.en"
     list=$language-en.$set.nbest.jsonl
-    [[ -e $work/$list ]] || "$python" "$here/translate.py" --model "$work/nmt" \
-      --source "$work/sets/$set.$language" \
-      --reference "$work/sets/$set.$language.en" --prefix "$set-" --out "$work/$list"
+    [[ -e $work/$list ]] || "$python" -m lmtools translate --lm "$nmt/lm" \
+      --source "$work/sets/$set.$language" --ref "$work/sets/$set.$language.en" --prefix "$set-" \
+      --out "$work/$list"
     xz -9e -c "$work/$list" >"$out/$list.xz"
   done
 done

@@ -4,13 +4,15 @@ text of language models.
 
 Whole pages of the handbook are held out: dev and test are their sentences that have a translation
 into each language. OUT/LANGUAGE.tsv has the training pairs (foreign, English), OUT/SET.LANGUAGE.tsv
-the pairs of a set, OUT/train.txt and OUT/valid.txt the text. What shares a sentence or a run of RUN
-words with dev or test is in neither; the text has the manuals of TEXT only.
+the pairs of a set, OUT/train.txt and OUT/valid.txt the text. What shares a sentence or a run of
+words (overlap.RUN) with dev or test is in neither; the text has the manuals of TEXT only.
 """
 
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from overlap import runs
 
 HANDBOOK = "debian-handbook"
 HELD_OUT = {
@@ -26,7 +28,6 @@ COUNT = {"dev": 300, "test": 500}
 TEXT = (HANDBOOK, "gnome-user-docs", "libreoffice-help")
 LANGUAGES = ("de", "fr")
 WORDS = range(6, 46)  # of a sentence of dev or test
-RUN = 8
 
 
 def rows(path: Path) -> Iterator[list[str]]:
@@ -39,12 +40,6 @@ def rows(path: Path) -> Iterator[list[str]]:
 def pages(name: str) -> set[str]:
     """The pages of a held-out set."""
     return {f"sect.{page}.html" for page in HELD_OUT[name].split()}
-
-
-def runs(sentence: str) -> set[tuple[str, ...]]:
-    """The runs of RUN words in a sentence, whatever their case."""
-    words = sentence.lower().split()
-    return {tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1)}
 
 
 def held_out(pairs: dict[str, list[list[str]]], name: str) -> list[tuple[str, ...]]:

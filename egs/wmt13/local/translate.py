@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""translate.py --model DIR --source F --out F.jsonl: N-best lists of a Marian model (opus-mt, or
-what train_nmt.py wrote).
+"""translate.py --model DIR --source F --out F.jsonl: N-best lists of a Marian model of Hugging Face
+(opus-mt); those of a model of ours are made by `lmtools translate`.
 
 A line of --source is a sentence; --reference has its translation in the same line. Hypotheses stand
 in the beam search's own order and have two scores: `am`, the sum of the natural-log probabilities
@@ -108,8 +108,7 @@ def load(args: argparse.Namespace) -> tuple[MarianMTModel, MarianTokenizer, str]
     """The model in evaluation mode on the device, and its tokenizer."""
     if not (Path(args.model) / "config.json").exists():
         raise UserError(
-            f"{args.model}: no config.json; give a directory with a Marian model, as opus-mt's or"
-            " local/train_nmt.py's"
+            f"{args.model}: no config.json; give a directory with a Marian model, as opus-mt's"
         )
     device = (
         ("cuda" if torch.cuda.is_available() else "cpu") if args.device == "auto" else args.device
