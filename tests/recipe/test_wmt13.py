@@ -228,7 +228,8 @@ def test_the_paper_s_interpolation():
     """A sum goes with the translator's sum, a mean with its mean."""
     file = REPOSITORY / "egs/wmt13/conf/paper.yaml"
     lms = ("ngram", "causal", "masked", "tta")
-    settings = [f"lms={' '.join(lms)}", "others=mbr", "first_pass=am", "first_pass_mean=norm"]
+    settings = [f"lms={' '.join(lms)}", "others=mbr direct channel"]
+    settings += ["first_pass=am", "first_pass_mean=norm"]
     found = read_systems(file, settings)
     plain = read_systems(file.with_name("systems.yaml"), settings)
     assert {name: found[name] for name in plain} == plain
