@@ -6,16 +6,14 @@ from shlex import split
 import numpy as np
 import pytest
 import torch
-from toys import ARCH, WORDS, sentences, settings
+from toys import WORDS, sentences
+from translators import random_translator
 
-from lmtools.checkpoint import load_model, prepare_directory, save_weights
+from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
-from lmtools.lm import LanguageModel
-from lmtools.outputs.sampled import SAMPLED
 from lmtools.score import ScoreOptions, Sources, run, score_lists, score_texts
-from lmtools.subword import BOS, EOS, UNK, train
-from lmtools.text import Normaliser
+from lmtools.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
 
 SOURCES = {f"u{n}": text for n, text in enumerate(sentences(12, 3, longest=12))}
@@ -25,26 +23,10 @@ LISTS = [
 ]
 
 
-def random_model(home, criterion="softmax", **arch):
-    """A directory of a model with random weights, large enough that scores are far from even."""
-    vocabulary = train("word", [" ".join(WORDS)], None, Normaliser(), home / "words")
-    output = {"samples": 8} if criterion in SAMPLED else {}
-    arch = {**ARCH["seq2seq"], **arch}
-    how = settings("seq2seq", arch=arch, criterion=criterion, output=output)
-    torch.manual_seed(4)
-    lm = LanguageModel(how, vocabulary.size, np.arange(1, vocabulary.size + 1))
-    with torch.no_grad():
-        for parameter in lm.trunk.parameters():
-            parameter.mul_(4)
-    prepare_directory(home / "lm", how, vocabulary)
-    save_weights(home / "lm", lm)
-    return home / "lm"
-
-
 @pytest.fixture(scope="module", params=[("softmax", "post"), ("softmax", "pre"), ("ce-is", "post")])
 def directory(request, tmp_path_factory):
     criterion, norm = request.param
-    return random_model(tmp_path_factory.mktemp("seq2seq"), criterion, norm=norm)
+    return random_translator(tmp_path_factory.mktemp("seq2seq"), criterion=criterion, norm=norm)
 
 
 @pytest.fixture
@@ -194,7 +176,7 @@ def test_what_does_not_fit_is_refused(trained, directory, files, capsys, more, m
     ],
 )
 def test_whoever_gives_no_source_is_told_so(tmp_path, files, capsys, command):
-    lm = random_model(tmp_path)
+    lm = random_translator(tmp_path)
     assert main(split(command.format(lm=lm, files=files))) == 1
     err = capsys.readouterr().err
     assert f"{lm}: a translation model" in err and err.count("\n") == 1, err

@@ -12,20 +12,17 @@ import sys
 import time
 from shlex import split
 
-import numpy as np
 import pytest
 import torch
 from toys import ARCH, WORDS, sentences, settings
+from translators import random_translator
 
-from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.corpus import binarise_pairs
 from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.journal import Journal, JournalEntry
-from lmtools.lm import LanguageModel
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import Translation
-from lmtools.outputs.sampled import SAMPLED
 from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.text import Normaliser
@@ -37,30 +34,13 @@ from lmtools.types import NBest
 LINES = sentences(9, 3, longest=6)
 
 
-def random_model(home, words=WORDS, criterion="softmax", factor=4, **arch):
-    """A directory of a model with random weights, large enough that scores are far from even."""
-    vocabulary = train("word", [" ".join(words)], None, Normaliser(), home / "words")
-    output = {"samples": 8} if criterion in SAMPLED else {}
-    arch = {**ARCH["seq2seq"], **arch}
-    how = settings("seq2seq", arch=arch, criterion=criterion, output=output)
-    torch.manual_seed(4)
-    lm = LanguageModel(how, vocabulary.size, np.arange(1, vocabulary.size + 1))
-    with torch.no_grad():
-        for parameter in lm.trunk.parameters():
-            parameter.mul_(factor)
-        lm.output.bias[EOS] += 2  # so that some hypotheses end before they must
-    prepare_directory(home / "lm", how, vocabulary)
-    save_weights(home / "lm", lm)
-    return home / "lm"
-
-
 @pytest.fixture(
     scope="module",
     params=[("softmax", "post"), ("softmax", "pre"), ("ce-is", "post"), ("bce", "post")],
 )
 def directory(request, tmp_path_factory):
     criterion, norm = request.param
-    return random_model(tmp_path_factory.mktemp("lm"), criterion=criterion, norm=norm)
+    return random_translator(tmp_path_factory.mktemp("lm"), criterion=criterion, norm=norm)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +119,7 @@ def test_a_beam_of_one_is_greedy_search(directory):
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.0])
 def test_a_wide_beam_finds_the_best_of_all(tmp_path, penalty):
-    scorer = load(random_model(tmp_path, WORDS[:3], positions=3, factor=3))
+    scorer = load(random_translator(tmp_path, WORDS[:3], positions=3, factor=3))
     pieces = range(len(SPECIALS), scorer.lm.size)
     everything = [ids for n in range(3) for ids in itertools.product(pieces, repeat=n)]
     for source in ([pieces[0]], [pieces[2], pieces[1]]):
@@ -259,7 +239,7 @@ def journal(files):
 
 @pytest.mark.parametrize("kept", [0, 1, 4, 5, 8, 9])
 def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatch):
-    lm = random_model(tmp_path_factory.mktemp("lm"))
+    lm = random_translator(tmp_path_factory.mktemp("lm"))
     assert translate(files, lm, "--batch", "4") == 0
     whole = (files / "o.jsonl").read_bytes()
     lines = journal(files).read_bytes().splitlines(keepends=True)
@@ -283,7 +263,7 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
 
 
 def test_a_killed_run_ends_with_equal_bytes(files, tmp_path_factory):
-    lm = random_model(tmp_path_factory.mktemp("lm"))
+    lm = random_translator(tmp_path_factory.mktemp("lm"))
     plain.write(sentences(60, 8, longest=6), files / "many")
     command = f"translate --lm {lm} --source {files}/many --device cpu --batch 2 --beam 20 --out"
     assert main([*split(command), f"{files}/whole.jsonl"]) == 0
