@@ -40,12 +40,15 @@ class DecoderLayer(nn.Module):
         self.block = BLOCKS[config.norm](config)
         self.cross = ATTENTIONS[config.norm](config)
 
-    def forward(self, state: Tensor, source: Tensor, mask: Tensor) -> Tensor:
-        """`state` (B, T, D) after attending to itself, each position to those before it, and to the
-        encoder's states `source` (B, S, D), where `mask` (B, 1, 1, S) is True.
+    def forward(
+        self, state: Tensor, source: Tensor, mask: Tensor, within: Tensor | None = None
+    ) -> Tensor:
+        """`state` (B, T, D) after attending to itself, each position to those before it, or where
+        `within` (T, T) is True, and to the encoder's states `source` (B, S, D), where `mask`
+        (B, 1, 1, S) is True.
         """
         # padding is on the right, where no real position looks
-        state = self.block.look(state, state, causal=True)
+        state = self.block.look(state, state, within, causal=within is None)
         return self.read(state, self.cross.key_value(source), mask)
 
     def read(self, state: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
@@ -116,6 +119,17 @@ class Seq2seq(Transformer):
         for layer in self.decoder:
             state = layer(state, source, mask)
             yield state
+
+    def tree_states(self, source: Tensor, tokens: Tensor, depths: Tensor, within: Tensor) -> Tensor:
+        """The last layer's states (N, D) of prefixes of translations of one source (S,), a tree of
+        their last `tokens` (N,): of so many tokens before the last each (`depths`, (N,)), and of
+        those that are `within` it, bool (N, N), itself included.
+        """
+        states, mask = self.encode(source[None], torch.tensor([len(source)], device=source.device))
+        state = self.embedding.at(tokens, depths)[None]
+        for layer in self.decoder:
+            state = layer(state, states, mask, within)
+        return state[0]
 
     def decoding(self, sources: Tensor, lengths: Tensor) -> "Decoding":
         """The decoder before its first token, of sources (B, S) of these lengths (B,)."""

@@ -25,6 +25,7 @@ class Scorer:
     subword = None  # a lmtools.subword.Subword, of models that have one
     open_words = False  # it predicts words without a closed vocabulary
     oov_penalty = 0.0
+    pairs = False  # its texts are pairs of a source and what is scored given it
 
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""

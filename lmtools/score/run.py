@@ -19,7 +19,7 @@ from lmtools.jobs import find_queue
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
-from lmtools.score.scorers import NgramScorer, TranslationScorer, load_scorer
+from lmtools.score.scorers import NgramScorer, load_scorer
 from lmtools.score.sources import Sources
 from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
 from lmtools.types import NBest
@@ -60,7 +60,7 @@ class ScoreOptions:
         """
         how = self.device, self.precision, self.intact, self.normalise, self.rows
         scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine, self.pairs)
-        if self.pairs and not isinstance(scorer, TranslationScorer):
+        if self.pairs and not scorer.pairs:
             raise UserError(
                 f"{self.lm}: no translation model, so it reads no source; leave --source out"
             )

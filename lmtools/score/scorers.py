@@ -28,7 +28,7 @@ from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MIX, MixtureScorer, parse_mixture
 from lmtools.score.noise import correct_by
-from lmtools.score.trees import SentenceTree, plan_trees
+from lmtools.score.trees import SentenceTree, plan_source_trees, plan_trees
 from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.subword.lists import Word
 from lmtools.windows import count_rows, cut_windows
@@ -112,16 +112,25 @@ class NeuralScorer(Scorer):
 
     @torch.inference_mode()
     def from_tree(self, sentences):
-        tree = SentenceTree.of(sentences, BOS)
-        before, targets = map(torch.from_numpy, tree.predictions(EOS))
-        parents = np.append(-1, tree.parents[1:])
+        tree = self.tree_of(sentences)
+        before, targets = (
+            torch.from_numpy(array).to(self.device) for array in tree.predictions(EOS)
+        )
         with autocast(self.device, self.precision):
-            heads = self.lm.trunk.head(self.lm.trunk.memory().grow(parents, tree.tokens))
+            heads = self.lm.trunk.head(self.tree_states(sentences, tree))
         heads = heads.to(PRECISIONS[self.precision])
         scores = self.output.unnormalised(heads[before], targets)
         if self.normalised:
             scores = scores - self.output.log_normaliser(heads)[before]
-        return tree.split_values(scores.double().numpy())
+        return tree.split_values(scores.double().cpu().numpy())
+
+    def tree_of(self, sentences) -> SentenceTree:
+        """The tree of what is predicted of sentences."""
+        return SentenceTree.of(sentences, BOS)
+
+    def tree_states(self, sentences, tree: SentenceTree) -> Tensor:
+        """The last layer's states (N, columns) of the nodes of the sentences' tree."""
+        return self.lm.trunk.memory().grow(np.append(-1, tree.parents[1:]), tree.tokens)
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
         """The score of each target (N,) in nats."""
@@ -214,9 +223,12 @@ class TranslationScorer(NeuralScorer):
     """A translation model: log p of a target sentence given its source.
 
     Texts are pairs (source, target), a sentence is the one sequence of ids that stands for both;
-    what has a score are the tokens of the target and its end. A target that does not fit the
-    positions is scored in windows, each with the whole source; a source that does not is refused.
+    what has a score are the tokens of the target and its end. Targets of one source are one tree,
+    beside which the source is encoded once. A target that does not fit the positions is scored in
+    windows, each with the whole source; a source that does not is refused.
     """
+
+    pairs = True
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -240,6 +252,20 @@ class TranslationScorer(NeuralScorer):
         source, target = split_pair(sentence)
         width = max(len(source), min(len(target), self.lm.longest)) + self.lm.objective.boundary
         return 2 * len(self.windows(sentence)) * width
+
+    def plan_trees(self, sentences):
+        pairs = [split_pair(sentence) for sentence in sentences]
+        return plan_source_trees(pairs, self.lm.trunk.tree_tokens, self.lm.longest)
+
+    def tree_of(self, sentences):
+        return super().tree_of([split_pair(sentence)[1] for sentence in sentences])
+
+    def tree_states(self, sentences, tree):
+        within, source = tree.ancestors(), split_pair(sentences[0])[0]
+        read = np.array([*source, EOS]), tree.tokens, within.sum(1) - 1, within
+        return self.lm.trunk.tree_states(
+            *(torch.from_numpy(array).to(self.device) for array in read)
+        )
 
     def unknown(self, sentence):
         return super().unknown(split_pair(sentence)[1])

@@ -90,3 +90,25 @@ def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) ->
         if beginnings <= SHARED * sum(len(sentence) + 1 for sentence in some):
             plan.append(TreeBatch(short[part]))
     return plan
+
+
+def plan_source_trees(
+    pairs: Sequence[tuple[Sequence, Sequence]], tokens: int, longest: int
+) -> list[TreeBatch]:
+    """Numbers of those of the distinct `pairs` of source and target that go through together: two
+    or more targets of one source, of at most `longest` tokens each, in parts of at most so many
+    tokens.
+
+    The targets of a source are sorted, so that neighbours share most, and so that the order of the
+    pairs changes nothing.
+    """
+    groups: dict[tuple, list[int]] = {}
+    for number, (source, target) in enumerate(pairs):
+        if len(target) <= longest:
+            groups.setdefault(tuple(source), []).append(number)
+    plan = []
+    for group in groups.values():
+        group.sort(key=lambda number: pairs[number][1])
+        parts = cut_trees([pairs[number][1] for number in group], tokens)
+        plan += [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]
+    return plan

@@ -1,5 +1,6 @@
 """Scores of hypotheses given their sources, and of sources given hypotheses."""
 
+import contextlib
 import dataclasses
 from shlex import split
 
@@ -13,6 +14,9 @@ from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.score import ScoreOptions, Sources, run, score_lists, score_texts
+from lmtools.score.cache import Cache
+from lmtools.score.run import score_sentences
+from lmtools.score.trees import plan_source_trees
 from lmtools.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
 
@@ -86,7 +90,16 @@ def test_batch_order_processes_and_cache_change_no_score(directory, files, monke
     shuffled = [pairs[i] for i in order]
     fresh = options(directory)
     np.testing.assert_array_equal(score_texts(shuffled, scorer, fresh).log_prob, whole[order])
-    np.testing.assert_array_equal(score_texts(pairs[7:9], scorer, fresh).log_prob, whole[7:9])
+    np.testing.assert_array_equal(score_texts(pairs[16:32], scorer, fresh).log_prob, whole[16:32])
+    # of parts of lists, whose hypotheses are one tree, to rounding
+    some = score_texts(pairs[7:11], scorer, fresh).log_prob
+    np.testing.assert_allclose(some, whole[7:11], rtol=0, atol=1e-5)
+    with contextlib.closing(Cache(tmp_path / "torn", scorer.signature)) as torn:
+        prepared = list(dict.fromkeys(scorer.prepare(pairs)))
+        place = {sentence: i for i, sentence in reversed(list(enumerate(scorer.prepare(pairs))))}
+        torn.put((one, float(whole[place[one]])) for one in prepared[::3])
+    half = dataclasses.replace(fresh, cache=str(tmp_path / "torn"))
+    np.testing.assert_array_equal(score_texts(pairs, scorer, half).log_prob, whole)
     with monkeypatch.context() as patch:
         patch.setattr(type(scorer), "log_probs", None)  # all of it is known
         np.testing.assert_array_equal(score_texts(pairs, scorer, how).log_prob, whole)
@@ -97,6 +110,30 @@ def test_batch_order_processes_and_cache_change_no_score(directory, files, monke
         other = dataclasses.replace(fresh, rows=rows)
         found = score_texts(pairs, other.load(), other).log_prob
         np.testing.assert_allclose(found, whole, atol=1e-4)
+
+
+def test_a_source_is_encoded_once_beside_the_tree_of_its_hypotheses(directory, monkeypatch):
+    scorer = options(directory).load()
+    pairs = Sources("s", SOURCES).pair(LISTS, 0, "lists")
+    sentences = list(dict.fromkeys(scorer.prepare(pairs)))
+    alone = [scorer.log_probs([sentence])[0].sum() for sentence in sentences]
+    encoded, trunk = [], type(scorer.lm.trunk)
+    encode = trunk.encode
+    monkeypatch.setattr(trunk, "encode", lambda *given: encoded.append(given[1]) or encode(*given))
+    plan = scorer.plan_trees(sentences)
+    assert sorted(i for tree in plan for i in tree) == list(range(len(sentences)))
+    whole = score_sentences(sentences, scorer, options(directory), Cache(None, {}))
+    assert len(encoded) == len(plan) == len(SOURCES)
+    np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-4)
+
+
+def test_many_hypotheses_are_several_trees():
+    targets = [(n % 7, *range(n % 20)) for n in range(300)]
+    pairs = [((1, 2), target) for target in dict.fromkeys(targets)]
+    more = ((3,), (4,)), ((1, 2), tuple(range(99)))  # of a source alone, and too long
+    plan = plan_source_trees([*pairs, *more], 1024, longest=50)
+    assert sorted(i for tree in plan for i in tree) == list(range(len(pairs)))
+    assert len(plan) == 2 and all(sum(len(pairs[i][1]) + 1 for i in t) <= 1024 for t in plan)
 
 
 def test_a_source_is_read(directory):
