@@ -1,5 +1,5 @@
-"""Scorers of local Hugging Face model directories: BERT through our own fast pass, other masked and
-causal models as they are.
+"""Scorers of local Hugging Face model directories of one text: BERT through our own fast pass,
+other masked and causal models as they are.
 """
 
 import numpy as np
@@ -112,15 +112,82 @@ class HuggingFace(Scorer):
         return torch.cat(parts).double().cpu().numpy()
 
 
-class HuggingFaceCausal(HuggingFace):
+class TreeScorer(HuggingFace):
+    """Scores left to right, of sentences with common beginnings as one sequence: their prefix tree,
+    in which each token sees those before it in its own sentences; no array of logits exists then.
+
+    `shares`: whether that gave the model's own log-probabilities when it was tried; models for
+    which it does not (positions that the attention mask decides, recurrent ones, logits that are
+    scaled) score each sentence by itself.
+    """
+
+    def share(self, trunk: nn.Module, head: nn.Module, bias: str | None = None, *more) -> None:
+        """Try trees with the model's `trunk`, whose states its `head` makes logits of, to which the
+        tensor of the model named `bias` may come; other parts of it (`more`) are run beside it.
+        """
+        self.trunk, self.output = trunk, None
+        if isinstance(head, nn.Linear):
+            self.output = Softmax(head.weight).to(self.device)
+            added = (head.bias, getattr(self.model, bias or "", None))
+            for one in [one for one in added if one is not None]:
+                self.output.bias = nn.Parameter(self.output.bias + one.flatten(), False)
+        self.shares = self.output is not None and self.try_sharing()
+        if not self.shares:
+            return
+        self.output = in_precision(self.output, PRECISIONS[self.precision])
+        for part in (trunk, *more):
+            for module in part.modules():
+                if isinstance(module, nn.Linear):  # autocast would convert them in each pass
+                    module.weight.data = module.weight.data.to(PRECISIONS[self.precision])
+
+    def some(self, ids: tuple[int, ...]) -> list[tuple]:
+        """Three sentences out of seven ids, two of which begin alike."""
+        raise NotImplementedError
+
+    def from_logits(self, sentences) -> list[np.ndarray]:
+        """The scores of sentences, each by itself."""
+        raise NotImplementedError
+
+    def try_sharing(self) -> bool:
+        """Whether a tree of three short sentences has the scores that the model gives each."""
+        ids = np.linspace(0, self.config.vocab_size - 1, 9).astype(int).tolist()[1:-1]
+        some = self.some(tuple(ids))
+        full, self.precision = self.precision, "float32"
+        try:
+            pairs = zip(self.from_tree(some), self.from_logits(some), strict=True)
+            return all(np.allclose(one, other, rtol=1e-4, atol=1e-3) for one, other in pairs)
+        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError, KeyError):
+            return False  # a model that takes no such attention mask or positions
+        finally:
+            self.precision = full
+
+    def tree_inputs(self, tree: SentenceTree) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The tokens (N,) of a tree, their positions (N,), and what to add to attention (N, N)."""
+        within, dtype = tree.ancestors(), PRECISIONS[self.precision]
+        ids, depths, seen = (
+            torch.tensor(array, device=self.device)
+            for array in (tree.tokens, within.sum(1) - 1, within)
+        )
+        mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
+        return ids, depths, mask.masked_fill_(~seen, torch.finfo(dtype).min)
+
+    def score_tree(self, tree: SentenceTree, states: torch.Tensor, end: int) -> list[np.ndarray]:
+        """The scores of the sentences of a tree whose states are (N, D)."""
+        before, targets = (
+            torch.tensor(array, device=self.device) for array in tree.predictions(end)
+        )
+        states = states.to(PRECISIONS[self.precision])
+        normalisers = self.output.log_normaliser(states)
+        scores = self.output.unnormalised(states[before], targets) - normalisers[before]
+        return tree.split_values(scores.double().cpu().numpy())
+
+
+class HuggingFaceCausal(TreeScorer):
     """log p of each token after the beginning-of-sentence token (or the end-of-text token that
     stands for it), and of the end.
 
-    What sentences that stand together have in common at their beginning is computed once: their
-    prefix tree is one sequence, in which each token sees those before it in its own sentences, and
-    no array of logits exists. `shares`: whether that gave the model's own log-probabilities when it
-    was tried; models for which it does not (positions that the attention mask decides, recurrent
-    ones, logits that are scaled) score each sentence by itself.
+    What sentences that stand together have in common at their beginning is computed once where
+    `shares` (see TreeScorer).
     """
 
     kind = "perplexity"
@@ -131,19 +198,12 @@ class HuggingFaceCausal(HuggingFace):
         spans = (getattr(self.config, name, None) for name in SPANS)
         self.span = min((span for span in spans if isinstance(span, int)), default=self.longest)
         # some of transformers' classes name no base model
-        self.trunk = model.get_decoder() if model.base_model is model else model.base_model
-        self.output = None
-        head = model.get_output_embeddings()
-        if isinstance(head, nn.Linear):
-            self.output = Softmax(head.weight)
-            if head.bias is not None:
-                self.output.bias = head.bias
-        self.shares = self.output is not None and self.try_sharing()
-        if self.shares:
-            self.output = in_precision(self.output, PRECISIONS[self.precision])
-            for module in self.trunk.modules():
-                if isinstance(module, nn.Linear):  # autocast would convert them in each pass
-                    module.weight.data = module.weight.data.to(PRECISIONS[self.precision])
+        trunk = model.get_decoder() if model.base_model is model else model.base_model
+        self.share(trunk, model.get_output_embeddings())
+
+    def some(self, ids):
+        sentences = ids, (*ids[:2], *ids[:3]), ids[4:6]
+        return [sentence[: self.span - 1] for sentence in sentences]
 
     def cost(self, sentence):
         """Where beginnings are shared, a guess that is equal for all: batches keep the order of
@@ -163,40 +223,17 @@ class HuggingFaceCausal(HuggingFace):
             )
         ]
 
-    def try_sharing(self) -> bool:
-        """Whether a tree of three short sentences has the scores that the model gives each."""
-        ids = np.linspace(0, self.config.vocab_size - 1, 9).astype(int).tolist()[1:-1]
-        some = [tuple(ids), (*ids[:2], *ids[:3]), tuple(ids[4:6])]
-        some = [sentence[: self.span - 1] for sentence in some]
-        full, self.precision = self.precision, "float32"
-        try:
-            pairs = zip(self.from_tree(some), self.from_logits(some), strict=True)
-            return all(np.allclose(one, other, rtol=1e-4, atol=1e-3) for one, other in pairs)
-        except (TypeError, ValueError, RuntimeError, IndexError, AttributeError, KeyError):
-            return False  # a model that takes no such attention mask or positions
-        finally:
-            self.precision = full
-
     @torch.inference_mode()
     def from_tree(self, sentences) -> list[np.ndarray]:
         """The scores of sentences, out of one pass over the tree of their beginnings."""
-        tree, dtype = SentenceTree.of(sentences, self.begin), PRECISIONS[self.precision]
-        within = tree.ancestors()
-        ids, depths, before, targets = (
-            torch.tensor(array, device=self.device)
-            for array in (tree.tokens, within.sum(1) - 1, *tree.predictions(self.end))
-        )
-        seen = torch.tensor(within, device=self.device)
-        mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
-        mask.masked_fill_(~seen, torch.finfo(dtype).min)
+        tree = SentenceTree.of(sentences, self.begin)
+        ids, depths, mask = self.tree_inputs(tree)
         with autocast(self.device, self.precision):
             states = self.trunk(
                 input_ids=ids[None], attention_mask=mask[None, None],
                 position_ids=depths[None], use_cache=False,
-            ).last_hidden_state[0].to(dtype)  # fmt: skip
-        normalisers = self.output.log_normaliser(states)
-        scores = self.output.unnormalised(states[before], targets) - normalisers[before]
-        return tree.split_values(scores.double().cpu().numpy())
+            ).last_hidden_state[0]  # fmt: skip
+        return self.score_tree(tree, states, self.end)
 
     def from_logits(self, sentences) -> list[np.ndarray]:
         """The scores of sentences, each by itself."""

@@ -12,9 +12,10 @@ from lmtools.errors import UserError
 from lmtools.files import sha256
 
 
-def load_pretrained(directory: str, family: Callable, wanted: str, whole=True):
+def load_pretrained(directory: str, family: Callable, wanted: str, whole=True, pairs=False):
     """The model, of the class that `family(transformers, config)` names, and the tokenizer of a
-    local directory; UserError without them or, if it is to be `whole`, without some weights.
+    local directory; UserError without them or, if it is to be `whole`, without some weights, and
+    where either an encoder with a decoder or `pairs` of texts are without the other.
     """
     try:
         import transformers
@@ -37,9 +38,14 @@ def load_pretrained(directory: str, family: Callable, wanted: str, whole=True):
     local = {"local_files_only": True, "trust_remote_code": False}
     try:
         config = transformers.AutoConfig.from_pretrained(directory, **local)
-        if config.is_encoder_decoder:
+        if config.is_encoder_decoder and not pairs:
             raise UserError(
-                f"hf:{directory}: a model of two texts (encoder and decoder); give {wanted}"
+                f"hf:{directory}: a translation model (encoder and decoder), which reads a source"
+                " beside each sentence; use it with lmtools score --source"
+            )
+        if pairs and not config.is_encoder_decoder:
+            raise UserError(
+                f"hf:{directory}: no translation model, so it reads no source; leave --source out"
             )
         tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **local)
         model, found = family(transformers, config).from_pretrained(

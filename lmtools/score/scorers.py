@@ -368,6 +368,7 @@ def load_scorer(
     if foreign:
         # transformers is an optional dependency
         from lmtools.score.huggingface import load_huggingface
+        from lmtools.score.huggingface_pairs import load_huggingface_pairs
 
         if normalise != "full":
             raise UserError(
@@ -376,7 +377,8 @@ def load_scorer(
             )
         if engine == "prepared":
             raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return load_huggingface(lm.removeprefix("hf:"), device, precision, intact, rows)
+        load = load_huggingface_pairs if pairs else load_huggingface
+        return load(lm.removeprefix("hf:"), device, precision, intact, rows)
     if not path.exists():
         raise UserError(
             f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"
