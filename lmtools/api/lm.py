@@ -1,7 +1,7 @@
 """Language models: loaded once, asked for the scores of texts, tokens and lists."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, overload
@@ -15,7 +15,7 @@ from lmtools.errors import UserError
 from lmtools.formats import scores
 from lmtools.rescoring import DERIVED, Weights
 from lmtools.rescoring.features import summed
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import ScoreOptions, Sources, score_texts
 from lmtools.score.compute import score_all
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
@@ -53,16 +53,39 @@ class LM:
         self.options, self.scorer = options, options.load()
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
 
-    def score(self, texts: Sequence[str]) -> np.ndarray:
-        """The log-probability of each text with the end of sentence, in nats, float64 (texts,).
+    def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
+        """The log-probability of each text with the end of sentence, in nats, float64 (texts,); of
+        a translation model given what the text translates, one of `sources` a text.
 
         Equal texts get equal scores; texts are computed in batches, so give as many at once as
-        there are.
+        there are. UserError where either a translation model or sources are without the other.
         """
-        return score_texts(several(texts), self.scorer, self.options).log_prob
+        self.check_sources(sources is not None)
+        if sources is None:
+            return score_texts(several(texts), self.scorer, self.options).log_prob
+        if len(several(texts)) != len(several(sources)):
+            raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
+        pairs = list(zip(sources, texts, strict=True))
+        return score_texts(pairs, self.scorer, self.options).log_prob
+
+    def check_sources(self, given: bool) -> None:
+        """UserError where either a translation model or sources are without the other."""
+        if given and not self.scorer.pairs:
+            raise UserError(
+                f"{self.options.lm}: not loaded as a translation model, so it reads no source;"
+                " leave sources out, or load such a model with pairs=True"
+            )
+        if self.scorer.pairs and not given:
+            raise UserError(
+                f"{self.options.lm}: a translation model, which reads a source beside each"
+                " sentence; give sources to score or score_lists"
+            )
 
     def token_scores(self, texts: Sequence[str]) -> list[TokenScores]:
-        """The tokens of each text and their log-probabilities."""
+        """The tokens of each text and their log-probabilities; UserError for a translation
+        model.
+        """
+        self.check_sources(False)
         sentences, which = prepare_distinct(several(texts), self.scorer.prepare)
         values: list = [None] * len(sentences)
         for batch, made in score_all(self.scorer, sentences):
@@ -75,18 +98,33 @@ class LM:
             for text, i, own in zip(texts, which, counts, strict=True)
         ]
 
-    def score_lists(self, lists: Sequence[NBest]) -> ScoreTable:
+    def score_lists(
+        self,
+        lists: Sequence[NBest],
+        sources: Sequence[str] | Mapping[str, str] | None = None,
+        reverse: bool = False,
+    ) -> ScoreTable:
         """The scores of every hypothesis: a column for `lmtools.tune` and `lmtools.rescore`, what a
         file of `lmtools score` holds.
+
+        A translation model scores hypotheses given what they translate: `sources`, one a list in
+        their order or by utterance; with `reverse` the source given the hypothesis. UserError as of
+        `score`.
         """
-        texts = [hyp.text for nbest in lists for hyp in nbest.hyps]
+        self.check_sources(sources is not None)
+        if sources is None:
+            texts, more = [hyp.text for nbest in lists for hyp in nbest.hyps], {}
+        else:
+            given = Sources("sources", sources, reverse)
+            texts, more = given.pair(lists, 0, "the lists"), given.signature
+            given.check_number(len(lists), "the lists")
         flat = score_texts(texts, self.scorer, self.options)
         bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in lists)])
         values, counts = (
             [column[begin:end] for begin, end in pairwise(bounds)]
             for column in (flat.log_prob, flat.tokens)
         )
-        return scores.make_table(lists, values, counts, flat.signature)
+        return scores.make_table(lists, values, counts, {**flat.signature, **more})
 
     @overload
     def rescore(self, nbest: NBest, weights: Weights) -> NBest: ...
@@ -130,8 +168,8 @@ def load(
     auto, `engine` what multiplies (torch, prepared, auto); `threads` sets torch's in this whole
     process. `cache` keeps scores between runs: a directory or `default`, that of the command line.
     `more` are other options of `lmtools score`: `intact`, `normalise`, `oov_penalty`, `nj`, `rows`,
-    `noise` (lmtools.score.ScoreOptions). UserError where there is no such model, or it cannot do
-    what is asked.
+    `noise`, `pairs` for a translation model (lmtools.score.ScoreOptions). UserError where there is
+    no such model, or it cannot do what is asked.
     """
     if threads is not None:
         torch.set_num_threads(threads)
