@@ -1,0 +1,149 @@
+"""Pairs a second that translation models score, of the hypotheses of lists given their sources and
+the other way round: lmtools with a model of Marian's (hf:DIR), a plain loop of transformers over
+the same weights, and lmtools with a model of ours of the same size and random weights; prints JSON
+and a table.
+
+The plain loop takes pairs in the order of the lists, `--batch` at once, padded by the tokenizer,
+each with its own copy of the source, and sums the loss of each from the logits. With 50 at once, as
+many as a list has, it pads no source. Its scores must be lmtools' within 1e-3. For the direction
+source given hypothesis the same model reads the sides exchanged.
+
+One thread, seconds of processor time, all in turns in one process, median of the turns. Each begins
+with text and ends with scores in memory; loading does not count, and no cache is used. Any weights
+take the same time, so that a model of any training will do.
+"""
+
+import argparse
+import itertools
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from lmtools.bench.machine import describe_machine
+from lmtools.errors import UserError
+from lmtools.formats import jsonl
+from lmtools.lm import LanguageModel
+from lmtools.score import ScoreOptions, score_texts
+from lmtools.score.huggingface_pairs import HuggingFaceTranslation, split
+from lmtools.score.scorers import TranslationScorer
+from lmtools.settings import Settings
+from lmtools.subword import EOS, SPECIALS
+
+NEAR = 1e-3
+
+Pair = tuple[str, str]
+
+
+class Ids:
+    """A vocabulary that is its size."""
+
+    hash = "0" * 16
+
+
+class Own(TranslationScorer):
+    """A model of ours of the size of Marian's, which reads the pieces of its tokenizer."""
+
+    def __init__(self, like: HuggingFaceTranslation):
+        c = like.config
+        arch = {
+            "layers": c.encoder_layers, "decoder_layers": c.decoder_layers, "dim": c.d_model,
+            "heads": c.decoder_attention_heads, "ffn": c.decoder_ffn_dim,
+            "positions": c.max_position_embeddings,
+        }  # fmt: skip
+        lm = LanguageModel(
+            Settings("seq2seq", "translation", arch=arch), c.vocab_size + len(SPECIALS)
+        )
+        super().__init__(lm, Ids(), Ids.hash, "cpu")
+        self.like = like
+
+    def prepare(self, texts):
+        sides = [split(sentence) for sentence in self.like.prepare(texts)]
+        pairs = [[[i + len(SPECIALS) for i in side] for side in pair] for pair in sides]
+        return [(*source[:-1], EOS, *target) for source, target in pairs]
+
+    def unknown(self, sentence):
+        return np.zeros(len(sentence) - 1 - sentence.index(EOS), dtype=bool)
+
+
+@torch.inference_mode()
+def plain(scorer: HuggingFaceTranslation, pairs: list[Pair], size: int) -> np.ndarray:
+    """The scores (N,) as one writes them with transformers."""
+    model, tokenizer, result = scorer.model, scorer.tokenizer, []
+    for begin in range(0, len(pairs), size):
+        sources, targets = zip(*pairs[begin : begin + size], strict=True)
+        made = tokenizer(
+            list(sources), text_target=list(targets), padding=True, return_tensors="pt"
+        )
+        labels = made["labels"].masked_fill(made["labels"] == tokenizer.pad_token_id, -100)
+        logits = model(
+            input_ids=made["input_ids"], attention_mask=made["attention_mask"], labels=labels
+        ).logits
+        losses = F.cross_entropy(logits.mT, labels, reduction="none")  # 0 where labels are -100
+        result.append(-losses.sum(1))
+    return torch.cat(result).double().numpy()
+
+
+def ours(scorer, pairs: list[Pair]) -> np.ndarray:
+    """The scores (N,) of a scorer of lmtools."""
+    return score_texts(pairs, scorer, ScoreOptions("-", cache="none")).log_prob
+
+
+def main() -> None:
+    """Compare, measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    about = "a directory of Marian's classes, as egs/wmt13/local/train_nmt.py makes"
+    parser.add_argument("--lm", required=True, metavar="DIR", help=about)
+    about = "N-best lists with `source`, as egs/wmt13/mini has"
+    parser.add_argument("--nbest", required=True, metavar="F.jsonl", help=about)
+    parser.add_argument("--lists", type=int, default=20, metavar="N", help="(default: %(default)s)")
+    about = "pairs of the plain loop (default: %(default)s)"
+    parser.add_argument("--batch", type=int, default=50, metavar="N", help=about)
+    parser.add_argument("--turns", type=int, default=5, metavar="N", help="(default: %(default)s)")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    scorer = ScoreOptions(f"hf:{args.lm}", device="cpu", pairs=True).load()
+    own = Own(scorer)
+    lists = list(itertools.islice(jsonl.read(args.nbest), args.lists))
+    if any("source" not in nbest.extra for nbest in lists):
+        raise UserError(f"{args.nbest}: no sources in it; give lists of lmtools translate")
+    direct = [(nbest.extra["source"], hyp.text) for nbest in lists for hyp in nbest.hyps]
+    directions = {"direct": direct, "reverse": [pair[::-1] for pair in direct]}
+    kinds: dict[str, Callable] = {
+        "transformers": lambda pairs: plain(scorer, pairs, args.batch),
+        "lmtools hf:": lambda pairs: ours(scorer, pairs),
+        "lmtools seq2seq": lambda pairs: ours(own, pairs),
+    }
+    figures: dict = {"lists": len(lists), "pairs": len(direct), "batch": args.batch}
+    rows = []
+    for name, pairs in directions.items():
+        np.testing.assert_allclose(ours(scorer, pairs), plain(scorer, pairs, args.batch), atol=NEAR)
+        turns = [
+            {kind: timed(call, pairs) for kind, call in kinds.items()} for _ in range(args.turns)
+        ]
+        figures[name] = {"turns": turns}
+        for kind in kinds:
+            seconds = statistics.median(turn[kind] for turn in turns)
+            ratio = statistics.median(turn["transformers"] / turn[kind] for turn in turns)
+            figures[name][kind] = {"pairs_per_second": len(pairs) / seconds, "times": ratio}
+            rows.append(f"| {name} | {kind} | {len(pairs) / seconds:,.0f} | {ratio:.2f} |")
+    figures["parameters"] = sum(one.numel() for one in scorer.model.parameters())
+    print(json.dumps(figures | {"machine": describe_machine(torch.device("cpu"))}, indent=1))
+    print("\n| | | pairs/s | times transformers |\n|---|---|---:|---:|", *rows, sep="\n")
+
+
+def timed(call: Callable, pairs: list[Pair]) -> float:
+    """Seconds of processor time until all scores are there."""
+    begin = time.process_time()
+    call(pairs)
+    return time.process_time() - begin
+
+
+if __name__ == "__main__":
+    main()
