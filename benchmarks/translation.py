@@ -10,19 +10,24 @@ source given hypothesis the same model reads the sides exchanged.
 
 One thread, seconds of processor time, all in turns in one process, median of the turns. Each begins
 with text and ends with scores in memory; loading does not count, and no cache is used. Any weights
-take the same time, so that a model of any training will do.
+take the same time: without `--lm` they are random, and the vocabulary is of the lists' text.
 """
 
 import argparse
 import itertools
 import json
+import shutil
 import statistics
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
+import sentencepiece
 import torch
 from torch.nn import functional as F
+from transformers import MarianConfig, MarianMTModel
 
 from lmtools.bench.machine import describe_machine
 from lmtools.errors import UserError
@@ -88,6 +93,31 @@ def plain(scorer: HuggingFaceTranslation, pairs: list[Pair], size: int) -> np.nd
     return torch.cat(result).double().numpy()
 
 
+def write_random(home: Path, texts: Iterable[str], width: int, layers: Sequence[int]) -> None:
+    """A directory of Marian's classes: pieces of these texts, random weights."""
+    with open(home / "source.spm", "wb") as stream:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=stream, vocab_size=6000, eos_id=0, unk_id=1,
+            bos_id=-1, hard_vocab_limit=False, minloglevel=2,
+        )  # fmt: skip
+    shutil.copy(home / "source.spm", home / "target.spm")
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(home / "source.spm"))
+    pad = len(pieces)
+    names = {pieces.id_to_piece(i): i for i in range(pad)} | {"<pad>": pad}
+    (home / "vocab.json").write_text(json.dumps(names))
+    tree = {"source_lang": "xx", "target_lang": "en", "model_max_length": 512}
+    (home / "tokenizer_config.json").write_text(json.dumps(tree))
+    heads, ffn = width // 64, 4 * width
+    config = MarianConfig(
+        vocab_size=pad + 1, d_model=width, encoder_layers=layers[0], decoder_layers=layers[1],
+        encoder_attention_heads=heads, decoder_attention_heads=heads, encoder_ffn_dim=ffn,
+        decoder_ffn_dim=ffn, max_position_embeddings=512, pad_token_id=pad, eos_token_id=0,
+        forced_eos_token_id=0, decoder_start_token_id=pad,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    MarianMTModel(config).save_pretrained(home)
+
+
 def ours(scorer, pairs: list[Pair]) -> np.ndarray:
     """The scores (N,) of a scorer of lmtools."""
     return score_texts(pairs, scorer, ScoreOptions("-", cache="none")).log_prob
@@ -98,8 +128,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    about = "a directory of Marian's classes, as egs/wmt13/local/train_nmt.py makes"
-    parser.add_argument("--lm", required=True, metavar="DIR", help=about)
+    about = "a directory of Marian's classes, as opus-mt's; without it random weights"
+    parser.add_argument("--lm", metavar="DIR", help=about)
+    about = "of random weights (default: %(default)s)"
+    parser.add_argument("--width", type=int, default=256, metavar="N", help=about)
+    about = "of encoder and decoder (default: 3 2)"
+    parser.add_argument("--layers", type=int, nargs=2, default=(3, 2), metavar="N", help=about)
     about = "N-best lists with `source`, as egs/wmt13/mini has"
     parser.add_argument("--nbest", required=True, metavar="F.jsonl", help=about)
     parser.add_argument("--lists", type=int, default=20, metavar="N", help="(default: %(default)s)")
@@ -108,12 +142,16 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, metavar="N", help="(default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(1)
-    scorer = ScoreOptions(f"hf:{args.lm}", device="cpu", pairs=True).load()
-    own = Own(scorer)
     lists = list(itertools.islice(jsonl.read(args.nbest), args.lists))
     if any("source" not in nbest.extra for nbest in lists):
         raise UserError(f"{args.nbest}: no sources in it; give lists of lmtools translate")
     direct = [(nbest.extra["source"], hyp.text) for nbest in lists for hyp in nbest.hyps]
+    with tempfile.TemporaryDirectory() as made:
+        home = Path(args.lm or made)
+        if not args.lm:
+            write_random(home, itertools.chain(*direct), args.width, args.layers)
+        scorer = ScoreOptions(f"hf:{home}", device="cpu", pairs=True).load()
+    own = Own(scorer)
     directions = {"direct": direct, "reverse": [pair[::-1] for pair in direct]}
     kinds: dict[str, Callable] = {
         "transformers": lambda pairs: plain(scorer, pairs, args.batch),
