@@ -83,6 +83,13 @@ sets() {
   [[ $1 = wsd ]] && echo train test || echo train dev test
 }
 
+files=() # that stage 2 writes
+for task in "${tasks[@]}"; do
+  for name in $(embedded "$task"); do
+    for set in $(sets "$task"); do files+=("$task/$name/$set.npz"); done
+  done
+done
+
 # trainings TASK: lines for `tasks/run.py train`, of the vectors that the task can be asked of
 trainings() {
   local name source
@@ -112,8 +119,7 @@ if stage 1 "static vectors" "$datadir/{static_text}" : "$home/{static}.vec"; the
   ((${#static[@]} == 0)) || python3 tasks/run.py vectors "$datadir/train/text" "$home/words.vec"
 fi
 
-if stage 2 "embed" "${dirs[@]}" "$home/{tasks}/test.txt" : "$home/vectors"; then
-  mkdir -p "$home/vectors"
+if stage 2 "embed" "${dirs[@]}" "$home/{tasks}/test.txt" : "$home/vectors/{files}"; then
   for task in "${tasks[@]}"; do
     layer=all
     [[ $task != wsd ]] || layer=last # as in the paper
@@ -127,7 +133,7 @@ if stage 2 "embed" "${dirs[@]}" "$home/{tasks}/test.txt" : "$home/vectors"; then
 fi
 
 if stage 3 "train" "${told[@]#*=}" "$home/{tasks}/test.txt" "$home/{static}.vec" \
-  "$home/vectors" "$conf" : "$home/{tasks}"; then
+  "$home/vectors/{files}" "$conf" : "$home/{tasks}"; then
   for task in "${tasks[@]}"; do
     trainings "$task"
   done | each 1 python3 tasks/run.py train
