@@ -33,7 +33,7 @@ pairs=             # bilingual text that translators are trained on: directory w
 translators=       # translators whose scores are columns beside those of LMs: direct, p(hypothesis |
                    # source), and channel, p(source | hypothesis), trained on --pairs unless they are
                    # there; empty: those of --translator-dirs, else channel if there are pairs; none
-translator_dirs=   # translators that are there already, as in "direct=DIR channel=DIR"
+translator_dirs=   # translators that are there already, as in "direct=DIR channel=hf:DIR"
 news=https://data.statmt.org/news-crawl/en # full: where to fetch the English text
 news_files=news.2012.en.shuffled.deduped.gz # its files, with spaces between them. No published
                    # checksums of them are known: those of what was fetched first are kept beside

@@ -25,6 +25,7 @@ import pairs  # noqa: E402
 import report  # noqa: E402
 import run  # noqa: E402
 import srl  # noqa: E402
+import unknown  # noqa: E402
 import wsd  # noqa: E402
 
 sys.path.remove(str(TASKS))
@@ -508,3 +509,22 @@ def test_significance():
     assert report.compare(task, one, answers(0.8, 0.8, 0.8)) < 0.01
     assert report.compare(task, answers(0.5, 0.7, 0.6), answers(0.7, 0.5, 0.65)) > 0.05
     assert report.compare(task, one, answers(0.6, 0.6, 0.61)) > 0.05
+
+
+def test_figures_by_unknown_words(tmp_path, capsys):
+    """Four pairs with 0, 1 of 20, 1 of 8 and 1 of 2 words that the text lacks; the second seed is
+    right where the first is, and in the last pair.
+    """
+    premises = ["a " * 3, "a " * 19 + "x", "a " * 7 + "x", "a x"]
+    rows = "".join(f"yes\t{premise.strip()}\tb\n" for premise in premises)
+    (tmp_path / "test.tsv").write_text(rows)
+    (tmp_path / "text").write_text("a b\n")
+    folder = tmp_path / "nli" / "some"
+    folder.mkdir(parents=True)
+    for seed, right in enumerate(([1, 0, 1, 0], [1, 0, 1, 1]), 1):
+        said = {"figures": {"accuracy": 0.0}, "seconds": 1, "examples": {},
+                "counts": [[one, 1] for one in right]}  # fmt: skip
+        (folder / f"{seed}.json").write_text(json.dumps(said))
+    unknown.main(str(tmp_path), "nli", str(tmp_path), str(tmp_path / "text"), "some")
+    figures = [line.split(" | ")[-1] for line in capsys.readouterr().out.splitlines()[2:6]]
+    assert figures == ["100.00 |", "0.00 |", "100.00 |", "50.00 |"]
