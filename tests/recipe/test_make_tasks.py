@@ -77,7 +77,7 @@ def test_the_same_bytes_every_time(made, tmp_path):
 
 def test_trees(made):
     found = {name: sentences(made / f"dep/{name}.conllu") for name in SETS}
-    assert [len(found[name]) for name in SETS] == [900, 150, 200]
+    assert [len(found[name]) for name in SETS] == [750, 150, 200]
     relations = set()
     for sentence in (one for some in found.values() for one in some):
         assert all(len(row) == 10 for row in sentence)
@@ -98,7 +98,7 @@ def test_trees(made):
         *("cc", "acl:relcl", "nsubj:pass", "aux", "aux:pass", "ccomp", "xcomp", "mark", "root"),
     }
     text = {name: set(map(words, some)) for name, some in found.items()}
-    assert sum(map(len, text.values())) == len(set.union(*text.values())) == 1250
+    assert sum(map(len, text.values())) == len(set.union(*text.values())) == 1100
 
 
 def test_words_decide(made):
@@ -122,7 +122,7 @@ def test_words_decide(made):
             follows = row[7] == "case" and objects and order == sorted(order)
             if follows and (noun[7] == "obl" or (noun[7] == "nmod" and head in objects)):
                 attached[verb[2], row[2], noun[2]].add(noun[7])
-    assert all(len(some) == 1 for some in attached.values()) and len(attached) > 500
+    assert all(len(some) == 1 for some in attached.values()) and len(attached) > 400
     prepositions = Counter((key[1], *some) for key, some in attached.items())
     for preposition in ("with", "in", "from", "by"):
         assert min(prepositions[preposition, kind] for kind in ("obl", "nmod")) >= 10
