@@ -48,7 +48,7 @@ def home(tmp_path_factory):
     """More work than a minute holds."""
     home = tmp_path_factory.mktemp("kills")
     lines = sentences(20_000, 1, 12)
-    (home / "text").write_text("\n".join(lines * 40) + "\n")
+    (home / "text").write_text("\n".join(lines * 160) + "\n")
     jsonl.write(
         [NBest(f"u{i}", (Hypothesis(line),)) for i, line in enumerate(lines)], home / "n.jsonl"
     )
