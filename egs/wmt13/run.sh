@@ -40,7 +40,7 @@ news_files=news.2012.en.shuffled.deduped.gz # its files, with spaces between the
                    # them, and checked from then on
 text_dir=          # full: English text of yours in place of the news: a directory with train.txt
                    # and valid.txt, plain, .gz or .xz
-depth=             # hypotheses a sentence; empty: 20 for mini, whose lists have 50, and 50 for full
+depth=             # hypotheses a sentence; empty: 20 for mini, whose lists have no more, and 50 for full
 normaliser=cased   # of text and hypotheses: cased, none or librispeech (lower case, no
                    # punctuation); flags that lmtools subword knows may follow, as in
                    # "cased --unicode-form NFKC"

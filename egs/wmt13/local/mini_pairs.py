@@ -23,13 +23,22 @@ ENGLISH = ("en", "en-US", "C")
 MANUALS = {
     "debian-handbook": "usr/share/doc/debian-handbook/html/{}",
     "gnome-user-docs": "usr/share/help/{}",
-    "libreoffice-help": "usr/share/libreoffice/help/{}/text",
-    "gimp-help": "usr/share/gimp/2.0/help/{}",
     "installation-guide": "usr/share/doc/installation-guide-amd64/{}",
     "aptitude-doc": "usr/share/doc/aptitude/html/{}",
     "debian-faq": "usr/share/doc/debian/FAQ/{}",
     "debian-reference": "usr/share/debian-reference",
     "developers-reference": "usr/share/developers-reference/{}",
+}
+# of these only the English text is read
+ENGLISH_ONLY = {
+    "securing-debian": "usr/share/doc/harden-doc/html/en-US",
+    "debian-policy": "usr/share/doc/debian-policy/policy.html",
+    "kernel-handbook": "usr/share/doc/debian-kernel-handbook",
+    "apache2-doc": "usr/share/doc/apache2-doc/manual/en",
+    "exim4-doc": "usr/share/doc/exim4-doc-html",
+    "postfix-doc": "usr/share/doc/postfix/html",
+    "bind9-doc": "usr/share/doc/bind9-doc",
+    "libvirt-doc": "usr/share/doc/libvirt-doc/html",
 }
 PAGES = (".html", ".page", ".htm")
 SKIPPED = {
@@ -155,6 +164,19 @@ def pages(root: Path, manual: str, names: tuple[str, ...]) -> dict[str, Path]:
     return found
 
 
+def english_pages(root: Path, manual: str) -> dict[str, Path]:
+    """The English pages of any manual."""
+    if manual in MANUALS:
+        return pages(root, manual, ENGLISH)
+    folders = root.glob(f"*/{ENGLISH_ONLY[manual]}")
+    return {
+        str(path.relative_to(folder)): path
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.suffix in PAGES and path.is_file()
+    }
+
+
 def aligned(foreign: list[Block], english: list[Block]) -> Iterator[tuple[str, str]]:
     """Pairs of blocks that the same markup holds on both sides; none where the pages differ too
     much.
@@ -224,8 +246,8 @@ def all_pairs(root: Path, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def all_english(root: Path) -> Iterator[tuple[str, ...]]:
     """Manual, page and sentence of all English text that looks like sentences."""
-    for manual in MANUALS:
-        for page, path in sorted(pages(root, manual, ENGLISH).items()):
+    for manual in (*MANUALS, *ENGLISH_ONLY):
+        for page, path in sorted(english_pages(root, manual).items()):
             for block in blocks(path):
                 for sentence in sentences(block.text):
                     if (

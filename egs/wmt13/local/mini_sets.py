@@ -3,15 +3,19 @@
 text of language models.
 
 Whole pages of the handbook are held out: dev and test are their sentences that have a translation
-into each language. OUT/LANGUAGE.tsv has the training pairs (foreign, English), OUT/SET.LANGUAGE.tsv
-the pairs of a set, OUT/train.txt and OUT/valid.txt the text. What shares a sentence or a run of
-words (overlap.RUN) with dev or test is in neither; the text has the manuals of TEXT only.
+into each language, OUT/SET.LANGUAGE.tsv. OUT/train.LANGUAGE.tsv has the training pairs (foreign,
+English) of the translator that makes the lists, OUT/short.LANGUAGE.tsv the short ones of them that
+it sees first, OUT/LANGUAGE-en.train.tsv and .valid.tsv those of them, of
+the manuals of BILINGUAL, that come with the corpus. OUT/train.txt and OUT/valid.txt are the text:
+the English of these manuals and of ENGLISH_ONLY, which no translator here has seen. What shares a
+sentence or a run of words (overlap.RUN) with dev or test is in none of them.
 """
 
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from mini_pairs import ENGLISH_ONLY
 from overlap import runs
 
 HANDBOOK = "debian-handbook"
@@ -24,8 +28,13 @@ HELD_OUT = {
     "valid": "user-space kernel-compilation backup how-to-migrate",
 }
 COUNT = {"dev": 300, "test": 500}
-# under licences that let their text be passed on
-TEXT = (HANDBOOK, "gnome-user-docs", "libreoffice-help")
+BILINGUAL = (HANDBOOK, "gnome-user-docs")
+SHORT = 14  # words of a side of a short pair
+LONGEST = 30  # words of a side of a pair that comes with the corpus, to keep it small
+VALID = 40  # one of so many of these pairs is for validation
+# Of ENGLISH_ONLY all of Debian's own manuals, and of the programs' so many sentences, evenly spread
+DEBIAN_S = ("securing-debian", "debian-policy", "kernel-handbook")
+PROGRAMS = 13_000
 LANGUAGES = ("de", "fr")
 WORDS = range(6, 46)  # of a sentence of dev or test
 
@@ -67,6 +76,11 @@ def held_out(pairs: dict[str, list[list[str]]], name: str) -> list[tuple[str, ..
     return [found[i * len(found) // COUNT[name]] for i in range(COUNT[name])]
 
 
+def longer_side(row: list[str]) -> int:
+    """Words of the longer side of a pair."""
+    return max(len(text.split()) for text in row[2:])
+
+
 def write(path: Path, lines: Iterable[str]):
     """A text file of these lines."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -87,26 +101,33 @@ def main(source: Path, out: Path):
         run for sentences in sets.values() for sentence in sentences for run in runs(sentence[0])
     }
     hidden = pages("dev") | pages("test")
+
+    def usable(manual: str, page: str, *texts: str) -> bool:
+        return (
+            not (manual == HANDBOOK and page in hidden)
+            and known.isdisjoint(texts)
+            and seen.isdisjoint(runs(texts[-1]))
+        )
+
     for language, lines in pairs.items():
-        train = [
-            f"{foreign}\t{english}"
-            for manual, page, foreign, english in lines
-            if not (manual == HANDBOOK and page in hidden)
-            and known.isdisjoint((foreign, english))
-            and seen.isdisjoint(runs(english))
-        ]
-        write(out / f"{language}.tsv", train)
-    text: dict[str, list[str]] = {"train": [], "valid": []}
-    for manual, page, sentence in rows(source / "en.tsv"):
-        if (
-            manual in TEXT
-            and not (manual == HANDBOOK and page in hidden)
-            and sentence not in known
-            and seen.isdisjoint(runs(sentence))
+        free = [row for row in lines if usable(*row)]
+        given = [row for row in free if row[0] in BILINGUAL and longer_side(row) <= LONGEST]
+        for name, some in (
+            (f"train.{language}", free),
+            (f"short.{language}", [row for row in free if longer_side(row) <= SHORT]),
+            (f"{language}-en.train", [row for i, row in enumerate(given, 1) if i % VALID]),
+            (f"{language}-en.valid", given[VALID - 1 :: VALID]),
         ):
-            text["valid" if manual == HANDBOOK and page in pages("valid") else "train"].append(
-                sentence
-            )
+            write(out / f"{name}.tsv", ("\t".join(row[2:]) for row in some))
+    text: dict[str, list[str]] = {"train": [], "valid": []}
+    programs = []
+    for manual, page, sentence in filter(lambda row: usable(*row), rows(source / "en.tsv")):
+        if manual in BILINGUAL or manual in DEBIAN_S:
+            part = "valid" if manual == HANDBOOK and page in pages("valid") else "train"
+            text[part].append(sentence)
+        elif manual in ENGLISH_ONLY:
+            programs.append(sentence)
+    text["train"] += [programs[i * len(programs) // PROGRAMS] for i in range(PROGRAMS)]
     for part, lines in text.items():
         write(out / f"{part}.txt", dict.fromkeys(lines))
 
