@@ -58,17 +58,15 @@ class DecoderLayer(nn.Module):
         query = self.cross.query(self.cross.enter(state))
         return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
 
-    def step(
-        self, state: Tensor, before: Tensor, seen: Tensor, mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """`state` (B, K, D) of the last token of K prefixes a source, and the keys and values of
-        these prefixes (B, K, T, 2 D), which before it are `before` (B, K, T - 1, 2 D).
+    def step(self, state: Tensor, own: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
+        """`state` (B, K, D) of the last token of K prefixes a source; `own` (B K, T, 2 D) has the
+        keys and values of these prefixes, and takes in those of the last token.
         """
         asking = self.block.enter(state)
-        own = torch.cat([before, self.block.key_value(asking)[:, :, None]], 2)
+        own[:, -1] = self.block.key_value(asking).flatten(0, 1)
         query = self.block.query(asking).flatten(0, 1)[:, None]
-        context = self.block.attend(query, own.flatten(0, 1)).view(state.shape)
-        return self.read(self.block.join(state, context), seen, mask), own
+        context = self.block.attend(query, own).view(state.shape)
+        return self.read(self.block.join(state, context), seen, mask)
 
 
 class Seq2seq(Transformer):
@@ -149,30 +147,73 @@ class Decoding:
     """The decoder on prefixes that grow by a token at a time, as many (K) of each of B sources.
 
     Keys and values are kept: those of a source's tokens once, 8 x decoder_layers x dim bytes each,
-    those of the tokens of each prefix as many.
+    those of the tokens of each prefix twice.
     """
 
     def __init__(self, model: Seq2seq, source: Tensor, mask: Tensor):
         """`source` (B, S, D) and `mask` (B, 1, 1, S) are what `Seq2seq.encode` returns."""
-        self.model, self.mask, self.length = model, mask, 0
-        self.seen = [layer.cross.key_value(source) for layer in model.decoder]
-        empty = self.seen[0].new_zeros(len(source), 1, 0, self.seen[0].shape[-1])
-        self.own = [empty] * len(model.decoder)
+        self.model, self.mask, self.length, self.width = model, mask, 0, 1
+        self.seen = [as_attended(layer.cross.key_value(source)) for layer in model.decoder]
+        self.own = [
+            PrefixMemory(seen.new_empty(len(source), 0, seen.shape[-1])) for seen in self.seen
+        ]
 
     def step(self, tokens: Tensor, parents: Tensor) -> Tensor:
         """The states (B, K, D) of prefixes that `tokens` (B, K) prolong; `parents` (B, K) says
         which of a source's prefixes of the step before each goes on from (the first time: 0).
         """
         state = self.model.embedding.at(tokens, slice(self.length, self.length + 1))
-        rows = torch.arange(len(parents), device=parents.device)[:, None]
-        for number, layer in enumerate(self.model.decoder):
-            before = self.own[number][rows, parents]
-            state, self.own[number] = layer.step(state, before, self.seen[number], self.mask)
+        chosen = self.rows(torch.arange(len(parents), device=parents.device)[:, None], parents)
         self.length += 1
+        self.width = parents.shape[1]
+        for layer, before, seen in zip(self.model.decoder, self.own, self.seen, strict=True):
+            state = layer.step(state, before.follow(chosen, self.length), seen, self.mask)
         return state
 
     def keep(self, sources: Tensor) -> None:
         """Go on with these sources alone, numbers (fewer,) of those that there are."""
         self.mask = self.mask[sources]
         self.seen = [one[sources] for one in self.seen]
-        self.own = [one[sources] for one in self.own]
+        every = torch.arange(self.width, device=sources.device)
+        for one in self.own:
+            one.keep(self.rows(sources[:, None], every))
+
+    def rows(self, sources: Tensor, prefixes: Tensor) -> Tensor:
+        """Where the memory has these prefixes of these sources, flat."""
+        return (sources * self.width + prefixes).flatten()
+
+
+class PrefixMemory:
+    """The keys and values (N, T, 2 D) of the tokens of N prefixes.
+
+    They are copied from one buffer to another and back, as prefixes go on from others: to take new
+    memory in each step costs more time than to fill it.
+    """
+
+    def __init__(self, empty: Tensor):
+        """Of prefixes without tokens, (N, 0, 2 D)."""
+        self.now = self.spare = empty
+
+    def follow(self, parents: Tensor, length: int) -> Tensor:
+        """Those of prefixes (N',) that go on from `parents`, with room for the last of `length`
+        tokens: (N', length, 2 D).
+        """
+        count, room, width = len(parents), self.now.shape[1], self.now.shape[2]
+        if length > room:
+            self.spare = self.now.new_empty(count, room + 16, width)
+            self.spare[:, :room] = self.now[parents]
+        else:
+            if self.spare.shape[1] < room or len(self.spare) < count:
+                self.spare = self.now.new_empty(count, room, width)
+            torch.index_select(self.now, 0, parents, out=self.spare[:count])
+        self.now, self.spare = self.spare[:count], self.now
+        return self.now[:, :length]
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these prefixes alone."""
+        self.now = self.now[rows]
+
+
+def as_attended(key_value: Tensor) -> Tensor:
+    """Keys and values as `attend_heads` takes them, converted once for all steps."""
+    return key_value.float() if key_value.device.type == "cpu" else key_value

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
-from lmtools.outputs.softmax import training_rows
+from lmtools.outputs.softmax import whole_rows
 from lmtools.outputs.targets import make_matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
@@ -119,7 +119,7 @@ class LinearPointwise(torch.autograd.Function):
         low_weight = weight.to(kind)
         total = torch.zeros((), dtype=torch.float64, device=states.device)
         gradients = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = training_rows(len(weight), states.device)
+        rows = whole_rows(len(weight), states.device)
         for begin in range(0, len(targets), rows):
             some, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
             z = (some @ low_weight.T).to(bias.dtype).add_(bias)  # (rows, V)

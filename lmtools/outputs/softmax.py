@@ -90,8 +90,8 @@ def tile(vocabulary: int, device: torch.device) -> tuple[int, int]:
     return max(1, CHUNK // columns), columns
 
 
-def training_rows(vocabulary: int, device: torch.device) -> int:
-    """Rows of one block of logits over the whole vocabulary where gradients are taken too."""
+def whole_rows(vocabulary: int, device: torch.device) -> int:
+    """Rows of one block of logits over the whole vocabulary."""
     return max(ROWS, (CHUNK_CUDA if device.type == "cuda" else CHUNK) // vocabulary)
 
 
@@ -155,7 +155,7 @@ class LinearCrossEntropy(torch.autograd.Function):
         grad_states = torch.empty_like(states)
         grad_weight = torch.zeros_like(weight)
         grad_bias = torch.zeros_like(bias)
-        rows = training_rows(len(weight), states.device)
+        rows = whole_rows(len(weight), states.device)
         for begin in range(0, len(targets), rows):
             some, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
             logits = (some @ low_weight.T).float().add_(bias)  # (rows, V)

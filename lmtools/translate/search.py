@@ -17,6 +17,7 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import pad_sentences
+from lmtools.outputs.softmax import whole_rows
 from lmtools.score.scorers import TranslationScorer
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 
@@ -96,14 +97,11 @@ def search(
     totals = torch.zeros(len(going), 1, dtype=torch.float64, device=device)
     prefixes = torch.zeros(len(going), 1, 0, dtype=torch.int64, device=device)
     for length in range(1, most + 1):  # tokens of what is finished in this step
-        log_p = next_log_probs(scorer, decoding, tokens, parents)
         at_end = torch.tensor([one.longest == length for one in going], device=device)
-        end = log_p[..., EOS].clone()
-        log_p.masked_fill_(at_end[:, None, None], -torch.inf)
-        log_p[..., EOS] = end
-        sums = (totals[..., None] + log_p).flatten(1)  # (B, K V)
+        log_p, ids = best_next(scorer, decoding, tokens, parents, beam, at_end)
+        sums = (totals[..., None] + log_p).flatten(1)
         totals, chosen = sums.topk(min(beam, sums.shape[1]), sorted=True)
-        parents, tokens = chosen // log_p.shape[-1], chosen % log_p.shape[-1]
+        parents, tokens = chosen // ids.shape[-1], ids.flatten(1).gather(1, chosen)
         before = prefixes.gather(1, parents[..., None].expand(-1, -1, length - 1))
         ended = (tokens == EOS) & (totals > -torch.inf)
         rows, places = ended.nonzero(as_tuple=True)
@@ -128,19 +126,36 @@ def search(
     return [one.ranked() for one in beams]
 
 
-def next_log_probs(
-    scorer: TranslationScorer, decoding: Decoding, tokens: Tensor, parents: Tensor
-) -> Tensor:
-    """log p of each id behind prefixes prolonged by `tokens` (B, K), float64 (B, K, V); -inf of
-    ids that no hypothesis has.
+def best_next(
+    scorer: TranslationScorer,
+    decoding: Decoding,
+    tokens: Tensor,
+    parents: Tensor,
+    count: int,
+    at_end: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """The `count` most probable next ids behind each of the prefixes prolonged by `tokens` (B, K),
+    fewer where there are fewer ids: their log p, float64 (B, K, count), and the ids; -inf of ids
+    that no hypothesis has, and of all but the end where a source is `at_end`, bool (B,).
     """
     with autocast(scorer.device, scorer.precision):
         heads = scorer.lm.trunk.head(decoding.step(tokens, parents).flatten(0, 1))
-    log_p = scorer.output.distribution(heads.to(PRECISIONS[scorer.precision])).double()
-    if log_p.isnan().any():
+    heads = heads.to(PRECISIONS[scorer.precision])
+    ending = at_end.repeat_interleave(tokens.shape[1])
+    # blocks: nothing as large as all prefixes by the vocabulary is taken
+    rows = whole_rows(scorer.lm.size, scorer.device)
+    found = []
+    for some, last in zip(heads.split(rows), ending.split(rows), strict=True):
+        log_p = scorer.output.distribution(some)
+        log_p[:, NEVER] = -torch.inf
+        end = log_p[:, EOS].clone()
+        log_p.masked_fill_(last[:, None], -torch.inf)
+        log_p[:, EOS] = end
+        found.append(log_p.topk(min(count, log_p.shape[1]), sorted=True))  # NaN is before all
+    best, ids = (torch.cat(parts).view(*tokens.shape, -1) for parts in zip(*found, strict=True))
+    if best.isnan().any():
         raise UserError(
             f"{scorer.signature['lm']}: gives a token the probability NaN; the model is damaged,"
             " train it again"
         )
-    log_p[:, NEVER] = -torch.inf
-    return log_p.view(*tokens.shape, -1)
+    return best.double(), ids
