@@ -2,7 +2,8 @@
 2017).
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,6 +58,19 @@ class DecoderLayer(nn.Module):
         """
         query = self.cross.query(self.cross.enter(state))
         return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
+
+    def shared(self, state: Tensor, source: Tensor, runs: "Runs") -> Tensor:
+        """`forward` of a target (N, T, D), or (1, T, D) where it is one for all, without padding:
+        the encoder's states `source` (R, D) are those of N sources, one behind the other.
+        """
+        state = self.block.look(state, state, causal=True)
+        query = self.cross.query(self.cross.enter(state)).expand(runs.count, -1, -1)
+        seen = self.cross.key_value(source)
+        context = [
+            self.cross.attend(asking, own)
+            for asking, own in zip(query.split(runs.counts), runs.split(seen), strict=True)
+        ]
+        return self.block.feed(self.cross.join(state, torch.cat(context)))
 
     def step(self, state: Tensor, own: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
         """`state` (B, K, D) of the last token of K prefixes a source; `own` (B K, T, 2 D) has the
@@ -129,6 +143,23 @@ class Seq2seq(Transformer):
             state = layer(state, states, mask, within)
         return state[0]
 
+    def shared_states(self, sources: list[Tensor], target: Tensor) -> Tensor:
+        """The last layer's states (N, T, D) of a target (T,) given each of N sources (S,), which
+        are in the order of their lengths.
+        """
+        runs = Runs([len(source) for source in sources])
+        places = torch.cat([torch.arange(length) for length in runs.lengths])
+        states = self.embedding.at(torch.cat(sources), places.to(target.device))  # (R, D)
+        for block in self.blocks:
+            seen = block.enter(states)
+            query, key_value = runs.split(block.query(seen)), runs.split(block.key_value(seen))
+            context = [block.attend(*own) for own in zip(query, key_value, strict=True)]
+            states = block.finish(states, torch.cat([own.flatten(0, 1) for own in context]))
+        states, state = self.encoder_norm(states), self.embedding(target[None])
+        for layer in self.decoder:
+            state = layer.shared(state, states, runs)
+        return state
+
     def decoding(self, sources: Tensor, lengths: Tensor) -> "Decoding":
         """The decoder before its first token, of sources (B, S) of these lengths (B,)."""
         return Decoding(self, *self.encode(sources, lengths))
@@ -141,6 +172,23 @@ class Seq2seq(Transformer):
     @classmethod
     def arch_of_size(cls, layers: int, dim: int) -> dict:
         return {"layers": layers, "decoder_layers": layers, "dim": dim}
+
+
+class Runs:
+    """Sequences one behind the other, in the order of their lengths: those of one length are a run,
+    in which attention needs neither padding nor mask.
+    """
+
+    def __init__(self, lengths: Sequence[int]):
+        self.lengths, self.count = lengths, len(lengths)
+        numbers = Counter(lengths)
+        self.counts = list(numbers.values())  # of the sequences of each run
+        self.sizes = [length * count for length, count in numbers.items()]
+
+    def split(self, rows: Tensor) -> Iterator[Tensor]:
+        """The rows (R, D) of all sequences, run by run: (sequences, length, D) each."""
+        parts = zip(rows.split(self.sizes), self.counts, strict=True)
+        return (part.view(count, -1, rows.shape[-1]) for part, count in parts)
 
 
 class Decoding:

@@ -11,9 +11,9 @@ benchmarks/batches.py measures what it costs.
 Not covered, equal but for rounding (1e-5 nats a sentence in float32, 4e-4 in bfloat16): hypotheses
 that share beginnings, which left-to-right models compute once (lmtools.score.trees): their last
 bits depend on what stands near them in the lists, and those of translations on what other
-translations of the same source there are, not on what a cache knows; two-way models, whose shapes
-depend on spellings; adaptive softmax; lattices; carried states; batches halved for want of
-memory; GPUs.
+translations of the same source there are (backwards: what other sources of the same target), not on
+what a cache knows; two-way models, whose shapes depend on spellings; adaptive softmax; lattices;
+carried states; batches halved for want of memory; GPUs.
 """
 
 import contextlib

@@ -23,7 +23,7 @@ from lmtools.outputs import Softmax
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.pretrained import boundaries, directory_hash, frame, load_pretrained
-from lmtools.score.trees import SentenceTree, cut_trees
+from lmtools.score.trees import SentenceTree, cut_parts, tree_sizes
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
 PICKED = 1 << 24  # of them in log-softmax at once
@@ -214,7 +214,7 @@ class HuggingFaceCausal(TreeScorer):
     def token_log_probs(self, sentences):
         if not self.shares:
             return self.from_logits(sentences)
-        parts = [sentences[part] for part in cut_trees(sentences, TREE * self.rows)]
+        parts = [sentences[part] for part in cut_parts(tree_sizes(sentences), TREE * self.rows)]
         return [
             values
             for part in parts

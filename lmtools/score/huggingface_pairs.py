@@ -13,7 +13,7 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.score.huggingface import TREE, TreeScorer
 from lmtools.score.pretrained import first_of, load_pretrained
-from lmtools.score.trees import SentenceTree, plan_source_trees
+from lmtools.score.trees import SentenceTree, plan_pairs
 
 BETWEEN = -1  # between source and target; no id of a tokenizer, which may read </s> in a text
 
@@ -38,7 +38,8 @@ class HuggingFaceTranslation(TreeScorer):
 
     Texts are pairs (source, target), a sentence is the ids of the source with what the tokenizer
     adds, BETWEEN, the ids of the target. A source is encoded once for all of its targets, which are
-    one tree where `shares` (see TreeScorer), else a batch. Neither side may exceed the positions.
+    one tree where `shares` (see TreeScorer), else a batch, as are the sources of one target.
+    Neither side may exceed the positions.
     """
 
     kind = "perplexity"
@@ -91,12 +92,12 @@ class HuggingFaceTranslation(TreeScorer):
         return super().token_names(split(sentence)[1])
 
     def plan_trees(self, sentences):
-        return plan_source_trees(list(map(split, sentences)), TREE * 1024, self.longest)
+        return plan_pairs(list(map(split, sentences)), TREE * 1024, self.longest)
 
     def tree_log_probs(self, sentences):
-        if self.shares:
+        if self.shares and len({split(sentence)[0] for sentence in sentences}) == 1:
             return super().tree_log_probs(sentences)
-        return self.penalised(sentences, self.decode(sentences, once=True))
+        return self.penalised(sentences, self.decode(sentences, planned=True))
 
     def token_log_probs(self, sentences):
         return self.decode(sentences)
@@ -122,14 +123,16 @@ class HuggingFaceTranslation(TreeScorer):
         return self.encoder(input_ids=ids, attention_mask=attention).last_hidden_state
 
     @torch.inference_mode()
-    def decode(self, sentences, once=False, logits=False) -> list[np.ndarray]:
-        """The scores of sentences, each by itself: padded to the longer side, or, of one source
-        (`once`), beside one encoding of it. `logits`: in any case by those of the model as a whole.
+    def decode(self, sentences, planned=False, logits=False) -> list[np.ndarray]:
+        """The scores of sentences, each by itself: padded to the longer side of all, or, of one
+        source or one target (`planned`), each side to its own longest, beside one encoding of what
+        is one source. `logits`: in any case by those of the model as a whole.
         """
         sources, targets = zip(*map(split, sentences), strict=True)
-        width = max(len(side) for side in (*sources, *((self.begin, *one) for one in targets)))
-        ids, attention = self.pad(sources[:1] if once else sources, 0 if once else width)
-        before, _ = self.pad([(self.begin, *target) for target in targets], 0 if once else width)
+        longest = max(len(side) for side in (*sources, *((self.begin, *one) for one in targets)))
+        width, once = 0 if planned else longest, planned and len(set(sources)) == 1
+        ids, attention = self.pad(sources[:1] if once else sources, width)
+        before, _ = self.pad([(self.begin, *target) for target in targets], width)
         gold = [torch.tensor([*target, self.end], device=self.device) for target in targets]
         with autocast(self.device, self.precision):
             states = self.encode(ids, attention)

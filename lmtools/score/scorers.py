@@ -28,7 +28,7 @@ from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MIX, MixtureScorer, parse_mixture
 from lmtools.score.noise import correct_by
-from lmtools.score.trees import SentenceTree, plan_source_trees, plan_trees
+from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
 from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.subword.lists import Word
 from lmtools.windows import count_rows, cut_windows
@@ -224,7 +224,8 @@ class TranslationScorer(NeuralScorer):
 
     Texts are pairs (source, target), a sentence is the one sequence of ids that stands for both;
     what has a score are the tokens of the target and its end. Targets of one source are one tree,
-    beside which the source is encoded once. A target that does not fit the positions is scored in
+    beside which the source is encoded once; sources of one target go through together, without
+    padding. A target that does not fit the positions is scored in
     windows, each with the whole source; a source that does not is refused.
     """
 
@@ -255,7 +256,26 @@ class TranslationScorer(NeuralScorer):
 
     def plan_trees(self, sentences):
         pairs = [split_pair(sentence) for sentence in sentences]
-        return plan_source_trees(pairs, self.lm.trunk.tree_tokens, self.lm.longest)
+        return plan_pairs(pairs, self.lm.trunk.tree_tokens, self.lm.longest)
+
+    def from_tree(self, sentences):
+        sources, targets = zip(*map(split_pair, sentences), strict=True)
+        if len(set(sources)) == 1:
+            return super().from_tree(sentences)
+        return self.from_sources(sources, targets[0])
+
+    @torch.inference_mode()
+    def from_sources(self, sources, target) -> list[np.ndarray]:
+        """The scores of one target given each of its sources, in the order of their lengths."""
+        read, given, gold = (
+            [torch.tensor(ids, device=self.device) for ids in side]
+            for side in ([(*one, EOS) for one in sources], [(BOS, *target)], [(*target, EOS)])
+        )
+        with autocast(self.device, self.precision):
+            states = self.lm.trunk.shared_states(read, given[0])
+            heads = self.lm.trunk.head(states.flatten(0, 1))
+        scores = self.score(heads.to(PRECISIONS[self.precision]), gold[0].repeat(len(read)))
+        return list(scores.view(len(read), -1).double().cpu().numpy())
 
     def tree_of(self, sentences):
         return super().tree_of([split_pair(sentence)[1] for sentence in sentences])

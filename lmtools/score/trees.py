@@ -60,21 +60,28 @@ class SentenceTree(NamedTuple):
         return within
 
 
-def cut_trees(sentences: Sequence[Sequence[int]], tokens: int) -> list[slice]:
-    """`sentences` in consecutive parts of at most so many tokens, ends included; one that has more
-    is a part of its own.
+def cut_parts(sizes: Sequence[int], tokens: int) -> list[slice]:
+    """Consecutive sentences of these sizes in parts of at most so many tokens; one that has more is
+    a part of its own.
     """
     parts, begin, total = [], 0, 0
-    for place, sentence in enumerate(sentences):
-        total += len(sentence) + 1
+    for place, size in enumerate(sizes):
+        total += size
         if total > tokens and place > begin:
             parts.append(slice(begin, place))
-            begin, total = place, len(sentence) + 1
-    return [*parts, slice(begin, len(sentences))] if sentences else []
+            begin, total = place, size
+    return [*parts, slice(begin, len(sizes))] if sizes else []
+
+
+def tree_sizes(sentences: Sequence[Sequence[int]]) -> list[int]:
+    """What sentences add to a tree at most: their tokens and ends."""
+    return [len(sentence) + 1 for sentence in sentences]
 
 
 class TreeBatch(list):
-    """Sentences, or their numbers, that go through a model as one tree."""
+    """Sentences, or their numbers, that go through a model together: as one tree, or as pairs with
+    one target.
+    """
 
 
 def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) -> list[TreeBatch]:
@@ -84,31 +91,46 @@ def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) ->
     """
     short = [i for i, sentence in enumerate(sentences) if len(sentence) <= longest]
     plan = []
-    for part in cut_trees([sentences[i] for i in short], tokens):
+    for part in cut_parts(tree_sizes([sentences[i] for i in short]), tokens):
         some = [sentences[i] for i in short[part]]
         beginnings = len(SentenceTree.of(some, 0).tokens)
-        if beginnings <= SHARED * sum(len(sentence) + 1 for sentence in some):
+        if beginnings <= SHARED * sum(tree_sizes(some)):
             plan.append(TreeBatch(short[part]))
     return plan
 
 
-def plan_source_trees(
+def plan_pairs(
     pairs: Sequence[tuple[Sequence, Sequence]], tokens: int, longest: int
 ) -> list[TreeBatch]:
     """Numbers of those of the distinct `pairs` of source and target that go through together: two
-    or more targets of one source, of at most `longest` tokens each, in parts of at most so many
-    tokens.
+    or more targets of one source, or, where there are fewer different targets than sources, two or
+    more sources of one target; in parts of at most so many tokens, of targets of at most `longest`
+    each.
 
-    The targets of a source are sorted, so that neighbours share most, and so that the order of the
+    They are sorted, so that neighbours share most or are as long, and so that the order of the
     pairs changes nothing.
     """
-    groups: dict[tuple, list[int]] = {}
+    groups: tuple[dict, dict] = {}, {}  # by source, by target
     for number, (source, target) in enumerate(pairs):
         if len(target) <= longest:
-            groups.setdefault(tuple(source), []).append(number)
+            groups[0].setdefault(tuple(source), []).append(number)
+            groups[1].setdefault(tuple(target), []).append(number)
     plan = []
-    for group in groups.values():
-        group.sort(key=lambda number: pairs[number][1])
-        parts = cut_trees([pairs[number][1] for number in group], tokens)
-        plan += [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]
+    if len(groups[0]) <= len(groups[1]):
+        for group in groups[0].values():
+            group.sort(key=lambda number: pairs[number][1])
+            plan += cut_group(group, tree_sizes([pairs[number][1] for number in group]), tokens)
+        return plan
+    for target, group in groups[1].items():
+        group.sort(key=lambda number: (len(pairs[number][0]), pairs[number][0]))
+        sizes = tree_sizes([pairs[number][0] for number in group])
+        plan += cut_group(group, [size + len(target) + 1 for size in sizes], tokens)
     return plan
+
+
+def cut_group(group: list[int], sizes: Sequence[int], tokens: int) -> list[TreeBatch]:
+    """Numbers of sentences of these sizes in parts of at most so many tokens, but for what would go
+    through alone.
+    """
+    parts = cut_parts(sizes, tokens)
+    return [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]

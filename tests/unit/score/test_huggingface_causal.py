@@ -11,7 +11,7 @@ import torch
 from lmtools.errors import UserError
 from lmtools.score import ScoreOptions, huggingface, score_texts
 from lmtools.score.scorers import load_scorer
-from lmtools.score.trees import SentenceTree, cut_trees
+from lmtools.score.trees import SentenceTree, cut_parts
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
@@ -186,11 +186,11 @@ def test_tree_of_beginnings():
 
 
 @pytest.mark.parametrize("tokens", [1, 4, 6, 100])
-def test_trees_are_cut_by_their_tokens(tokens):
+def test_sentences_are_cut_by_their_tokens(tokens):
     sentences = [(1, 2), (3,), (), (4, 5, 6, 7, 8), (9,)]
-    parts = cut_trees(sentences, tokens)
+    parts = cut_parts([len(s) + 1 for s in sentences], tokens)
     assert [s for part in parts for s in sentences[part]] == sentences
     for part in parts:
         some = sentences[part]
         assert len(some) == 1 or sum(len(s) + 1 for s in some) <= tokens
-    assert cut_trees([], tokens) == []
+    assert cut_parts([], tokens) == []

@@ -121,6 +121,9 @@ def test_a_source_is_encoded_once(family, request, monkeypatch):
     assert scorer.shares is (family == "marian")
     score_texts(PAIRS, scorer, options("-"))
     assert [len(ids) for ids in encoded] == [1] * len(SOURCES)
+    encoded.clear()
+    score_texts([pair[::-1] for pair in PAIRS], scorer, options("-"))
+    assert len(encoded) == len(SOURCES)  # all sources of a target at once
 
 
 def test_batch_order_and_cache_change_no_score(marian, tmp_path):
@@ -132,12 +135,17 @@ def test_batch_order_and_cache_change_no_score(marian, tmp_path):
     np.testing.assert_array_equal(score_texts(PAIRS[9:18], scorer, fresh).log_prob, whole[9:18])
     known = options(marian, cache=str(tmp_path))
     np.testing.assert_array_equal(score_texts(PAIRS[::-1], scorer, known).log_prob, whole[::-1])
-    backwards = [pair[::-1] for pair in PAIRS]
+    backwards = [pair[::-1] for pair in PAIRS]  # the sources of one target go through together
     there = score_texts(backwards, scorer, fresh).log_prob
-    some = [i for i, pair in enumerate(backwards) if sum(p[0] == pair[0] for p in backwards) == 1]
-    assert len(some) > 20  # these are in batches of several sources
-    alone = [score_texts([backwards[i]], scorer, fresh).log_prob[0] for i in some]
-    np.testing.assert_array_equal(alone, there[some])
+    shuffled = score_texts([backwards[i] for i in order], scorer, fresh).log_prob
+    np.testing.assert_array_equal(shuffled, there[order])
+    some = score_texts(backwards[3:7], scorer, fresh).log_prob  # a part of a list: to rounding
+    np.testing.assert_allclose(some, there[3:7], rtol=0, atol=1e-5)
+    both = (dict.fromkeys(sentences(40, seed)) for seed in (1, 2))
+    apart = list(zip(*both, strict=False))  # nothing in common: in batches of equal shape
+    batched = score_texts(apart, scorer, fresh).log_prob
+    alone = [score_texts([pair], scorer, fresh).log_prob[0] for pair in apart]
+    np.testing.assert_array_equal(alone, batched)
     for rows in (1, 4096):
         other, _ = score(marian, PAIRS, rows=rows)
         np.testing.assert_allclose(other.log_prob, whole, rtol=0, atol=1e-4)

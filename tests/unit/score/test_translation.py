@@ -16,7 +16,7 @@ from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.score import ScoreOptions, Sources, run, score_lists, score_texts
 from lmtools.score.cache import Cache
 from lmtools.score.run import score_sentences
-from lmtools.score.trees import plan_source_trees
+from lmtools.score.trees import plan_pairs
 from lmtools.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
 
@@ -82,8 +82,9 @@ def test_scores_are_those_of_a_plain_loop(directory, files, reverse):
     assert table.signature["lm"] == "seq2seq"
 
 
-def test_batch_order_processes_and_cache_change_no_score(directory, files, monkeypatch, tmp_path):
-    pairs = Sources(str(files), SOURCES).pair(LISTS, 0, "lists")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_batch_order_processes_and_cache_change_no_score(directory, monkeypatch, tmp_path, reverse):
+    pairs = Sources("s", SOURCES, reverse).pair(LISTS, 0, "lists")
     how = options(directory, cache=str(tmp_path / "cache"))
     whole = score_texts(pairs, (scorer := how.load()), how).log_prob
     order = np.random.default_rng(2).permutation(len(pairs))
@@ -91,7 +92,7 @@ def test_batch_order_processes_and_cache_change_no_score(directory, files, monke
     fresh = options(directory)
     np.testing.assert_array_equal(score_texts(shuffled, scorer, fresh).log_prob, whole[order])
     np.testing.assert_array_equal(score_texts(pairs[16:32], scorer, fresh).log_prob, whole[16:32])
-    # of parts of lists, whose hypotheses are one tree, to rounding
+    # of parts of lists, whose hypotheses go through together, to rounding
     some = score_texts(pairs[7:11], scorer, fresh).log_prob
     np.testing.assert_allclose(some, whole[7:11], rtol=0, atol=1e-5)
     with contextlib.closing(Cache(tmp_path / "torn", scorer.signature)) as torn:
@@ -127,11 +128,41 @@ def test_a_source_is_encoded_once_beside_the_tree_of_its_hypotheses(directory, m
     np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-4)
 
 
+def test_sources_of_one_target_go_through_together(directory, monkeypatch):
+    scorer = options(directory).load()
+    pairs = Sources("s", SOURCES, reverse=True).pair(LISTS, 0, "lists")
+    sentences = list(dict.fromkeys(scorer.prepare(pairs)))
+    alone = [scorer.log_probs([sentence])[0] for sentence in sentences]
+    plan = scorer.plan_trees(sentences)
+    assert len(plan) == len(SOURCES) and sum(map(len, plan)) == len(sentences)
+    monkeypatch.setattr(scorer, "token_log_probs", None)
+    for tree in plan:
+        found = scorer.tree_log_probs([sentences[i] for i in tree])
+        for i, values in zip(tree, found, strict=True):
+            np.testing.assert_allclose(values, alone[i], rtol=0, atol=1e-5)
+
+
+def test_many_sources_of_a_target_are_several_parts():
+    sources = {(n % 7,) * (n % 11) for n in range(99)}
+    pairs = [(source, target) for target in ((50, 51), (52,)) for source in sorted(sources)]
+    pairs += [((99,), (98,)), ((1, 2), (50,) * 60)]  # nothing in common; too long
+    plan = plan_pairs(pairs, 40, longest=50)
+    assert len({i for part in plan for i in part}) == sum(map(len, plan)) > len(pairs) - 9
+    for part in plan:
+        some, targets = zip(*(pairs[i] for i in part), strict=True)
+        assert len(part) > 1 and len(set(targets)) == 1
+        assert sum(len(s) + 1 for s in some) + len(part) * (len(targets[0]) + 1) <= 40
+        assert sorted(map(len, some)) == [*map(len, some)]
+    order = np.random.default_rng(0).permutation(len(pairs))
+    other = plan_pairs([pairs[i] for i in order], 40, longest=50)
+    assert {tuple(order[part]) for part in other} == {tuple(part) for part in plan}
+
+
 def test_many_hypotheses_are_several_trees():
     targets = [(n % 7, *range(n % 20)) for n in range(300)]
     pairs = [((1, 2), target) for target in dict.fromkeys(targets)]
     more = ((3,), (4,)), ((1, 2), tuple(range(99)))  # of a source alone, and too long
-    plan = plan_source_trees([*pairs, *more], 1024, longest=50)
+    plan = plan_pairs([*pairs, *more], 1024, longest=50)
     assert sorted(i for tree in plan for i in tree) == list(range(len(pairs)))
     assert len(plan) == 2 and all(sum(len(pairs[i][1]) + 1 for i in t) <= 1024 for t in plan)
 
