@@ -225,8 +225,8 @@ class TranslationScorer(NeuralScorer):
     Texts are pairs (source, target), a sentence is the one sequence of ids that stands for both;
     what has a score are the tokens of the target and its end. Targets of one source are one tree,
     beside which the source is encoded once; sources of one target go through together, without
-    padding. A target that does not fit the positions is scored in
-    windows, each with the whole source; a source that does not is refused.
+    padding. A target that does not fit the positions is scored in windows, each with the whole
+    source; a source that does not is refused.
     """
 
     pairs = True
