@@ -33,6 +33,9 @@ from lmtools.train.streams import Streams
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
 MOST = 709.0  # whose exponential a float can hold
+# a training whose loss stays above this share of what frequencies alone give has come to nothing
+# (0.97 where T-TA collapsed, 0.93 after as many steps where it began well); told after BEGUN steps
+BEGUN, HARDLY = 500, 0.96
 
 
 class Stopped(Exception):
@@ -78,6 +81,7 @@ class Training:
         objective = OBJECTIVES[settings.objective](words)
         ids = words.size if isinstance(objective, TwoWay) else subword.size
         counts = count_targets(objective, plan.train, ids)
+        self.chance = entropy(counts)
         lm = LanguageModel(settings, subword.size, counts, words)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
@@ -301,6 +305,12 @@ class Training:
             said += f" ({perplexity(first):.2f} at first)"
         values = {"valid_loss": loss} | ({"also": others} if others else {})
         self.log.metrics(said, step=progress.step, tokens=progress.tokens, **values)
+        if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
+            self.log.say(
+                f"a validation loss of {loss:.2f} is little below {self.chance:.2f}, what tokens'"
+                " frequencies alone give: the model does not learn from context; lower optim.lr or"
+                " lengthen optim.warmup"
+            )
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
             keep_weights(self.out, self.ended_epoch)
         patience, converged = self.settings.patience, self.converged(loss)
@@ -338,6 +348,12 @@ class Training:
 def perplexity(loss: float) -> float:
     """exp of a loss; of one that no float has the exponential of, the largest."""
     return math.exp(min(loss, MOST))
+
+
+def entropy(counts: np.ndarray) -> float:
+    """What ids that are drawn by their counts cost, nats an id."""
+    p = counts[counts > 0] / counts.sum()
+    return float(-(p * np.log(p)).sum())
 
 
 def hash_seed(*numbers: int) -> int:

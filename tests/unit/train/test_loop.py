@@ -22,8 +22,9 @@ from lmtools.checkpoint import describe_model, load_metadata, load_model, load_t
 from lmtools.corpus import Corpus, binarise_shards
 from lmtools.device import machine_facts
 from lmtools.errors import UserError
+from lmtools.objectives import CausalObjective, count_targets
 from lmtools.settings import Batch, Optim
-from lmtools.train import Stopped, train
+from lmtools.train import Stopped, loop, train
 from lmtools.train.loop import Training
 
 
@@ -209,6 +210,22 @@ def test_a_plateau_lowers_the_learning_rate(tiny, tmp_path):
             (validated["valid_loss"], rate) if validated["valid_loss"] < best else (best, rate / 2)
         )
     assert progress.done and rate < 0.1 <= 2 * rate and progress.shrunk == 6
+
+
+@pytest.mark.parametrize("lr, warmup, told", [(0.0, 0, True), (0.0, 5, False), (1e-2, 0, False)])
+def test_a_training_that_comes_to_nothing_is_told(
+    tiny, tmp_path, monkeypatch, capsys, lr, warmup, told
+):
+    """Once it is well past its warm-up."""
+    monkeypatch.setattr(loop, "BEGUN", 9)
+    optim = Optim(lr=lr, warmup=warmup, decay="none")
+    some = settings("causal", optim=optim, steps=9, epochs=None, valid_every=9)
+    train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    said = capsys.readouterr().err
+    counts = count_targets(CausalObjective(), Corpus.open(tiny / "train.bin"), 1000)
+    p = [n / sum(counts) for n in counts if n]
+    frequencies = -sum(share * math.log(share) for share in p)
+    assert said.count(f"little below {frequencies:.2f}") == told, said
 
 
 def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_path, capsys):
