@@ -1,8 +1,40 @@
 """What the tests of training share."""
 
+import os
+import signal
+
 import pytest
 
+from lmtools.checkpoint import load_metadata
 from lmtools.cli import main
+from lmtools.train import Stopped, train
+from lmtools.train.loop import Training
+
+
+@pytest.fixture
+def train_in_parts(monkeypatch):
+    """`train` with the steps before first that stop it: exceptions, at the last SIGTERM."""
+
+    def run(stops, *args):
+        step, left = Training.step, list(stops)
+
+        def interrupted(self, batch):
+            if left and self.progress.step == left[0]:
+                left.pop(0)
+                if left:
+                    raise KeyboardInterrupt
+                os.kill(os.getpid(), signal.SIGTERM)
+            return step(self, batch)
+
+        monkeypatch.setattr(Training, "step", interrupted)
+        for n in range(1, 1 + len(stops)):
+            with pytest.raises(KeyboardInterrupt if n < len(stops) else Stopped):
+                train(*args)
+        progress = load_metadata(args[3] / "checkpoint.safetensors")["progress"]
+        assert progress["step"] == stops[-1] + 1
+        return train(*args)
+
+    return run
 
 
 @pytest.fixture(scope="session")

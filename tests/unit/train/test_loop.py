@@ -24,7 +24,7 @@ from lmtools.device import machine_facts
 from lmtools.errors import UserError
 from lmtools.objectives import CausalObjective, count_targets
 from lmtools.settings import Batch, Optim
-from lmtools.train import Stopped, loop, train
+from lmtools.train import loop, train
 from lmtools.train.loop import Training
 
 
@@ -153,7 +153,7 @@ FAMILIES["shards"], FAMILIES["streams of shards"] = {}, FAMILIES["streams"]
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
-    spelled, tmp_path, monkeypatch, family
+    spelled, tmp_path, train_in_parts, family
 ):
     """Within a process: stopped before and after a checkpoint, and by SIGTERM in the second
     epoch.
@@ -169,21 +169,7 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
         binarise_shards([spelled / "train.txt"], subword, corpora[0], 2000)
         assert len(Corpus.open(corpora[0]).shards) > 3
     whole = train(some, *corpora, tmp_path / "whole", "cpu")
-    step, stops = Training.step, [3, 9, 14]
-
-    def interrupted(self, batch):
-        if stops and self.progress.step == stops[0]:
-            if stops.pop(0) != 14:
-                raise KeyboardInterrupt
-            os.kill(os.getpid(), signal.SIGTERM)
-        return step(self, batch)
-
-    monkeypatch.setattr(Training, "step", interrupted)
-    for stopped in (KeyboardInterrupt, KeyboardInterrupt, Stopped):
-        with pytest.raises(stopped):
-            train(some, *corpora, tmp_path / "parts", "cpu")
-    assert load_metadata(tmp_path / "parts/checkpoint.safetensors")["progress"]["step"] == 15
-    parts = train(some, *corpora, tmp_path / "parts", "cpu")
+    parts = train_in_parts([3, 9, 14], some, *corpora, tmp_path / "parts", "cpu")
     assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
     timeless = {"seconds": 0.0}
     assert dataclasses.replace(parts, **timeless) == dataclasses.replace(whole, **timeless)

@@ -3,8 +3,6 @@ them, the saved model is an ordinary one.
 """
 
 import dataclasses
-import os
-import signal
 
 import pytest
 import torch
@@ -18,7 +16,7 @@ from lmtools.corpus import Corpus
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.settings import Batch, Freeze, LowRankUpdates, Optim
-from lmtools.train import Stopped, train
+from lmtools.train import train
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.loop import Training
 from lmtools.train.parallel import World
@@ -134,25 +132,12 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("case", RESUMED)
-def test_stopped_and_resumed_gives_the_same_bytes(trained, tiny, tmp_path, monkeypatch, case):
+def test_stopped_and_resumed_gives_the_same_bytes(trained, tiny, tmp_path, train_in_parts, case):
     model, changes = RESUMED[case]
     some = settings(model, **{"steps": 17, **changes})
     where = tiny / "train.bin", tiny / "valid.bin"
     train(some, *where, tmp_path / "whole", "cpu", trained[model])
-    step, stops = Training.step, [3, 9, 14]
-
-    def interrupted(self, batch):
-        if stops and self.progress.step == stops[0]:
-            if stops.pop(0) != 14:
-                raise KeyboardInterrupt
-            os.kill(os.getpid(), signal.SIGTERM)
-        return step(self, batch)
-
-    monkeypatch.setattr(Training, "step", interrupted)
-    for stopped in (KeyboardInterrupt, KeyboardInterrupt, Stopped):
-        with pytest.raises(stopped):
-            train(some, *where, tmp_path / "parts", "cpu", trained[model])
-    train(some, *where, tmp_path / "parts", "cpu", trained[model])
+    train_in_parts([3, 9, 14], some, *where, tmp_path / "parts", "cpu", trained[model])
     for name in ("model", "checkpoint"):
         parts, whole = (
             load_tensors(tmp_path / run / f"{name}.safetensors") for run in ("parts", "whole")

@@ -5,9 +5,7 @@ what is refused.
 import dataclasses
 import json
 import math
-import os
 import shutil
-import signal
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ from lmtools.lm import LanguageModel
 from lmtools.objectives import count_targets
 from lmtools.outputs.corrected import Corrected
 from lmtools.settings import Optim
-from lmtools.train import Stopped, train
+from lmtools.train import train
 from lmtools.train.loop import Training
 from lmtools.train.start import start_from
 
@@ -168,7 +166,7 @@ def test_the_adaptive_softmax_keeps_words_of_one_cluster(sources, other):
 
 
 def test_a_training_goes_on_from_another_and_may_be_stopped(
-    sources, other, spelled, tmp_path, monkeypatch, capsys
+    sources, other, spelled, tmp_path, train_in_parts, capsys
 ):
     """Step 0 is validated, the best weights may be those; killed and resumed, the same bytes."""
     where = corpora(other, "causal", ["train", "train"])
@@ -177,20 +175,7 @@ def test_a_training_goes_on_from_another_and_may_be_stopped(
     assert "whole: weights of" in capsys.readouterr().err
     log = [json.loads(line) for line in (tmp_path / "whole/metrics.jsonl").read_text().splitlines()]
     assert log[0]["step"] == 0 and log[0]["valid_loss"] > whole.best
-    step, stops = Training.step, [0, 3, 9]
-
-    def interrupted(self, batch):
-        if stops and self.progress.step == stops[0]:
-            if stops.pop(0) != 9:
-                raise KeyboardInterrupt
-            os.kill(os.getpid(), signal.SIGTERM)
-        return step(self, batch)
-
-    monkeypatch.setattr(Training, "step", interrupted)
-    for stopped in (KeyboardInterrupt, KeyboardInterrupt, Stopped):
-        with pytest.raises(stopped):
-            train(some, *where, tmp_path / "parts", "cpu", source)
-    train(some, *where, tmp_path / "parts", "cpu", source)
+    train_in_parts([0, 3, 9], some, *where, tmp_path / "parts", "cpu", source)
     assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
     # other weights to start from are another training
     train(some, *where, tmp_path / "parts", "cpu")
