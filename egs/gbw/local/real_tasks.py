@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The text and the pairs of the table "Real data" in ../README.md, the same bytes every time:
+"""The LMs' text and the pairs of "T-TA, uniLM and biLM beside ELMo" in ../README.md, the same bytes
+every time:
 
     real_tasks.py text OUT --wiki F --news F...        OUT/{train,valid,test}.txt: two sorts of text
     real_tasks.py pairs OUT --snli DEV TEST --sick TRAIN DEV TEST
