@@ -13,7 +13,7 @@ from lmtools.api.weights import rescore
 from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, Weights
+from lmtools.rescoring import DERIVED, Weights, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import ScoreOptions, Sources, score_texts
 from lmtools.score.compute import score_all
@@ -127,18 +127,20 @@ class LM:
         return scores.make_table(lists, values, counts, {**flat.signature, **more})
 
     @overload
-    def rescore(self, nbest: NBest, weights: Weights) -> NBest: ...
+    def rescore(self, nbest: NBest, weights: Weights | str) -> NBest: ...
 
     @overload
-    def rescore(self, nbest: Sequence[NBest], weights: Weights) -> list[NBest]: ...
+    def rescore(self, nbest: Sequence[NBest], weights: Weights | str) -> list[NBest]: ...
 
     def rescore(self, nbest, weights):
         """A list, or several, with the best hypothesis first, by weights that were tuned with this
-        model as their one column.
+        model as their one column, or "default:whisper" for lists of Whisper.
 
         UserError where the weights are of no or several columns, or of another model's.
         """
         lists = [nbest] if isinstance(nbest, NBest) else list(nbest)
+        if isinstance(weights, str):
+            weights = load_weights(weights, lists, "lm")
         own = {name for one in lists for hyp in one.hyps for name in hyp.scores}
         missing = [name for name in weights.features if name not in {*own, *DERIVED, "rank"}]
         if len({summed(name) for name in missing}) != 1:

@@ -20,6 +20,7 @@ from lmtools.rescoring import (
     SystemPlan,
     TuningOptions,
     Weights,
+    load_weights,
     make_columns,
     parse_folds,
     rescore_lists,
@@ -81,7 +82,7 @@ def tune(
 
 def rescore(
     lists: Sequence[NBest],
-    weights: Weights,
+    weights: Weights | str,
     columns: Columns | None = None,
     *,
     source: str = "lists",
@@ -89,10 +90,13 @@ def rescore(
     """The lists with the best hypothesis first, each hypothesis with all features and `total` as
     its scores: what `lmtools rescore` chooses.
 
-    `columns` are those that the weights were tuned with, of these lists. UserError unless they are,
-    and where their scores are surely of another model.
+    `columns` are those that the weights were tuned with, of these lists. `weights` may be
+    "default:whisper" for lists of Whisper and one column. UserError unless they fit, and where
+    scores are surely of another model.
     """
     table = build_columns(columns, lists, source)
+    if isinstance(weights, str):
+        weights = load_weights(weights, lists, table)
     told, chosen = rescore_lists(
         lists, table, plan_of(table), {None: weights}, source, lambda _: weights.dev.path
     )

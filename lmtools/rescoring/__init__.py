@@ -4,6 +4,7 @@ chosen with them.
 
 from lmtools.rescoring.apply import check_signatures, rescore, weighted_totals
 from lmtools.rescoring.crossing import Crossing
+from lmtools.rescoring.defaults import load_weights
 from lmtools.rescoring.features import (
     DERIVED,
     LENGTHS,
@@ -62,6 +63,7 @@ __all__ = [
     "describe_system",
     "gather",
     "list_lengths",
+    "load_weights",
     "make_columns",
     "mark",
     "minimum_risk",

@@ -62,6 +62,8 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
     UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.
     """
     warnings, unknown = [], []
+    if not weights.tuned:
+        return warnings
     for name in (name for name in columns.signatures if name in weights.features):
         if name not in weights.signatures:
             unknown.append(name)

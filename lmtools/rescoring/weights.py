@@ -102,6 +102,11 @@ class Weights:
     system: SystemFacts | None = None
     folds: Folds | None = None
 
+    @property
+    def tuned(self) -> bool:
+        """Whether they were tuned on a set; default weights were not."""
+        return self.dev.utterances > 0
+
     def save(self, path) -> None:
         """Write them as JSON."""
         dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}

@@ -7,7 +7,7 @@ from lmtools.assignments import parse_pair
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescoring import Weights, of_system, read_scores, rescore_lists, set_hash
+from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
@@ -18,7 +18,8 @@ from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--systems")
-    parser.add("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
+    about = "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
+    parser.add("--weights", required=True, metavar="F.json", help=about)
     parser.add("--out", help="Kaldi text of the chosen hypotheses; - is standard output")
     about = "also the lists in their new order, with all features and `total`"
     parser.add("--nbest-out", help=about)
@@ -44,7 +45,9 @@ def run(args):
         rescore_lazily(args, nbests)
         return
     columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
-    tuned = {system: Weights.load(of_system(args.weights, system)) for system in systems}
+    tuned = {
+        system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
+    }
     place = partial(of_system, args.weights)
     warnings, chosen = rescore_lists(nbests, columns, systems, tuned, args.nbest, place)
     say(warnings)
@@ -65,16 +68,17 @@ def rescore_lazily(args, nbests):
     example = "write for instance --lm tta=exp/lm/tta"
     name, args.lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
     columns, _ = read_scores(args.scores, None, nbests, args.nbest)
-    weights = Weights.load(args.weights)
+    weights = load_weights(args.weights, nbests, name)
+    margin = args.margin if weights.tuned else float("inf")  # default weights have no bound
     made = choose_lazily(
-        nbests, columns, name, scoring_options(args), weights, args.margin, args.nbest, args.weights
+        nbests, columns, name, scoring_options(args), weights, margin, args.nbest, args.weights
     )
     lists = [
         replace(nbest, hyps=nbest.hyps[place : place + 1])
         for nbest, place in zip(nbests, made.places, strict=True)
     ]
     write_choice(args, nbests, lists, weights, None, made.warnings)
-    say(describe_lazy(made, weights, name, args.margin))
+    say(describe_lazy(made, weights, name, margin))
     measured = measure_choice(lists, weights.metric)
     if measured is not None:
         say([f"{METRICS[weights.metric].title} {measured:.2f}"])
@@ -109,11 +113,15 @@ def describe_choice(nbests, lists, weights, source, out):
     """What to tell of the result, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]
-    yield (
-        f"weights tuned on {dev.path} ({dev.utterances} utterances, {metric.title}"
-        f" {dev.first_pass:.2f} -> {dev.score:.2f})"
-    )
-    yield metric.signature
+    if weights.tuned:
+        yield (
+            f"weights tuned on {dev.path} ({dev.utterances} utterances, {metric.title}"
+            f" {dev.first_pass:.2f} -> {dev.score:.2f})"
+        )
+        yield metric.signature
+    else:
+        values = ", ".join(f"{name} {value:g}" for name, value in weights.features.items() if value)
+        yield f"{dev.path}: {values}; with references of 20 utterances and more, tune your own"
     if weights.folds:
         held = sum(len(rows) for _, rows in weights.folds.divide([one.utt for one in nbests]))
         yield (

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""real_text.py OUT VALID SIZES LEAVE_OUT FILE...: the lines of books, shuffled, as OUT/valid.txt
-(the first VALID), OUT/train.txt (the others), and for each of SIZES, as 3M, OUT/train-3M.txt: the
-first sentences of train.txt with so many words.
+"""real_text.py OUT VALID SIZES LEAVE_OUT SPELLINGS FILE...: the lines of books, shuffled, as
+OUT/valid.txt (the first VALID), OUT/train.txt (the others), and for each of SIZES, as 3M,
+OUT/train-3M.txt: the first sentences of train.txt with so many words.
 
 LEAVE_OUT has NAME:FIRST-LAST for lines of the file that begins with NAME, counted from 1: what the
-test set says. Empty lines are left out too.
+test set says. Empty lines are left out too. The file SPELLINGS has the words that are written in
+another way, as conf/titles.txt.
 """
 
 import random
@@ -16,15 +17,17 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
+from lmtools.formats.rewriting import read_spellings, spell
 
 SEED = 1
 UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 
-def main(out: Path, valid: int, sizes: str, leave_out: str, *files: str) -> None:
+def main(out: Path, valid: int, sizes: str, leave_out: str, spellings: str, *files: str) -> None:
     """Read all, shuffle, write."""
     held = [parse_range(one) for one in leave_out.split()]
-    lines = [line for path in files for line in keep_lines(path, held)]
+    words = read_spellings(spellings)
+    lines = [spell(line, words) for path in files for line in keep_lines(path, held)]
     random.Random(SEED).shuffle(lines)
     write(out / "valid.txt", lines[:valid])
     write(out / "train.txt", lines[valid:])

@@ -1,0 +1,65 @@
+"""Default weights, `--weights default:NAME`: for lists of a recogniser of this name where there are
+no references to tune on.
+
+egs/librispeech/README.md has the sets that they were measured on, and how many references it takes
+until tuned weights are better.
+"""
+
+import math
+from collections.abc import Sequence
+
+from lmtools.errors import UserError
+from lmtools.rescoring.features import ScoreColumns, components, summed
+from lmtools.rescoring.tuning import LINEAR
+from lmtools.rescoring.weights import Dev, Weights, describe_system
+from lmtools.types import NBest
+
+PREFIX = "default:"
+LM = "LM"  # stands for the one column of a language model
+# weights of natural-log scores: `am` is the sum of the log-probabilities of the recogniser's tokens
+DEFAULTS = {"whisper": {"am": 1.0, LM: 0.15, "words": 1.3}}
+
+
+def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> Weights:
+    """Return the weights in the file `path`, or the default ones where it is `default:NAME`, for
+    lists with `columns` of scores (or one that has yet to be computed, by its name).
+
+    UserError for a name that is not there, lists without the scores that it weighs, and for none
+    or several columns.
+    """
+    if not str(path).startswith(PREFIX):
+        return Weights.load(path)
+    known = DEFAULTS.get(str(path).removeprefix(PREFIX))
+    if known is None:
+        names = ", ".join(f"{PREFIX}{name}" for name in DEFAULTS)
+        raise UserError(
+            f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
+        )
+    names = [columns] if isinstance(columns, str) else [*columns.values]
+    if len(names) != 1:
+        raise UserError(
+            f"--weights {path}: is for one language model, but there are {len(names)} columns of"
+            " scores; give one --scores NAME=FILE, or tune weights with lmtools tune"
+        )
+    if summed(names[0]) != names[0]:
+        raise UserError(
+            f"--weights {path}: is for sums; give {summed(names[0])} in place of its mean"
+        )
+    own = components(nbests, path)
+    weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
+    if missing := [name for name in known if name not in {*own, LM, "words"}]:
+        raise UserError(
+            f"--weights {path}: the lists have no score {missing[0]!r}; give lists of lmtools"
+            " decode, or tune weights with lmtools tune"
+        )
+    features = {name: weights.get(name, 0.0) for name in [*own, *names, "words"]}
+    given = ScoreColumns({}, {}, {}, {}) if isinstance(columns, str) else columns
+    return Weights(
+        metric="wer",
+        features=features,
+        reference="am",
+        dev=Dev(str(path), "", 0, math.nan, math.nan),
+        search={"form": LINEAR},
+        signatures=given.signatures,
+        system=describe_system(nbests, given, path),
+    )
