@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
+from lmtools.ngram.parsing import WordTable, parse_lines, parse_section
 
 LINES = 1 << 16  # parsed at once
 BOM = b"\xef\xbb\xbf"
@@ -70,6 +71,16 @@ class ArpaLines:
             if line.strip(" \t"):
                 lines.append((number, line))
         return lines
+
+    def parse(self, block: Sequence[bytes], n: int, ids: dict, table: WordTable | None):
+        """Word ids (R, n) and probabilities and back-off weights (2, R), no logs, of those lines
+        taken last that are not blank; `table` of the unigrams, when they are known.
+        """
+        if table:
+            text = b"".join(block).replace(b"\r\n", b"\n")
+            if parsed := parse_section(text if text.endswith(b"\n") else text + b"\n", n, table):
+                return parsed
+        return parse_lines(self.name, self.numbered(block), n, ids)
 
     def refuse(self, cause: str, remedy: str = AGAIN) -> UserError:
         """What to say of the line taken last."""

@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
-from lmtools.ngram.parsing import SHOWN, WordTable, parse_lines, parse_section
+from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
 
@@ -54,7 +54,7 @@ def read_level(
     key, prob = np.empty(size, dtype=np.int64), np.empty(size)
     backoff, at = ones(size) if last else np.empty(size), 0
     while at < size and (block := lines.take(size - at)):
-        words, values = parse(lines, block, n, ids, table)
+        words, values = lines.parse(block, n, ids, table)
         here = slice(at, at + len(words))
         if n == 1:
             key[here] = words[:, 0]
@@ -79,17 +79,6 @@ def read_level(
     made.prob[level.key], made.backoff[level.key] = level.prob, level.backoff
     made.prob[BOS] = 0
     return made
-
-
-def parse(lines: ArpaLines, block: Sequence[bytes], n: int, ids: dict, table: WordTable | None):
-    """Word ids (R, n) and probabilities and back-off weights (2, R) of the lines taken last that
-    are not blank.
-    """
-    if table:
-        text = b"".join(block).replace(b"\r\n", b"\n")
-        if parsed := parse_section(text if text.endswith(b"\n") else text + b"\n", n, table):
-            return parsed
-    return parse_lines(lines.name, lines.numbered(block), n, ids)
 
 
 def find_contexts(

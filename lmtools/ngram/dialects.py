@@ -4,7 +4,7 @@ import re
 
 from lmtools.errors import UserError
 from lmtools.ngram.arpa_lines import ArpaLines
-from lmtools.ngram.parsing import parse_lines
+from lmtools.ngram.parsing import WordTable
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
 CAUSE = 200  # characters of KenLM's own words in a message
@@ -37,11 +37,13 @@ def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
     """
     sizes = lines.read_header()
     ids: dict[str, int] = {}
+    table = None
     for n in range(1, len(sizes) + 1):
         if lines.quirks:
             break
         lines.expect_section(n, sizes)
-        read_section(lines, n, sizes, ids)
+        table = WordTable(ids) if n == 2 else table
+        read_section(lines, n, sizes, ids, table)
         if n == 1 and not lines.quirks:
             missing = (symbol for symbol in (SYMBOLS[BOS], SYMBOLS[EOS]) if symbol not in ids)
             lines.quirks += [(lines.following - 1, f"no unigram {each} stands") for each in missing]
@@ -52,7 +54,9 @@ def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
     return lines.quirks[0] if lines.quirks else None
 
 
-def read_section(lines: ArpaLines, n: int, sizes: list[int], ids: dict[str, int]) -> None:
+def read_section(
+    lines: ArpaLines, n: int, sizes: list[int], ids: dict[str, int], table: WordTable | None
+) -> None:
     """Take the n-grams of an order up to the first that KenLM does not read, a quirk of `lines`."""
     size, at = sizes[n - 1], 0
     backoff = BACKOFF if n < len(sizes) else ZERO
@@ -60,10 +64,7 @@ def read_section(lines: ArpaLines, n: int, sizes: list[int], ids: dict[str, int]
         PROBABILITY + rb"[^ \t\r\n]+(?:[ \t][^ \t\r\n]+){%d}(?:%b)?\r?\n?" % (n - 1, backoff)
     )
     while at < size and (block := lines.take(size - at)):
-        rows = lines.numbered(block)
-        if rows:
-            parse_lines(lines.name, rows, n, ids)
-        at += len(rows)
+        at += len(lines.parse(block, n, ids, table)[0])
         for number, raw in enumerate(block, lines.number):
             if not plain.fullmatch(raw) and raw.strip():
                 lines.quirks.append((number, describe_row(raw)))
