@@ -8,6 +8,7 @@ from lmtools.ngram.parsing import WordTable
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
 CAUSE = 200  # characters of KenLM's own words in a message
+ORDER = re.compile(r"has order ([0-9]+) but KenLM was compiled to support up to ([0-9]+)")
 DIGITS = rb"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 PROBABILITY = rb"\s*(?:-(?:inf|%b)|\+?0*\.?0*)\t" % DIGITS
 BACKOFF = rb"\t[+-]?%b" % DIGITS
@@ -27,6 +28,11 @@ def explain_refusal(path, file, cause: str) -> UserError:
         return UserError(
             f"{path}:{number}: {what}, which KenLM does not read; write it as KenLM does: lmtools"
             f" ngram convert {path} NEW.arpa"
+        )
+    if order := ORDER.search(cause):
+        return UserError(
+            f"{path}: a model of order {order[1]}, but KenLM reads {order[2]} at most; estimate it"
+            " with a lower --order"
         )
     return UserError(f"{path}: KenLM cannot read it ({cause:.{CAUSE}}); estimate or fetch it again")
 

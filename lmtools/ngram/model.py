@@ -34,6 +34,7 @@ SPACES, AS_KENLM = "spaces", "kenlm"
 # log10 p of an unknown word where the model has none (no <unk>, a closed vocabulary): KenLM's -100
 # would decide a list by one word
 UNSEEN = -7.0
+ABSURD = 1.0  # log10 of a probability that no rounding explains
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,12 @@ class NgramModel:
             unknown[:-1] |= np.array([token == self.unknown for token in tokens], dtype=bool)
         if self.lacks_unknown:
             scores[unknown] = self.replace_unseen(scores[unknown])
+        if scores.max() > ABSURD:
+            token = [*tokens, "</s>"][int(scores.argmax())]
+            raise UserError(
+                f"{self.path}: gives {token:.40} 10^{scores.max():.3g} for a probability; its"
+                " back-off weights are damaged: fetch or estimate it again"
+            )
         return scores * LN10, unknown
 
     def walk(self, tokens: Sequence[str]) -> tuple[list[float], list[bool]]:

@@ -149,6 +149,18 @@ def test_a_bigram_twice_and_weights_that_no_model_has(tmp_path):
         path.write_text(change(pair))
         with pytest.raises(UserError, match=r"has an n-gram twice|no logarithm of a back-off"):
             convert(path, tmp_path / "out.arpa")
+    with pytest.raises(UserError, match=r"gives mars 10\^1e\+09 for a probability"):
+        NgramModel.load(path).score(["hello mars"])
+
+
+def test_orders_that_kenlm_does_not_read(tmp_path):
+    path = tmp_path / "lm.arpa"
+    more = "".join(f"ngram {n}=0\n" for n in range(3, 9))
+    empty = "".join(f"\\{n}-grams:\n\n" for n in range(3, 9))
+    path.write_text(change(("2=4\n", f"2=4\n{more}"), ("\\end", f"{empty}\\end")))
+    with pytest.raises(UserError, match="a model of order 8, but KenLM reads 6 at most"):
+        NgramModel.load(path)
+    assert convert(path, tmp_path / "out.arpa")[0].order == 2  # the empty ones are left out
 
 
 def test_words_that_are_not_utf8_are_told(tmp_path):
