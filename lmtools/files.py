@@ -10,6 +10,7 @@ import errno
 import functools
 import gzip
 import hashlib
+import io
 import itertools
 import lzma
 import os
@@ -144,12 +145,18 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
         raise cannot("read", path, error) from None
 
 
-def raw_blocks(path, most: int) -> Iterator[list[bytes]]:
-    """The lines of a file with their ends, up to `most` at once: `raw_lines` for many of them."""
+def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
+    """The lines of a file with their ends, up to `most` at once: `raw_lines` for many of them, and
+    for files whose lines end in CR.
+    """
     number, longest = 0, longest_line()
     try:
         with stream_of(path) as stream:
             lines = iter(functools.partial(stream.readline, longest + 1), b"")
+            if end != "\n":
+                text = io.TextIOWrapper(stream, "latin-1", newline=end)
+                read = functools.partial(text.readline, longest + 1)
+                lines = (line.encode("latin-1") for line in iter(read, ""))
             while block := list(itertools.islice(lines, most)):
                 if max(map(len, block)) > longest:
                     row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)

@@ -20,6 +20,7 @@ CHECKS = {
     "characters": texts.characters,
     "marks": texts.marks,
     "vocabulary": texts.vocabulary,
+    "unseen": texts.unseen,
     "leak": texts.leak,
     "sentinels": scores.sentinels,
     "signs": scores.signs,

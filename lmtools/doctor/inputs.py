@@ -13,7 +13,7 @@ from lmtools.doctor.signs import SIGNS, undo_signs
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, read
-from lmtools.ngram.model import SUBWORD, NgramModel
+from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_foreign
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
 from lmtools.text.blocks import read_text
@@ -41,10 +41,11 @@ class Profile:
     first: dict[str, str] = field(default_factory=dict)
     starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
     whole: set[str] = field(default_factory=set)
+    split: Callable[[str], list[str]] = str.split  # into words
 
     def add(self, place: str, text: str, wanted: Callable[[str], bool] | None = None) -> None:
         """Count one text; of its words only those that are `wanted`."""
-        words = text.split()
+        words = self.split(text)
         self.lines += 1
         for name, sign in SIGNS.items():
             if count := len(sign.found.findall(text)):
@@ -107,6 +108,7 @@ class DoctorInputs:
     normalise: Callable[[str], str]
     lm: str | None
     known: Callable[[str], bool] | None  # whether the language model knows a word
+    notes: Sequence[ModelNote]  # what is unusual about the language model's unknown words
     files: Sequence[str]
     problems: Sequence[UserError]
 
@@ -128,30 +130,28 @@ def read_inputs(
     if ref:
         attempt(problems, None, lambda: kaldi_text.read(ref))
         refs, ref_places = read_leniently(ref)
-    normalise, known = single, None
-    if lm:
-        normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm))
+    model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
+    normalise = model.normalise
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
     hyps = profile_rows("hypotheses", nbest, spoken)
     references = profile_rows("references", ref or nbest, told)
     model_hyps = profile_rows(
-        "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken]
+        "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken], model
     )
     model_references = profile_rows(
-        "references", ref or nbest, [(place, normalise(words)) for place, words in told]
+        "references", ref or nbest, [(place, normalise(words)) for place, words in told], model
     )
     wanted = model_hyps.words.keys() | model_references.words.keys()
     lines = {normalise(words) for words in refs.values()}
     seen = (
-        attempt(problems, None, lambda: profile_text(text, normalise, wanted, lines))
-        if text
-        else None
+        attempt(problems, None, lambda: profile_text(text, model, wanted, lines)) if text else None
     )
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     texts = nbest, nbests, places, refs, ref or nbest, ref_places
     profiles = hyps, references, model_hyps, model_references, seen
-    return DoctorInputs(*texts, *profiles, normalise, lm, known, files, problems)
+    told_of_lm = normalise, lm, model.known, model.notes
+    return DoctorInputs(*texts, *profiles, *told_of_lm, files, problems)
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
@@ -168,9 +168,23 @@ def single(text: str) -> str:
     return " ".join(text.split())
 
 
-def profile_rows(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
-    """The profile of texts given as pairs (place, text)."""
-    made = Profile(name, path)
+@dataclass(frozen=True)
+class ModelWords:
+    """How a language model sees text: its normaliser, what parts words, whether it knows a word
+    (None: nobody can say), what is unusual about its unknown words.
+    """
+
+    normalise: Callable[[str], str] = single
+    split: Callable[[str], list[str]] = str.split
+    known: Callable[[str], bool] | None = None
+    notes: Sequence[ModelNote] = ()
+
+
+def profile_rows(
+    name: str, path: str, rows: Iterable[tuple[str, str]], model: ModelWords | None = None
+) -> Profile:
+    """The profile of texts given as pairs (place, text), with the words of `model`."""
+    made = Profile(name, path, split=(model or ModelWords()).split)
     for place, text in rows:
         made.add(place, text)
     return made
@@ -209,29 +223,29 @@ def is_huggingface(lm: str) -> bool:
     return lm.startswith("hf:") or (Path(lm) / "config.json").exists()
 
 
-def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | None]:
-    """The normaliser of a language model and whether it knows a normalised word; None for a Hugging
-    Face directory.
-    """
+def read_words(lm: str) -> ModelWords:
+    """How the language model in a file or directory sees text."""
     if is_huggingface(lm):
-        return single, None
+        return ModelWords()
     directory = next(
         (path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None
     )
-    if directory:
+    if directory and not is_foreign(lm):
         subword = load_subword(directory)
-        return subword.normaliser, subword.knows
+        return ModelWords(subword.normaliser, known=subword.knows)
     model = NgramModel.load(lm)
-    return single, lambda word: word in model.kenlm
+    return ModelWords(
+        model.normalise, model.split, lambda word: word in model.kenlm, tuple(model.notes)
+    )
 
 
-def profile_text(path: str, normalise, wanted: set[str], lines: set[str]) -> Profile:
+def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
     """The profile of language-model text; of its words and lines only those that occur in the lists
     or references are kept.
     """
-    made = Profile("text", path)
+    made = Profile("text", path, split=model.split)
     for number, line in itertools.islice(read_text(path), LINES):
-        text = normalise(line)
+        text = model.normalise(line)
         if text.strip():
             made.add(f"{path}:{number}", text, wanted.__contains__)
             if text in lines:

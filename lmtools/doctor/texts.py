@@ -260,6 +260,13 @@ def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
                 yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
 
 
+def unseen(inputs: DoctorInputs) -> Iterator[Finding]:
+    """What is unusual about the unknown words of a language model that lacks some."""
+    words = {*inputs.model_hyps.words, *inputs.model_references.words}
+    if inputs.notes and not all(map(inputs.known, words)):
+        yield from (Finding(HINT, *note) for note in inputs.notes)
+
+
 def leak(inputs: DoctorInputs) -> Iterator[Finding]:
     """Long references that stand in the language-model text word for word."""
     if inputs.text:

@@ -8,6 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.ngram.counts import Grams
+from lmtools.ngram.parsing import read_log
 
 CHUNK = 1 << 16  # n-grams formatted at once
 DECIMALS = 6
@@ -140,8 +141,8 @@ def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
             try:
                 prob, words, *backoff = line.split("\t")
                 orders[-1][tuple(words.split(" "))] = (
-                    float(prob),
-                    (float(backoff[0]) if backoff else 0.0),
+                    read_log(prob),
+                    (read_log(backoff[0]) if backoff else 0.0),
                 )
             except ValueError:
                 raise UserError(

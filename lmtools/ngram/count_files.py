@@ -1,7 +1,8 @@
 """Counts of n-grams in files, as SRILM's `ngram-count -write` leaves them: the words of an n-gram,
-white space, how often it occurs; all orders, with <s> and </s>.
+blanks or a tab, how often it occurs; all orders, with <s> and </s>.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -9,14 +10,17 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.ngram.counts import Grams, IndexedText, append_rows, append_words
-from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN
+from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN, split_words
 
 BEGIN, END = SYMBOLS[BOS], SYMBOLS[EOS]
+NUMBER = re.compile("[0-9]+")  # str.isdecimal takes the digits of any script
+LARGEST = 10**15  # of a number, and of a sum of them: exact in the arithmetic of smoothing
 
 
 class CountFiles:
     """The n-grams of files of counts; reading tallies `sentences`, `tokens` and `reserved` (counted
-    words that read <unk>, whose n-grams are left out) as TokenisedText does.
+    words that read <unk>, whose n-grams are left out) as TokenisedText does, and whether words are
+    `foreign`: some hold white space that KenLM and SRILM leave in words, our normalisers do not.
 
     `rename` maps a word to the model's name for it, as UNKNOWN for one outside a vocabulary.
     Several counts of one n-gram are summed.
@@ -25,6 +29,7 @@ class CountFiles:
     def __init__(self, paths: Sequence, rename: Callable[[str], str] = str):
         self.paths, self.rename = paths, rename
         self.sentences = self.tokens = self.reserved = 0
+        self.foreign = False
 
     def tally(
         self, order: int, closed: bool, folder=None, min_counts: Sequence[int] = ()
@@ -40,6 +45,7 @@ class CountFiles:
         for words, number in self.rows(order):
             own = counts[len(words) - 1]
             own[words] = own.get(words, 0) + number
+        self.check_sums(counts)
         counts[0].pop((BEGIN,), None)
         self.sentences = counts[0].get((END,), 0)
         self.tokens = sum(counts[0].values()) - self.sentences
@@ -50,6 +56,7 @@ class CountFiles:
                 f"{self.paths[0]}: no counts of {lacks}; give all orders up to --order, with"
                 f" {BEGIN} and {END}, as ngram-count -write has them"
             )
+        self.foreign = any(len(word.split()) > 1 for (word,) in counts[0])
         words = dict.fromkeys((*SYMBOLS, *(word for (word,) in counts[0])))
         if closed:
             words[UNKNOWN] = None
@@ -66,16 +73,21 @@ class CountFiles:
         """Each line's words and count, of n-grams up to `order`."""
         for path in self.paths:
             for line, text in read_lines(path):
-                *words, number = text.split() or ("",)
+                *words, number = split_words(text) or ("",)
                 if not words and not number:
                     continue
-                if not words or not number.isdecimal():
+                if not words or not NUMBER.fullmatch(number):
                     raise UserError(
                         f"{path}:{line}: {text!r:.60} is no n-gram with a whole number after it;"
                         " write `of the 12`"
                     )
                 if len(words) > order or number.strip("0") == "":
                     continue
+                if len(number.lstrip("0")) >= len(str(LARGEST)):
+                    raise UserError(
+                        f"{path}:{line}: {number:.20} ...: counts go to {LARGEST:,}; check that it"
+                        " is the right file, or scale its counts down"
+                    )
                 if BEGIN in words[1:] or END in words[:-1]:
                     raise UserError(
                         f"{path}:{line}: {text!r:.60} goes on across the end of a sentence; count"
@@ -88,6 +100,15 @@ class CountFiles:
                     self.reserved += int(number) if len(words) == 1 else 0
                     continue
                 yield tuple(named), int(number)
+
+    def check_sums(self, counts: Sequence[dict]) -> None:
+        """UserError where counts of an order are too many together."""
+        for n, own in enumerate(counts, 1):
+            if sum(own.values()) > LARGEST:
+                raise UserError(
+                    f"{self.paths[0]}: the counts of {n} words go beyond {LARGEST:,} together;"
+                    " scale them down"
+                )
 
     def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[tuple]:
         """The n-grams of the orders from 2 in suffix order: rows for `append_rows`."""

@@ -18,8 +18,17 @@ from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.directory import ARPA, BINARY, find_arpa, guard, tokeniser
 from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
-from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description, binary, uncompressed
-from lmtools.ngram.sentences import SYMBOLS, TokenisedText
+from lmtools.ngram.model import (
+    AS_KENLM,
+    CONFIG,
+    KIND,
+    SPACES,
+    SUBWORD,
+    Description,
+    binary,
+    uncompressed,
+)
+from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
 from lmtools.seal import add_yaml_seal
 from lmtools.subword import SPECIALS, Subword, load_subword
 from lmtools.subword.lists import Word
@@ -48,8 +57,13 @@ class NgramSource:
                 str(lm), find_arpa(path), Description.load(path), load_subword(path / SUBWORD)
             )
         if binary(path):
-            raise UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
+            raise no_ngrams(lm)
         return cls(str(lm), path, None, None)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether its words are those that KenLM parts."""
+        return self.description is None or self.description.foreign
 
     @property
     def unknown(self) -> str:
@@ -61,6 +75,11 @@ class NgramSource:
         return arrays.read_arpa(
             self.arpa, ids, self.description.counts if self.description else None
         )
+
+
+def no_ngrams(lm) -> UserError:
+    """What to say of KenLM's binary form where an ARPA file is needed."""
+    return UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
 
 
 def mix(
@@ -89,8 +108,7 @@ def mix(
             arrays.fill_unigrams(model, len(ids))
         subword = subword_of(ids)
         if weights is None:
-            closed = sources[0].unknown != SYMBOLS[0]
-            sentences = TokenisedText(texts, tokeniser(subword, closed))
+            sentences = TokenisedText(texts, choose_tokeniser(sources, subword))
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
             found = interpolation.token_probabilities(models, rows)
             possible = found[:, found.max(0) > 0]
@@ -102,7 +120,7 @@ def mix(
             for source, weight in zip(sources, weights, strict=True)
         ]
         made = write(directory, model, ids, describe(sources, "mixture"), subword, programs)
-        return seal(directory, made, subword, mixture=parts), weights
+        return seal(directory, made, subword, sources, mixture=parts), weights
 
 
 def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, list[int]]:
@@ -118,7 +136,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         before = model.counts
         model = pruning.prune(model, threshold)
         made = write(directory, model, ids, describe([source], "pruned"), subword, programs)
-        return seal(directory, made, subword, threshold=threshold), before
+        return seal(directory, made, subword, [source], threshold=threshold), before
 
 
 def quantize(
@@ -143,9 +161,23 @@ def quantize(
             programs.binarise(arpa, directory / BINARY, "trie", more=list(map(str, flags)))
         made = replace(made, order=len(made.counts), file=BINARY)
         return seal(
-            directory, made, subword,
+            directory, made, subword, [source],
             bits={"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits},
         )  # fmt: skip
+
+
+def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
+    """What makes a line the tokens of a mixture of `sources`."""
+    if part_as_kenlm(sources):
+        return split_words
+    return tokeniser(subword, sources[0].unknown != SYMBOLS[0])
+
+
+def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
+    """Whether the words of what is made of `sources` are those that KenLM parts: where all theirs
+    are.
+    """
+    return all(source.foreign for source in sources)
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
@@ -227,11 +259,15 @@ def write(
     return replace(made, order=model.order, counts=model.counts, file=BINARY if programs else ARPA)
 
 
-def seal(directory: Path, made: Description, subword: Subword, **facts) -> Description:
+def seal(
+    directory: Path, made: Description, subword: Subword, sources: Sequence[NgramSource], **facts
+) -> Description:
     """Write the subword model and config.yaml, with more `facts`."""
     subword.save_to(directory / SUBWORD)
     vocabulary = {"scheme": subword.scheme, "size": subword.size}
     facts = {"parameters": sum(made.counts), "vocabulary": vocabulary, **facts}
+    if part_as_kenlm(sources):
+        facts[SPACES] = AS_KENLM
     made = replace(made, sha256=sha256(directory / made.file), facts=facts)
     (directory / CONFIG).write_text(add_yaml_seal(dump(made)), encoding="utf-8")
     return made

@@ -15,7 +15,7 @@ from lmtools.lock import hold_lock
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.count_files import CountFiles
 from lmtools.ngram.kenlm import KenlmPrograms, LmplzReport
-from lmtools.ngram.model import CONFIG, KIND, SUBWORD, Description
+from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.sentences import (
     RESERVED,
     SYMBOLS,
@@ -94,6 +94,8 @@ def build(
         subword = tokens if isinstance(tokens, Subword) else Word(Word.listing(occurrences), tokens)
         subword.save_to(directory / SUBWORD)
         file = BINARY if programs else ARPA
+        # words of a text are what its normaliser parts, those of counts are what is counted
+        foreign = counted and sentences.foreign and tokens == Normaliser()
         description = Description(
             kind=KIND,
             order=order,
@@ -112,6 +114,7 @@ def build(
             facts={
                 "parameters": sum(report.counts),
                 "vocabulary": {"scheme": subword.scheme, "size": subword.size},
+                **({SPACES: AS_KENLM} if foreign else {}),
             },
         )
         (directory / CONFIG).write_text(add_yaml_seal(dump(description)), encoding="utf-8")

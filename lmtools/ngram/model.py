@@ -3,19 +3,24 @@
 import contextlib
 import hashlib
 import math
+import os
+import sys
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import kenlm
 import numpy as np
 
 from lmtools.config import build, load_yaml
 from lmtools.errors import UserError
-from lmtools.files import OPENERS, cannot, raw_lines, sha256
-from lmtools.ngram.sentences import RESERVED
+from lmtools.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.ngram.arpa import LOWEST
+from lmtools.ngram.arpa_lines import LINES, ArpaLines
+from lmtools.ngram.dialects import explain_refusal
+from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
 from lmtools.seal import check_seal
 from lmtools.subword import Subword, load_subword
 
@@ -24,6 +29,12 @@ KIND = "ngram"
 BINARY = b"mmap lm "  # how KenLM's binary files begin
 SUBWORD = "subword"
 LN10 = math.log(10)
+# how words are parted that KenLM parted in training; a model's facts say so under SPACES
+SPACES, AS_KENLM = "spaces", "kenlm"
+# log10 p of an unknown word where the model has none (no <unk>, a closed vocabulary): KenLM's -100
+# would decide a list by one word
+UNSEEN = -7.0
+ABSURD = 1.0  # log10 of a probability that no rounding explains
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,11 @@ class Description:
     # as those of a neural model (lmtools.checkpoint.describe_model); files of older versions: none
     facts: dict | None = None
 
+    @property
+    def foreign(self) -> bool:
+        """Whether words are those that KenLM parts, as in the models that this was made of."""
+        return (self.facts or {}).get(SPACES) == AS_KENLM
+
     @classmethod
     def load(cls, directory) -> "Description":
         """The description in `directory`; UserError if it holds no n-gram model."""
@@ -67,27 +83,47 @@ class Description:
         )
 
 
+class ModelNote(NamedTuple):
+    """What a user should know of a model: a place in its files, a cause and a remedy."""
+
+    place: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.cause}; {self.remedy}"
+
+
 class NgramModel:
     """An n-gram language model over tokens: words, or the pieces of its subword model.
 
-    `order`; `subword`: None for a bare KenLM file, whose tokens are what white space parts; `hash`:
+    `order`; `subword`: None for a bare KenLM file; `foreign`: its tokens are the words that KenLM
+    parts (`split_words`), as those of a bare file and of what was made of such; `hash`:
     hexadecimal SHA-256 of model file and subword model, for caches and signatures. Probabilities
     are natural logs; </s> counts as a token. A token that the model does not know has the
     probability of <unk>; with a closed vocabulary that of `unknown`, the token that stands for all
-    such words and was trained like any other (lmtools.ngram.sentences.UNKNOWN). Both are reported
-    as unknown. Pickles as its path.
+    such words and was trained like any other (lmtools.ngram.sentences.UNKNOWN), or where there is
+    none (`lacks_unknown`) UNSEEN. All are reported as unknown. Pickles as its path.
     """
 
     def __init__(
-        self, path, file, digest: str, subword: Subword | None, unknown: str | None = None
+        self,
+        path,
+        file,
+        digest: str,
+        subword: Subword | None,
+        unknown: str | None = None,
+        foreign: bool = True,
     ):
-        self.path, self.subword = Path(path), subword
+        self.path, self.subword, self.foreign = Path(path), subword, foreign
         self.hash = hashlib.sha256(
             f"{digest} {subword.hash if subword else ''}".encode()
         ).hexdigest()
-        self.kenlm = open_kenlm(file)
+        self.kenlm, self.odd = open_kenlm(file)
         self.order = self.kenlm.order
         self.unknown = unknown
+        self.given = self.unigram(SYMBOLS[UNK])
+        self.lacks_unknown = unknown is None and self.given <= LOWEST
 
     def __reduce__(self):
         return type(self).load, (self.path,)
@@ -108,13 +144,44 @@ class NgramModel:
                 f"{file}: is not the file that {path / CONFIG} describes (damaged or changed);"
                 " estimate it again"
             )
-        return cls(path, file, digest, load_subword(path / SUBWORD), description.unknown)
+        how = description.unknown, description.foreign
+        return cls(path, file, digest, load_subword(path / SUBWORD), *how)
+
+    @property
+    def notes(self) -> list[ModelNote]:
+        """What whoever meets unknown words should know of the model."""
+        notes = []
+        if self.lacks_unknown:
+            cause = (
+                "has no probability of unknown words (no <unk>, a closed vocabulary): each has"
+                f" {10**UNSEEN:g}"
+            )
+            remedy = "--oov-penalty P takes P nats more from each"
+            notes.append(ModelNote(str(self.path), cause, remedy))
+        if self.odd:
+            cause = "not UTF-8, so that no text has its words"
+            notes.append(ModelNote(f"{self.path}:{self.odd}", cause, "convert it with iconv"))
+        return notes
+
+    def unigram(self, token: str) -> float:
+        """log10 of the probability of a token after nothing."""
+        before = kenlm.State()
+        self.kenlm.NullContextWrite(before)
+        return self.kenlm.BaseScore(before, token, kenlm.State())
+
+    def normalise(self, text: str) -> str:
+        """The text as the model reads it."""
+        return " ".join(split_words(text)) if self.foreign else self.subword.normaliser(text)
+
+    def split(self, text: str) -> list[str]:
+        """The words of a normalised text."""
+        return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
         """What the model sees of `text`, after its normaliser; reserved symbols are unknown words,
         not ends of sentences.
         """
-        tokens = self.subword.pieces(text) if self.subword else text.split()
+        tokens = split_words(text) if self.foreign else self.subword.pieces(text)
         if self.unknown:
             return [
                 (
@@ -137,11 +204,50 @@ class NgramModel:
     def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """`conditional` of what `tokens` made of a text."""
         line = " ".join(tokens).encode("utf-8", "replace")
-        scores, _, unknown = zip(*self.kenlm.full_scores(line), strict=True)
-        unknown = np.array(unknown)
+        if b"\v" in line or b"\f" in line:  # which full_scores would split at
+            scores, unknown = self.walk(tokens)
+        else:
+            scores, _, unknown = zip(*self.kenlm.full_scores(line), strict=True)
+        scores, unknown = np.array(scores), np.array(unknown)
         if self.unknown:
             unknown[:-1] |= np.array([token == self.unknown for token in tokens], dtype=bool)
-        return np.array(scores) * LN10, unknown
+        if self.lacks_unknown:
+            scores[unknown] = self.replace_unseen(scores[unknown])
+        if scores.max() > ABSURD:
+            token = [*tokens, "</s>"][int(scores.argmax())]
+            raise UserError(
+                f"{self.path}: gives {token:.40} 10^{scores.max():.3g} for a probability; its"
+                " back-off weights are damaged: fetch or estimate it again"
+            )
+        return scores * LN10, unknown
+
+    def walk(self, tokens: Sequence[str]) -> tuple[list[float], list[bool]]:
+        """log10 p of each token and of </s>, and whether each is unknown, token by token."""
+        state, rows = kenlm.State(), []
+        self.kenlm.BeginSentenceWrite(state)
+        for token in (*tokens, "</s>"):
+            before, state = state, kenlm.State()
+            word = token.encode("utf-8", "replace").decode()
+            row = self.kenlm.BaseFullScore(before, word, state)
+            rows.append((row.log_prob, row.oov))
+        scores, unknown = zip(*rows, strict=True)
+        return list(scores), list(unknown)
+
+    def step(self, before: kenlm.State, token: str, after: kenlm.State) -> float:
+        """log10 p of a token after the state `before`, which leads to `after`."""
+        word = token.encode("utf-8", "replace").decode()
+        if not self.lacks_unknown:
+            return self.kenlm.BaseScore(before, word, after)
+        row = self.kenlm.BaseFullScore(before, word, after)
+        return self.replace_unseen(row.log_prob) if row.oov else row.log_prob
+
+    def replace_unseen(self, scores):
+        """log10 p of unknown words with UNSEEN in place of what KenLM took for <unk>; back-off
+        weights stay.
+        """
+        if math.isfinite(self.given):
+            return scores - self.given + UNSEEN
+        return np.full_like(scores, UNSEEN)
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of `texts`."""
@@ -157,28 +263,71 @@ class NgramModel:
         )
 
 
-def open_kenlm(path: Path) -> kenlm.Model:
-    """KenLM's model in `path`, loaded without chatter; UserError if KenLM cannot read it."""
+def open_kenlm(path: Path) -> tuple[kenlm.Model, int | None]:
+    """KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file that is
+    not UTF-8; UserError if KenLM cannot read it.
+    """
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(uncompressed(path))
-        if file == path and not binary(path):
-            # refuses lines so long that KenLM would need many times as much memory
-            deque(raw_lines(path), maxlen=0)
+        text = not binary(file)
+        odd = check_text(file, path) if text else None
+        stack.enter_context(silenced())
         try:
-            return kenlm.Model(str(file), config)
+            return kenlm.Model(str(file), config), odd
         except (OSError, RuntimeError, ValueError) as error:
             cause = (
                 "not an ARPA or KenLM file"
                 if isinstance(error, ValueError)
                 else str(error).rpartition(" threw ")[2]
             )
+            cause = " ".join(cause.split())
+            if text:
+                raise explain_refusal(path, file, cause) from None
             raise UserError(
-                f"{path}: KenLM cannot read it ({' '.join(cause.split())}); estimate or fetch it"
-                " again"
+                f"{path}: KenLM cannot read it ({cause}); estimate or fetch it again"
             ) from None
+
+
+def check_text(file: Path, name: Path) -> int | None:
+    """The first line of an ARPA file that is not UTF-8.
+
+    UserError, of `name`, for what KenLM would die of: numbers of n-grams that the file cannot hold,
+    and lines so long that it would need many times as much memory.
+    """
+    ArpaLines(file, name).read_header()
+    odd, number = None, 1
+    for block in raw_blocks(file, LINES):
+        text = b"".join(block)
+        if odd is None and not text.isascii():
+            odd = None if is_utf8(text) else number + [*map(is_utf8, block)].index(False)
+        number += len(block)
+    return odd
+
+
+def is_utf8(raw: bytes) -> bool:
+    """Whether bytes are text."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Standard error goes nowhere: KenLM says there what it puts in place of <unk>."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextlib.contextmanager
@@ -193,6 +342,12 @@ def uncompressed(path: Path, directory=None) -> Iterator[Path]:
         plain.writelines(raw for _, raw in raw_lines(path))
         plain.flush()
         yield Path(plain.name)
+
+
+def is_foreign(lm) -> bool:
+    """Whether `lm` is a directory of an n-gram model whose words are those that KenLM parts."""
+    path = Path(lm) / CONFIG
+    return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
 
 
 def binary(path: Path) -> bool:

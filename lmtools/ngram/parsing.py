@@ -1,8 +1,13 @@
-"""Sections of ARPA files parsed a block of lines at a time, by arrays of their bytes."""
+"""Sections of ARPA files parsed a block of lines at a time: by arrays of their bytes, or where a
+line is not of the plain form by its fields.
+"""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from lmtools.errors import UserError
 
 PART = 8  # bytes of a word hashed at once
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd
@@ -12,6 +17,13 @@ ENDS = np.zeros(256, dtype=bool)  # the bytes that end a field
 ENDS[[TAB, NEWLINE, SPACE]] = True
 DIGITS = 15  # so many are exact in a float64, and the quotient by a power of ten is rounded once
 POWERS = 10.0 ** np.arange(DIGITS + 1)
+# as KenLM and SRILM read numbers: float() takes underscores and the digits of any script too
+NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|-inf(?:inity)?", re.IGNORECASE
+)
+ROUNDING = 1e-4  # log10 of a probability above 1 that is rounding
+HIGHEST = 99.0  # log10 of a back-off weight
+SHOWN = 60  # characters of a line in a message
 
 
 class WordTable:
@@ -92,10 +104,12 @@ def parse_section(text: bytes, n: int, table: WordTable):
     logs = parse_numbers(letters, starts[numbers], lengths[numbers])
     if logs is None or (words < 0).any():
         return None
+    own, weights = logs[: len(last)], logs[len(last) :]
+    if own.max() > ROUNDING or weights.max(initial=0) > HIGHEST:
+        return None
     values = np.ones((2, len(last)))
     # 1e-99, which files have for 0, is 0 beside any other
-    raised = 10.0**logs
-    values[0], values[1, weighed] = raised[: len(last)], raised[len(last) :]
+    values[0], values[1, weighed] = 10.0 ** np.minimum(own, 0), 10.0**weights
     return words.reshape(-1, n), values
 
 
@@ -125,3 +139,62 @@ def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
     if (points > 1).any() or (lengths - points < 1).any() or (lengths - points > DIGITS).any():
         return None
     return np.where(negative, -value, value) / POWERS[decimals]
+
+
+def parse_lines(name, lines: Sequence[tuple[int, str]], n: int, ids: dict):
+    """`parse_section` of numbered lines whose fields blanks and tabs part in any way, with any
+    numbers; unigrams get ids. UserError at the first line that is no n-gram; `name` is the file's.
+    """
+    try:
+        return parse_rows([line for _, line in lines], n, ids)
+    except ValueError as error:
+        if len(lines) == 1:
+            raise UserError(f"{name}:{lines[0][0]}: {error}; write the file again") from None
+    for line in lines:
+        parse_lines(name, [line], n, ids)
+    raise UserError(f"{name}: its section of order {n} is damaged; write the file again")
+
+
+def parse_rows(lines: Sequence[str], n: int, ids: dict):
+    """`parse_section` of lines; ValueError says why one of them is no n-gram."""
+    rows = [split_fields(line) for line in lines]
+    if odd := next((row for row in rows if not n < len(row) <= n + 2), None):
+        if odd[0].startswith("\\"):
+            raise ValueError(
+                f"{odd[0]:.{SHOWN}} comes before the last n-gram that `ngram {n}=` counts"
+            )
+        raise ValueError(
+            f"expected log10 probability, TAB, {n} words of the unigrams, TAB, back-off"
+        )
+    words = [word for row in rows for word in row[1 : n + 1]]
+    if "<UNK>" in words:
+        words = ["<unk>" if word == "<UNK>" else word for word in words]  # as KenLM reads it
+    if n == 1:
+        for word in words:
+            ids.setdefault(word, len(ids))
+    numbers = [read_log(row[0]) for row in rows]
+    weights = [read_log(row[-1]) if len(row) > n + 1 else 0.0 for row in rows]
+    logs = np.array([numbers, weights])
+    if logs[0].max(initial=0) > ROUNDING:
+        raise ValueError(f"{rows[0][0]:.{SHOWN}} is the logarithm of a probability above 1")
+    if logs[1].max(initial=0) > HIGHEST:
+        raise ValueError(f"{rows[0][-1]:.{SHOWN}} is no logarithm of a back-off weight")
+    try:
+        found = np.fromiter(map(ids.__getitem__, words), np.int64, len(words))
+    except KeyError as error:
+        raise ValueError(f"the word {error.args[0]!r:.{SHOWN}} is not among the unigrams") from None
+    # 1e-99, which files have for 0, is 0 beside any other
+    return found.reshape(-1, n), 10.0 ** np.minimum(logs, [[0.0], [HIGHEST]])
+
+
+def split_fields(line: str) -> list[str]:
+    """What blanks and tabs part, as SRILM and KenLM part it: words may hold other white space."""
+    fields = line.replace("\t", " ").split(" ")
+    return [field for field in fields if field] if "" in fields else fields
+
+
+def read_log(text: str) -> float:
+    """The number that a field spells; ValueError where it spells none."""
+    if not NUMBER.fullmatch(text):
+        raise ValueError(f"{text[:SHOWN]!r} is no number")
+    return float(text)

@@ -1,5 +1,6 @@
 """Sentences as an n-gram model sees them: tokens without symbols that KenLM reserves."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.errors import UserError
@@ -14,6 +15,12 @@ RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
 # What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no
 # text has this after any normaliser, nor is it a piece of any subword model.
 UNKNOWN = f"{MARK}unk{MARK}"
+BLANKS = re.compile("[ \t\r\n\0]+")  # what parts words in KenLM; no-break spaces do not
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a text as KenLM's lmplz parts them."""
+    return [word for word in BLANKS.split(text) if word]
 
 
 class TokenisedText:

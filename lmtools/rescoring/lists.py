@@ -38,7 +38,12 @@ def tune_lists(
     made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, made)
     check_signed(features, options, source)
-    warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as")]
+    warnings = [
+        *columns.warnings,
+        *warn_unseen(columns),
+        *features.warnings,
+        *warn_empty(nbests, "counts as"),
+    ]
     return warnings, tune_systems(
         systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance
     )
@@ -81,3 +86,13 @@ def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
             f"warning: {len(empty)} of {len(nbests)} lists are empty (first {empty[0]!r}); each"
             f" {what} an empty hypothesis"
         )
+
+
+def warn_unseen(columns: ScoreColumns) -> list[str]:
+    """What to say of columns whose language model has no probability of unknown words."""
+    return [
+        f"{columns.paths[name]}: of a language model without <unk> (a closed vocabulary): each"
+        f" unknown word has {signature['unk']}; lmtools score --oov-penalty P takes P nats more"
+        for name, signature in columns.signatures.items()
+        if "unk" in signature
+    ]

@@ -25,11 +25,16 @@ class Scorer:
     subword = None  # a lmtools.subword.Subword, of models that have one
     open_words = False  # it predicts words without a closed vocabulary
     oov_penalty = 0.0
+    notes: Sequence[tuple] = ()  # ModelNotes: what whoever meets unknown tokens should know
     pairs = False  # its texts are pairs of a source and what is scored given it
 
     def normalise(self, text: str) -> str:
         """The text as the model reads it."""
         return " ".join(text.split())
+
+    def split(self, text: str) -> list[str]:
+        """The words of a normalised text."""
+        return text.split()
 
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
         """One sentence a text: normalised and segmented."""

@@ -40,6 +40,7 @@ class MixtureScorer(Scorer):
         self.weights = complete_weights(weights, self.lms)
         self.by_token = predict_same_tokens(scorers)
         self.subword = scorers[0].subword if self.by_token else None
+        self.notes = [note for scorer in scorers for note in scorer.notes]
         self.signature = self.describe()
 
     def describe(self) -> dict[str, str]:
@@ -61,6 +62,9 @@ class MixtureScorer(Scorer):
 
     def normalise(self, text):
         return self.scorers[0].normalise(text)
+
+    def split(self, text):
+        return self.scorers[0].split(text)
 
     def prepare(self, texts):
         sentences = list(zip(*(scorer.prepare(texts) for scorer in self.scorers), strict=True))

@@ -18,10 +18,12 @@ from lmtools.score.scorers import NeuralScorer
 # of its own
 SAMPLE = 300
 RULES = (
-    "natural log; the end of sentence is predicted and counted; unknown {unit} count with the"
-    " model's unknown-token probability{less}; words are those between spaces after the model's"
-    " normalisation of the text"
+    "natural log; the end of sentence is predicted and counted; unknown {unit} count with"
+    " {probability}{less}; words are those between {spaces}"
 )
+OWN = "the model's unknown-token probability"
+NORMALISED = "spaces after the model's normalisation of the text"
+AS_KENLM = "blanks, tabs, CR and NUL alone, as KenLM has it"
 CARRIED = "a line is read with the state that the lines before it left"
 MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
@@ -139,7 +141,11 @@ class MixtureScores:
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
     """The figures of the scores of `texts`; words and characters are those that `scorer` reads."""
     normalised = [scorer.normalise(text) for text in texts]
-    log_prob, words = float(scores.log_prob.sum()), sum(len(text.split()) for text in normalised)
+    log_prob, words = (
+        float(scores.log_prob.sum()),
+        sum(len(scorer.split(text)) for text in normalised),
+    )
+    notes = list(map(str, scorer.notes)) if scores.unknown.any() else []
     characters = sum(len(text) + 1 for text in normalised)  # the end of line is a character
     per_sentence = np.exp(-scores.log_prob / scores.tokens)
     return {
@@ -151,14 +157,21 @@ def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
         "bits_per_char": -log_prob / characters / float(np.log(2)),
         "sentence_ppl_mean": float(per_sentence.mean()),
         "sentence_ppl_median": float(np.median(per_sentence)),
+        **({"notes": notes} if notes else {}),
     }  # fmt: skip
 
 
 def describe_rules(unit: str, kind: str, oov_penalty: float, scorer: Scorer) -> str:
-    """RULES with what an unknown `unit` costs, and what a log-probability from both sides, or of a
-    mixture, is.
+    """RULES with what an unknown `unit` costs, what parts words, and what a log-probability from
+    both sides, or of a mixture, is.
     """
-    rules = RULES.format(unit=unit, less=f" less {oov_penalty:g} nats" if oov_penalty else "")
+    unseen = scorer.signature.get("unk")
+    rules = RULES.format(
+        unit=unit,
+        probability=f"{unseen}, as the model has none" if unseen else OWN,
+        less=f" less {oov_penalty:g} nats" if oov_penalty else "",
+        spaces=AS_KENLM if "spaces" in scorer.signature else NORMALISED,
+    )
     if isinstance(scorer, MixtureScorer):
         part = "token" if scorer.by_token else "sentence"
         return f"{rules}; {MIXED.format(part, part)}"

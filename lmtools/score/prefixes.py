@@ -21,7 +21,7 @@ class NgramPrefixLM:
     """An n-gram model as lmtools.lattice.expand asks for it."""
 
     def __init__(self, scorer: NgramScorer):
-        self.model, self.signature = scorer.model.kenlm, scorer.signature
+        self.model, self.signature = scorer.model, scorer.signature
         self.words = WordTokens(scorer)
 
     def utterance(self) -> "NgramPrefixes":
@@ -39,9 +39,9 @@ class NgramPrefixes(WordPrefixes):
 
     def __init__(self, lm: NgramPrefixLM):
         super().__init__(lm.words)
-        self.score = lm.model.BaseScore
+        self.score = lm.model.step
         begin = kenlm.State()
-        lm.model.BeginSentenceWrite(begin)
+        lm.model.kenlm.BeginSentenceWrite(begin)
         self.states = Interned(begin)  # which no other prefix has: <s> in a text is an unknown word
 
     def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ class NgramPrefixes(WordPrefixes):
         tokens = self.known.tokens(word, node == self.start)
         for token in tokens:
             before, state = state, kenlm.State()
-            total += self.score(before, token.encode("utf-8", "replace").decode(), state)
+            total += self.score(before, token, state)
         return total, self.states(state) if tokens else node
 
     def end(self, nodes: np.ndarray) -> np.ndarray:

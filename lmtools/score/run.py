@@ -4,6 +4,7 @@ processes, unless a cache knows it, and written.
 
 import contextlib
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -131,6 +132,9 @@ def score_lists(
             totals.unknown += int(flat.unknown.sum())
         if sources is not None:
             sources.check_number(totals.utterances, source)
+    if totals.unknown:
+        for note in scorer.notes:
+            print(note, file=sys.stderr)
     words = totals.tokens - totals.hypotheses
     warn_scored(source, texts, totals.unknown, words, options, lists=True)
     return totals

@@ -22,7 +22,7 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.ngram.model import NgramModel
+from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
 from lmtools.objectives import split_pair
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
@@ -320,13 +320,19 @@ class NgramScorer(Scorer):
         self.model, self.subword = model, model.subword
         words = model.subword is None or model.subword.scheme == Word.scheme
         self.open_words = words and model.unknown is None
+        self.notes = model.notes
         self.signature = {
             "lm": "ngram", "model": model.hash[:16],
             "precision": "float32", "version": __version__,
+            **({SPACES: AS_KENLM} if model.foreign else {}),
+            **({"unk": f"{10**UNSEEN:g}"} if model.lacks_unknown else {}),
         }  # fmt: skip
 
     def normalise(self, text):
-        return self.subword.normaliser(text) if self.subword else " ".join(text.split())
+        return self.model.normalise(text)
+
+    def split(self, text):
+        return self.model.split(text)
 
     def prepare(self, texts):
         return [tuple(self.model.tokens(text)) for text in texts]

@@ -88,7 +88,8 @@ def run(args):
             **figures["log_normaliser"]
         )
         print(f"log Z of {figures['criterion']}: {spread}")
-    print(f"rules: {figures['rules']}", file=sys.stderr)
+    for line in (*figures.get("notes", ()), f"rules: {figures['rules']}"):
+        print(line, file=sys.stderr)
 
 
 def mix(args, texts, options):

@@ -256,6 +256,36 @@ def yaml(home: Path, name: str, where: str) -> None:
 ARPA = "\\data\\\nngram 1={count}\n\n\\1-grams:\n-1 <unk>\n-1 <s> 0\n-1 </s>\n-1 the\n\n\\end\\\n"
 
 
+NUMBERS = {
+    "negative": "-2",
+    "superscript": "²",
+    "wide": "４",
+    "underscore": "1_0",
+    "64-bits": str(2**64 - 1),
+    "30-digits": "9" * 30,
+    "5000-digits": "9" * 5000,
+}
+BIGRAMS = ARPA.replace("\n\n\\1", "\nngram 2={second}\n\n\\1").replace(
+    "\n\n\\e", "\n\n\\2-grams:\n\n\\e"
+)
+COUNTING = {
+    "score": reading("arpa", "x.arpa"),
+    "prune": split("ngram prune x.arpa --threshold 0 --kenlm none --out o"),
+    "mix": split("ngram mix x.arpa x.arpa --mix 0.5 --kenlm none --out o"),
+    "convert": split("ngram convert x.arpa o.arpa"),
+    "counts": split("ngram --counts x.arpa --order 2 --kenlm none --out o"),
+}
+
+
+def numbers(home: Path, verb: str, name: str) -> None:
+    """An ARPA file, or a file of counts, with a number of n-grams that is none, or none of it."""
+    take(home, *NEEDS)
+    number = NUMBERS[name]
+    text = f"a {number}\n" if verb == "counts" else BIGRAMS.format(count=4, second=number)
+    (home / "x.arpa").write_text(text, encoding="utf-8")
+    bounded(watched(home, COUNTING[verb]))
+
+
 def claims(home: Path, name: str) -> None:
     """Headers that claim more than there is."""
     take(home, *NEEDS, "train.bin", "valid.bin", "test.ngram.scores", "pairs.tsv")
@@ -514,6 +544,11 @@ def cases(size: str, seed: int) -> Iterator[Case]:
             )
     every += [Case(f"claims-{name}", lambda home, n=name: claims(home, n)) for name in CLAIMS]
     every += [
+        Case(f"numbers-{verb}-{name}", lambda home, v=verb, n=name: numbers(home, v, n))
+        for verb in COUNTING
+        for name in NUMBERS
+    ]
+    every += [
         Case(f"cache-{n}", lambda home, n=n: cache(home, n))
         for n in ("rows", "values", "sparse", "zeros", "directory", "link", "pipe")
     ]
@@ -528,6 +563,9 @@ SHORT = {
     "yaml-deep-list-conf",
     "yaml-laughs-conf",
     "claims-arpa-count",
+    "numbers-score-negative",
+    "numbers-prune-superscript",
+    "numbers-counts-64-bits",
     "claims-safetensors-header",
     "claims-npz-shape",
     "cache-rows",

@@ -1,9 +1,9 @@
 """lmtools ngram: estimate an n-gram language model, or make one of others."""
 
-from lmtools.verbs.ngram import estimate, mix, prune, quantize
+from lmtools.verbs.ngram import convert, estimate, mix, prune, quantize
 from lmtools.verbs.options import add_actions
 
-ACTIONS = {"mix": mix, "prune": prune, "quantize": quantize}
+ACTIONS = {"convert": convert, "mix": mix, "prune": prune, "quantize": quantize}
 
 
 def arguments(parser):

@@ -6,7 +6,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.ngram import build
+from lmtools.ngram import NgramModel, build
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
@@ -70,6 +70,11 @@ def test_a_closed_vocabulary_joins_the_counts_of_what_it_lacks(text, lines, tmp_
 WRONG = {
     "a b\n": "is no n-gram with a whole number",
     "5\n": "is no n-gram with a whole number",
+    "a ²\n": "is no n-gram with a whole number",
+    "a １２\n": "is no n-gram with a whole number",
+    f"a {5000 * '9'}\n": "counts go to 1,000,000,000,000,000",
+    "a 18446744073709551615\n": "counts go to 1,000,000,000,000,000",
+    3 * f"a {15 * '9'}\n": "the counts of 1 words go beyond 1,000,000,000,000,000 together",
     "a <s> 3\n": "goes on across the end",
     "a 2\n</s> 2\n<s> a 2\na b 2\na </s> 2\n<s> a b 2\n": "`a b` is counted, b is not",
     "a 2\nb 1\n</s> 2\n<s> a 2\na </s> 2\n<s> a b 1\n": "`<s> a b` is counted, its beginning or",
@@ -84,6 +89,19 @@ def test_wrong_counts(text, tmp_path):
     with pytest.raises(UserError, match="counts") as error:
         build([tmp_path / "counts"], 3, tmp_path / "lm", Normaliser(), "none", counted=True)
     assert WRONG[text] in str(error.value) and not (tmp_path / "lm/config.yaml").exists()
+
+
+def test_counted_words_with_other_blanks_stay_whole(tmp_path):
+    """As SRILM parts them; the model says so, so that texts are parted alike."""
+    lines = ["oui\u00a0! hello", "hello oui\u00a0!"]
+    rows = Counter()
+    for words in (["<s>", *line.split(" "), "</s>"] for line in lines):
+        for n in (1, 2):
+            rows.update(" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+    (tmp_path / "counts").write_text("".join(f"{row}\t{n}\n" for row, n in rows.items()))
+    build([tmp_path / "counts"], 2, tmp_path / "lm", Normaliser(), "none", counted=True)
+    model = NgramModel.load(tmp_path / "lm")
+    assert model.tokens(lines[0]) == ["oui\u00a0!", "hello"] and model.score(lines)[2].sum() == 0
 
 
 def test_text_or_counts(tmp_path, capsys):

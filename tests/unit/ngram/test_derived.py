@@ -221,7 +221,7 @@ def test_order_and_size_may_differ(home, tmp_path):
 
 def test_long_models_are_read_in_pieces(home, monkeypatch):
     whole = arrays.read_arpa(home / "a/lm.arpa", ids := arrays.new_vocabulary())
-    monkeypatch.setattr(arrays, "LINES", 5)
+    monkeypatch.setattr("lmtools.ngram.arpa_lines.LINES", 5)
     monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", 7)
     again = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
     for one, other in zip(whole.levels, again.levels, strict=True):
@@ -233,7 +233,7 @@ def test_long_models_are_read_in_pieces(home, monkeypatch):
 @pytest.mark.parametrize(
     "change, cause",
     [
-        (("w0 w1\t", "w0 w1 "), ": expected log10 probability, TAB, 2 words"),
+        (("w0 w1\t", "w0 w1 x\t"), ": expected log10 probability, TAB, 2 words"),
         (("ngram 2=", "ngram 2=9"), ": "),
         (("\\3-grams:", "\\4-grams:"), ": "),
     ],

@@ -10,10 +10,11 @@ from lmtools.ngram import arrays, parsing
 
 WORDS = ["a", "b", "ab", "aaaaaaaa", "aaaaaaaab", "aaaaaaaac", "œuvre", "x" * 40, "x" * 40 + "y"]
 IDS = {word: i for i, word in enumerate(WORDS)}
-NUMBERS = ["-1.5", "0", "-0", "-.25", "3.", "-99", "0.30103", "-12.3456789", "-0.00012345678"]
+LOGS = ["-1.5", "0", "-0", "-.25", "-3.", "-99", "0.00002", "-12.3456789", "-0.00012345678"]
+NUMBERS = [*LOGS, "3.", "0.30103"]
 ROWS = st.lists(
     st.tuples(
-        st.sampled_from(NUMBERS),
+        st.sampled_from(LOGS),
         st.lists(st.sampled_from(WORDS), min_size=3, max_size=3),
         st.none() | st.sampled_from(NUMBERS),
     ),
@@ -31,7 +32,7 @@ def test_blocks_are_as_their_lines(rows):
     words, values = parsing.parse_section(
         "".join(f"{line}\n" for line in lines).encode(), 3, parsing.WordTable(IDS)
     )
-    expected = arrays.parse_lines("f", list(enumerate(lines)), 3, IDS)
+    expected = parsing.parse_lines("f", list(enumerate(lines)), 3, IDS)
     assert np.array_equal(words, expected[0]) and np.array_equal(values, expected[1])
 
 
@@ -39,7 +40,7 @@ def test_blocks_are_as_their_lines(rows):
     "line",
     ["-1\ta b", "-1 a b a", "-1\ta b c", "-1\ta\tb a", "-1\ta  b", "1e-3\ta b a", "1.2.3\ta b a",
      "--1\ta b a", "-\ta b a", ".\ta b a", "\ta b a", "-1\ta b a\t", "-1\ta b a\t-1\t-1", "",
-     "-1\ta b a\0", "-0.12345678901234567\ta b a"],
+     "-1\ta b a\0", "-0.12345678901234567\ta b a", "0.5\ta b a", "-1\ta b a\t100"],
 )  # fmt: skip
 def test_other_lines_are_left_to_the_slow_reader(line):
     text = f"-1\ta b a\n{line}\n-1\tb b a\n".encode()

@@ -172,3 +172,58 @@ def test_perplexity_states_it(lm):
         "unknown-token probability less 3.25 nats;" in dear["rules"] and "less" not in free["rules"]
     )
     assert dear.get("log_normaliser") == free.get("log_normaliser")
+
+
+CLOSED = (
+    "\\data\\\nngram 1={}\nngram 2=2\n\n\\1-grams:\n-1\t</s>\n-99\t<s>\t-0.5\n-0.7\tthe\t-0.2\n"
+)
+CLOSED += "-0.9\tking\t-0.1\n-0.9\tking\u00a0!\t-0.1\n{}\n\\2-grams:\n-0.3\t<s> the\n"
+CLOSED += "-0.4\tthe king\n\n\\end\\\n"
+SAID = "has no probability of unknown words (no <unk>, a closed vocabulary): each has 1e-07"
+
+
+@pytest.mark.parametrize("unk", ["", "-99\t<unk>\n", "-inf\t<unk>\n"])
+def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
+    """Each verb says what it has: score and ppl in a line, score files in their header."""
+    lm, rows = tmp_path / "lm.arpa", tmp_path / "n.jsonl"
+    lm.write_text(CLOSED.format(5 + bool(unk), unk))
+    hyps = [{"text": "the zebra", "scores": {"am": -1.0}}, {"text": "king", "scores": {"am": -2.0}}]
+    rows.write_text(json.dumps({"utt": "u", "hyps": hyps, "ref": "king"}) + "\n")
+    out, more = str(tmp_path / "c.scores"), ["--cache", "none", "--oov-penalty"]
+    call = ["score", "--lm", str(lm), "--nbest", str(rows), "--out", out]
+    for penalty in (0, 2):
+        assert main([*call, *more, str(penalty)]) == 0
+        told = capfd.readouterr().err
+        assert told.count(SAID) == 1 and "KenLM" not in told and "Substituting" not in told
+        table = score_files.read(out)
+        assert table.signature["unk"] == "1e-07" and table.signature["spaces"] == "kenlm"
+        given = np.array([-0.3 - 7 - (0.2 if unk != "-inf\t<unk>\n" else 0) - 1, -0.5 - 0.9 - 1.1])
+        expected = given * np.log(10) - [penalty, 0]
+        np.testing.assert_allclose(table.log_prob["u"], expected, atol=1e-4)
+    weights = str(tmp_path / "w.json")
+    assert main(["tune", "--nbest", str(rows), "--scores", f"c={out}", "--out", weights]) == 0
+    assert capfd.readouterr().err.count(f"{out}: of a language model without <unk>") == 1
+    figures = perplexity(["the zebra"], ScoreOptions(str(lm), device="cpu", cache="none"))
+    assert "count with 1e-07, as the model has none" in figures["rules"]
+    assert "as KenLM has it" in figures["rules"] and SAID in figures["notes"][0]
+    assert "notes" not in perplexity(["the king\u00a0!"], ScoreOptions(str(lm), cache="none"))
+    main(["doctor", "--nbest", str(rows), "--lm", str(lm)])
+    assert f"hint: {lm}: {SAID}; --oov-penalty P" in capfd.readouterr().out
+
+
+def test_prefixes_of_a_closed_vocabulary(tmp_path):
+    (tmp_path / "lm.arpa").write_text(CLOSED.format(5, ""))
+    scorer = load_scorer(str(tmp_path / "lm.arpa"))
+    prefixes = load_prefix_lm(scorer).utterance()
+    words, total, node = ["the", "zebra", "king", "king\u00a0!"], 0.0, np.array([prefixes.start])
+    for word in words:
+        log_p, node = prefixes.words(node, [word])
+        total += log_p[0]
+    whole = scorer.log_probs(scorer.prepare([" ".join(words)]))[0]
+    assert total + prefixes.end(node)[0] == pytest.approx(whole.sum())
+    assert len(whole) == 5 and whole.min() > -40
+
+
+def test_a_model_of_ours_says_nothing_of_it(lms):
+    scorer = load_scorer(lms["ngram"])
+    assert not scorer.notes and not {"unk", "spaces"} & scorer.signature.keys()

@@ -1,0 +1,180 @@
+"""Lines of ARPA files in any dialect: text before the header, blanks for tabs, a byte-order mark,
+line ends of any system, no end mark.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
+from lmtools.ngram.parsing import WordTable, parse_lines, parse_section
+
+LINES = 1 << 16  # parsed at once
+BOM = b"\xef\xbb\xbf"
+DATA, END = b"\\data\\", b"\\end\\"
+COUNT = re.compile(rb"ngram[ \t]+([0-9]{1,2})[ \t]*=[ \t]*\+?0*([0-9]{1,18})")
+DENSEST = 1100  # bytes that a compressed one may stand for (gzip's most is 1032)
+BEGINNING = 1 << 16  # bytes in which line ends are looked for
+AGAIN = "write the file again"
+
+
+class ArpaLines:
+    """The lines of an ARPA file: `number` is that of the first of those taken last.
+
+    `quirks` are what KenLM does not read as it stands, each with its line; `name` is what messages
+    call the file.
+    """
+
+    def __init__(self, path, name=None):
+        self.path, self.name = path, path if name is None else name
+        self.number, self.following = 0, 1
+        self.quirks: list[tuple[int, str]] = []
+        ends = line_ends(path)
+        if ends == "\r":
+            self.quirks.append((1, "its lines end in CR alone"))
+        self.blocks, self.left = raw_blocks(path, LINES, ends), []
+        self.whole = True  # the line taken last has its end
+
+    def take(self, most: int) -> list[bytes]:
+        """The next lines with their ends, 1 to `most`; none at the end of the file."""
+        block = self.left or next(self.blocks, [])
+        taken, self.left = block[:most], block[most:]
+        self.number = self.following
+        self.following += len(taken)
+        if taken:
+            self.whole = taken[-1].endswith((b"\n", b"\r"))
+        return taken
+
+    def take_filled(self) -> bytes | None:
+        """The next line that is not blank, without white space around; None at the end."""
+        while block := self.take(1):
+            line = block[0].removeprefix(BOM if self.number == 1 else b"").strip()
+            if line:
+                return line
+        return None
+
+    def put_back(self, line: bytes) -> None:
+        """Have the line taken last be the next one again."""
+        self.left = [line + b"\n", *self.left]
+        self.following -= 1
+
+    def numbered(self, block: Sequence[bytes]) -> list[tuple[int, str]]:
+        """Numbers and text of those lines taken last that are not blank."""
+        lines = []
+        for number, raw in enumerate(block, self.number):
+            try:
+                line = raw.decode().strip("\r\n")
+            except UnicodeDecodeError:
+                raise not_utf8(self.path, f"{self.name}:{number}") from None
+            if line.strip(" \t"):
+                lines.append((number, line))
+        return lines
+
+    def parse(self, block: Sequence[bytes], n: int, ids: dict, table: WordTable | None):
+        """Word ids (R, n) and probabilities and back-off weights (2, R), no logs, of those lines
+        taken last that are not blank; `table` of the unigrams, when they are known.
+        """
+        if table:
+            text = b"".join(block).replace(b"\r\n", b"\n")
+            if parsed := parse_section(text if text.endswith(b"\n") else text + b"\n", n, table):
+                return parsed
+        return parse_lines(self.name, self.numbered(block), n, ids)
+
+    def refuse(self, cause: str, remedy: str = AGAIN) -> UserError:
+        """What to say of the line taken last."""
+        return UserError(f"{self.name}:{self.number}: {cause}; {remedy}")
+
+    def cut_off(self, where: str) -> UserError:
+        """What to say of a file that ends too early."""
+        return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
+
+    def read_header(self) -> list[int]:
+        """The number of n-grams of each order from 1. UserError where there is no header, an order
+        is missing, or the file is too small for a number.
+        """
+        self.skip_to_data()
+        sizes: list[int] = []
+        most = content_limit(self.path)
+        while (line := self.take_filled()) and not line.startswith(b"\\"):
+            match, n = COUNT.fullmatch(line), len(sizes) + 1
+            if not match or int(match[1]) != n:
+                raise self.refuse(f"expected `ngram {n}=` and the number of n-grams")
+            if b" " in line[len("ngram ") :] or b"\t" in line:
+                self.quirks.append((self.number, "blanks stand in the line of a number"))
+            sizes.append(int(match[2]))
+            last = self.number
+            if most is not None and sizes[-1] > most // (2 * n + 1) + 1:
+                raise self.refuse(
+                    f"`ngram {n}={sizes[-1]}`: the file is too small for so many n-grams (damaged"
+                    " or cut off)",
+                    "fetch or write it again",
+                )
+        if not sizes:
+            raise UserError(f"{self.name}: has no `ngram 1=` after \\data\\; {AGAIN}")
+        if line:
+            if self.number == last + 1:
+                self.quirks.append((self.number, "no blank line stands before it"))
+            self.put_back(line)
+        return sizes
+
+    def skip_to_data(self) -> None:
+        """Take the lines up to \\data\\, that with it too."""
+        while block := self.take(1):
+            raw = block[0]
+            if self.number == 1 and raw.startswith(BOM):
+                self.quirks.append((1, "a byte-order mark stands before \\data\\"))
+                raw = raw.removeprefix(BOM)
+            if raw.strip() == DATA:
+                return
+            if raw.strip() and not raw.startswith(b"#") and not self.quirks:
+                self.quirks.append((self.number, "text stands before \\data\\"))
+        raise not_as_named(self.path) or UserError(
+            f"{self.name}: not an ARPA file: it has no line \\data\\; check that it is the right"
+            " file, or fetch it again"
+        )
+
+    def expect_section(self, n: int, sizes: Sequence[int]) -> None:
+        """Take the line that begins the section of order `n`; UserError where another comes."""
+        line = self.take_filled()
+        if line is None:
+            raise self.cut_off(f"before \\{n}-grams:")
+        if line != f"\\{n}-grams:".encode():
+            before = f" after the {sizes[n - 2]} of `ngram {n - 1}=`" if n > 1 else ""
+            raise self.refuse(f"expected \\{n}-grams:{before}")
+
+    def expect_end(self, sizes: Sequence[int]) -> None:
+        """Take the end mark; without it the file is whole where its last line has its end.
+
+        UserError where something else comes.
+        """
+        line = self.take_filled()
+        if line is None:
+            if not self.whole:
+                raise self.cut_off("within a line")
+            self.quirks.append((self.following - 1, "no \\end\\ comes after the last n-gram"))
+        elif line != END:
+            n = len(sizes)
+            raise self.refuse(f"expected \\end\\ after the {sizes[-1]} of `ngram {n}=`")
+        elif self.take_filled() is not None:
+            self.quirks.append((self.number, "text stands after \\end\\"))
+
+
+def line_ends(path) -> str:
+    """What ends the lines of a file: CR where its beginning has no LF."""
+    if not os.path.isfile(path):  # what can be read once only
+        return "\n"
+    try:
+        with stream_of(path) as stream:
+            beginning = stream.read(BEGINNING)
+    except (OSError, *DAMAGED):  # which reading will tell
+        return "\n"
+    return "\r" if b"\r" in beginning and b"\n" not in beginning else "\n"
+
+
+def content_limit(path) -> int | None:
+    """How many bytes a file may hold, roughly where it is compressed; None of what is no file."""
+    if not os.path.isfile(path):
+        return None
+    return os.path.getsize(path) * (DENSEST if Path(path).suffix in OPENERS else 1)

@@ -1,0 +1,28 @@
+"""lmtools ngram convert: an ARPA file of any dialect as KenLM reads it."""
+
+import sys
+
+from lmtools.ngram.convert import convert
+from lmtools.verbs.ngram.estimate import add_kenlm
+
+
+def arguments(parser):
+    """Declare the action's options."""
+    about = (
+        "ARPA file (.gz, .xz, .bz2): text before \\data\\, blanks for tabs, a byte-order mark, CR"
+        " line ends, no <s>, no \\end\\ do not matter"
+    )
+    parser.add_argument("model", metavar="IN", help=about)
+    about = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
+    parser.add_argument("out", metavar="OUT", help=about)
+    add_kenlm(parser)
+    parser.groups["output"].description = None  # no directory
+
+
+def run(args):
+    """Convert, and say what the file lacks and how large it is."""
+    model, lacks = convert(args.model, args.out, args.kenlm)
+    for line in lacks:
+        print(line, file=sys.stderr)
+    counts = " ".join(map(str, model.counts))
+    print(f"{args.out}: {model.order}-gram model, n-grams {counts}", file=sys.stderr)
