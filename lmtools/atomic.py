@@ -224,15 +224,16 @@ def flush(path) -> None:
 
 
 @contextlib.contextmanager
-def atomic_text(path) -> Iterator[io.TextIOBase]:
+def atomic_text(path, follow: bool = True) -> Iterator[io.TextIOBase]:
     """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well;
-    compressed by suffix (.gz, .xz, .bz2).
+    compressed by suffix (.gz, .xz, .bz2). A link is followed, or replaced if not `follow`, as at
+    names that the user did not give.
     """
     if path == "-":
         yield sys.stdout
         sys.stdout.flush()
         return
-    with atomic_path(path) as temporary, open_compressed(temporary) as stream:
+    with atomic_path(path, follow) as temporary, open_compressed(temporary) as stream:
         yield stream
 
 

@@ -39,7 +39,7 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     """
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     said = json.dumps(add_seal({**metadata, "tensors": tensors_digest(tensors)}))
-    with atomic_path(path, failures=(SafetensorError,)) as temporary:
+    with atomic_path(path, follow=False, failures=(SafetensorError,)) as temporary:
         # one key: safetensors writes several in any order
         save_file(tensors, temporary, {"lmtools": said})
 
@@ -118,7 +118,7 @@ def prepare_directory(
     for name, said in ((MACHINE, machine), (FACTS, facts)):
         if said:
             text += f"{name}: {json.dumps(dict(said))}\n"
-    with atomic_text(directory / CONFIG) as stream:
+    with atomic_text(directory / CONFIG, follow=False) as stream:
         stream.write(add_yaml_seal(text))
 
 

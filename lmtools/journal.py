@@ -1,8 +1,10 @@
 """What lists are made already, one line an utterance, so that a run that is killed goes on."""
 
 import contextlib
+import hmac
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +12,12 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import cannot, raw_lines
 from lmtools.formats import jsonl
-from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest
+from lmtools.keys import SIZE, read_key, sign
+from lmtools.seal import SEAL, digest
 from lmtools.types import EMPTY, NBest
+
+# what a line is that no run of ours wrote
+UNREADABLE = (UserError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -28,21 +34,31 @@ class Journal:
     """The entries of one output by one model with one set of options (`signature`), in a file
     beside the output whose name says which: other options have another, and none is lost.
 
-    A line that was cut by a kill, or damaged since, counts as not written.
+    A line that was cut by a kill, or damaged since, or that the user's own key (lmtools.keys) did
+    not sign for this signature, counts as not written. Without a key nothing is found again, which
+    a line on standard error says.
     """
 
     def __init__(self, out, signature: Mapping):
-        out = Path(os.path.realpath(out))
-        self.path = out.with_name(f".{out.name}.{digest(signature)[:16]}.journal")
+        out, self.subject = Path(os.path.realpath(out)), digest(signature)
+        self.path = out.with_name(f".{out.name}.{self.subject[:16]}.journal")
+        try:
+            self.key = read_key()
+        except UserError as error:
+            print(f"warning: {error}: if this run is killed, the next begins anew", file=sys.stderr)
+            self.key = os.urandom(SIZE)
+
+    def sign_entry(self, tree: Mapping) -> str:
+        """Return the signature of what an entry says, in hexadecimal."""
+        return sign(self.key, b"journal", self.subject.encode(), digest(tree).encode()).hex()
 
     def read(self) -> dict[str, JournalEntry]:
-        """The last entry of each utterance."""
+        """Return the last entry of each utterance."""
         entries = {}
-        for number, line in raw_lines(self.path) if self.path.exists() else ():
-            with contextlib.suppress(Damaged, UserError, ValueError, KeyError, TypeError):
+        for number, line in raw_lines(self.path) if self.path.is_file() else ():
+            with contextlib.suppress(*UNREADABLE):
                 tree = json.loads(line)
-                if SEAL in tree:
-                    tree = check_seal(tree, self.path)
+                if hmac.compare_digest(tree.pop(SEAL), self.sign_entry(tree)):
                     nbest = jsonl.utterance(tree["list"], f"{self.path}:{number}")
                     entries[nbest.utt] = JournalEntry(nbest, dict(tree["notes"]))
         return entries
@@ -60,7 +76,8 @@ class Journal:
 
                 def add(entry: JournalEntry) -> None:
                     tree = {"notes": dict(entry.notes), "list": jsonl.as_tree(entry.nbest)}
-                    line = json.dumps(add_seal(tree), ensure_ascii=False) + "\n"
+                    tree = {SEAL: self.sign_entry(tree), **tree}
+                    line = json.dumps(tree, ensure_ascii=False) + "\n"
                     write_all(stream, line.encode("utf-8", "replace"), self.path)
 
                 try:

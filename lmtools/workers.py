@@ -29,6 +29,7 @@ from lmtools.jobs import find_queue, run_items
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
 REMEDY = "give fewer processes (a lower --nj)"
+SAFE = "PYTHONSAFEPATH"  # Python's variable
 DIE_WITH_PARENT = 1  # Linux's PR_SET_PDEATHSIG
 CONTEXT = multiprocessing.get_context("spawn")
 
@@ -203,7 +204,7 @@ class Worker:
         self.process = CONTEXT.Process(
             target=serve, args=(theirs, os.getpid() if in_main else None, threads), daemon=True
         )
-        with without_interrupts():
+        with without_interrupts(), without_local_modules():
             self.process.start()
         theirs.close()  # or its end would not be the end of the pipe
         self.thread = threading.Thread(target=self.relay, daemon=True)
@@ -239,12 +240,29 @@ class Worker:
 
 
 @contextlib.contextmanager
+def without_local_modules() -> Iterator[None]:
+    """Let Python processes that start in the block import nothing from the working directory, which
+    holds data (from Python 3.11 on).
+    """
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE]
+        else:
+            os.environ[SAFE] = before
+
+
+@contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
     """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not
     even while Python starts in them.
     """
     # starting it, which the first process would do, lets interrupts through
-    resource_tracker.ensure_running()
+    with without_local_modules():
+        resource_tracker.ensure_running()
     waiting: list[int] = []
     # a mask is one thread's: what another thread takes is raised in the main one all the same
     handler = (

@@ -109,6 +109,8 @@ def binarise_shards(
     UserError for standard input and pipes, which cannot be cut.
     """
     folder = shard_directory(out)
+    if folder.is_symlink():
+        raise UserError(f"{folder}: a link stands where the shards belong; remove it")
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder):
         work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
@@ -144,7 +146,7 @@ def write_shard(
     unnamed = folder / f"{number}{PART}"
     encoded = (encode(block, subword, kaldi) for block in part.blocks())
     try:
-        header = write_corpus(encoded, subword, unnamed, [])
+        header = write_corpus(encoded, subword, unnamed, [], follow=False)
     except NoSentence as error:
         return None, error.empty
     os.replace(unnamed, folder / name_shard(header))
@@ -206,15 +208,25 @@ def dtype_of(subword: Subword) -> np.dtype:
 
 
 def write_corpus(
-    encoded: Iterable[Encoded], subword: Subword, out, sources: list[str], pairs: bool = False
+    encoded: Iterable[Encoded],
+    subword: Subword,
+    out,
+    sources: list[str],
+    pairs: bool = False,
+    follow: bool = True,
 ) -> Header:
-    """Write a corpus file; its header. NoSentence, and no file, where there is none.
+    """Write a corpus file (through a link if `follow`); its header. NoSentence, and no file, where
+    there is none.
 
     The ids go to one unnamed file, the offsets to a second, and both behind the header when their
     numbers are known.
     """
     total, longest = Counter(), 0
-    with atomic_path(out) as whole, scratch(whole) as id_file, scratch(whole) as offset_file:
+    with (
+        atomic_path(out, follow) as whole,
+        scratch(whole) as id_file,
+        scratch(whole) as offset_file,
+    ):
         ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
         for made in encoded:

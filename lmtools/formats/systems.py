@@ -129,7 +129,7 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
             " these lists as jsonl"
         )
     with targets(names, path) as places, contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(atomic_text(place)) for place in places]
+        streams = [stack.enter_context(atomic_text(place, follow=False)) for place in places]
         for number, nbest in enumerate((nbest for some in ((first,), nbests) for nbest in some), 1):
             where = f"{path}: utterance {nbest.utt!r}"
             if ids == "lines" and nbest.utt != str(number):

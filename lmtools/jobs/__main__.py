@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+# what starts here takes no modules of the working directory, which holds data
+os.environ.setdefault("PYTHONSAFEPATH", "1")
 if sys.argv[1] == "task":  # before anything starts threads
     cpus = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", cpus)

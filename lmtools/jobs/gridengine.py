@@ -3,6 +3,7 @@
 A task has a number from 1 on, without gaps; the script knows which shard that is.
 """
 
+import os
 import shlex
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -16,6 +17,12 @@ set -- {numbers}
 shift $((SGE_TASK_ID - 1))
 exec {task} "$1" >>{folder}/"$1"{log} 2>&1
 """
+
+
+# options of qsub that say what a job needs
+MORE = {"-A", "-ac", "-dc", "-hard", "-js", "-l", "-m", "-masterq", "-now", "-p", "-P", "-pe", "-q",
+        "-R", "-soft", "-w"}  # fmt: skip
+HERE = "/"  # commands run there: elsewhere files such as .sge_request add options to them
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,23 @@ class GridEngine(Queue):
         ]
         words = [word for wanted, *words in asked if wanted for word in words]
         words += ["-pe", self.cpus_as, str(self.cpus)] if self.cpus > 1 else []
-        return words + shlex.split(self.more)
+        return words + self.other_options()
+
+    def other_options(self) -> list[str]:
+        """Return the words of `more`; UserError for options that say more than what a job needs:
+        they could run programs and write files.
+        """
+        try:
+            words = shlex.split(self.more)
+        except ValueError as error:
+            raise UserError(f"more: {self.more!r}: {error}; mend the quotes") from None
+        for word in words:
+            if word.startswith("@") or (word.startswith("-") and word not in MORE):
+                raise UserError(
+                    f"more: {word!r} is no option that F.yaml may give to qsub; write some of"
+                    f" {' '.join(sorted(MORE))}, or put it into your own ~/.sge_request"
+                )
+        return words
 
     def submit(self, name, folder, numbers, at_once, nodes):
         if nodes > 1:
@@ -55,17 +78,18 @@ class GridEngine(Queue):
             log=LOG,
         )
         said = ask(
-            *("qsub", "-terse", "-V", "-cwd", "-S", "/bin/sh", "-r", "y"),
+            *("qsub", "-terse", "-V", "-wd", os.getcwd(), "-S", "/bin/sh", "-r", "y"),
             *("-N", name, "-t", f"1-{len(numbers)}", *(("-tc", str(at_once)) if at_once else ())),
             *("-j", "y", "-o", f"{folder}/queue{LOG}"),
             *self.options(),
             script=script,
+            directory=HERE,
         )
         return said.partition(".")[0]
 
     def entries(self, name):
         try:
-            found = ElementTree.fromstring(ask("qstat", "-xml", "-u", user()))
+            found = ElementTree.fromstring(ask("qstat", "-xml", "-u", user(), directory=HERE))
         except ElementTree.ParseError as error:
             raise Refused(f"qstat: its answer is no XML ({error}); try again") from None
         return [
@@ -76,7 +100,7 @@ class GridEngine(Queue):
 
     def cancel(self, name):
         if numbers := {entry.number for entry in self.entries(name)}:
-            ask("qdel", *sorted(numbers))
+            ask("qdel", *sorted(numbers), directory=HERE)
 
 
 def describe(number: str, state: str) -> Queued:

@@ -11,6 +11,12 @@ from typing import NamedTuple
 
 from lmtools.errors import UserError
 
+# `python -m lmtools.jobs` would take modules that lie in the working directory, which holds data
+START = (
+    "import sys; sys.path[:] = filter(None, sys.path); from runpy import run_module;"
+    " run_module('lmtools.jobs', run_name='__main__', alter_sys=True)"
+)
+
 
 class Refused(UserError):
     """One of the queue's commands has failed, perhaps as its server does not answer."""
@@ -60,14 +66,16 @@ class Queue:
 
 
 def task(folder: Path) -> str:
-    """The shell command of a task, without its number."""
-    return shlex.join([sys.executable, "-m", "lmtools.jobs", "task", str(folder)])
+    """Return the shell command of a task, without its number."""
+    return shlex.join([sys.executable, "-c", START, "task", str(folder)])
 
 
-def ask(*command: str, script: str | None = None) -> str:
-    """What one of the queue's commands answers; UserError where it fails or is not there."""
+def ask(*command: str, script: str | None = None, directory: str | None = None) -> str:
+    """Return what one of the queue's commands answers, in that directory; UserError where it fails
+    or is not there.
+    """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, input=script)
+        done = subprocess.run(command, capture_output=True, text=True, input=script, cwd=directory)
     except FileNotFoundError:
         raise UserError(
             f"{command[0]}: no such program; run where the queue's commands are, or --cmd local"

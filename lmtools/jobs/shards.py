@@ -1,39 +1,76 @@
 """The shards of a piece of work, in a directory that all machines see.
 
-DIRECTORY/DIGEST/ is one call's work: `work` (what is done with an item), N.items, N.log, and, once
-task N has ended well, N.results. DIGEST covers the work, all items, their split and what the work
-reads by name, so that results of anything else are never taken for these. Until N.results is there,
-whole, under its name, each attempt writes its own N.*.part; the next one goes on behind the last
-whole result of the longest.
+DIRECTORY/NAME/ is one call's work: `work` (what is done with an item), N.items, N.log, and, once
+task N has ended well, N.results. NAME stands for a digest of the work, all items, their split and
+what the work reads by name, so that results of anything else are never taken for these. Until
+N.results is there, whole, under its name, each attempt writes its own N.*.part; the next one goes
+on behind the last whole result of the longest.
 
-Items and results are pickles, as between processes of one machine; the directory has to be the
-user's own (SECURITY.md).
+Work, items and results are pickles, as between processes of one machine, in records that the user's
+own key signs (lmtools.keys): none is decoded unless its very bytes were signed, for this work, this
+shard and this place in it. NAME comes of the key, too.
 """
 
 import contextlib
 import hashlib
-import itertools
 import os
 import pickle
+import re
 import shutil
 import stat
-import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 from lmtools.errors import UserError
+from lmtools.files import cannot
+from lmtools.jobs.records import Signer, damaged, is_own, open_own
+from lmtools.keys import OTHERS, SIZE, read_key, sign
 
 WORK, ITEMS, RESULTS, LOG, PART = "work", ".items", ".results", ".log", ".part"
-LENGTH, CHECK = struct.Struct("<Q"), 16  # bytes before a record, and of its checksum
+FILES = re.compile(r"work|[0-9]+\.(items|results|[0-9a-f]+\.part)")  # what tasks and verbs read
+NONCE = 16  # bytes that are other ones in each directory
+
+
+class Work(NamedTuple):
+    """What signatures are of: the user's key; the digest of a call's work; the nonce of the
+    directory that holds it, by which items are known.
+    """
+
+    key: bytes
+    digest: bytes
+    nonce: bytes
+
+    @property
+    def name(self) -> str:
+        """Return the directory's name, which nobody else can tell before."""
+        return sign(self.key, b"name", self.digest).hex()[:24]
+
+    @property
+    def head(self) -> bytes:
+        """Return the bytes that the file `work` begins with."""
+        return self.digest + self.nonce
+
+    def work(self) -> Signer:
+        """Return what signs the file `work`."""
+        return Signer(self.key, (b"work", self.digest, self.nonce))
+
+    def items(self, n: int) -> Signer:
+        """Return what signs the items of shard N."""
+        return Signer(self.key, (b"items", self.nonce, b"%d" % n))
+
+    def results(self, n: int) -> Signer:
+        """Return what signs the results of shard N."""
+        return Signer(self.key, (b"results", self.digest, b"%d" % n))
 
 
 class Shards:
-    """The shards in `folder`: how many, and the items of all together."""
+    """The shards in `folder` of this work: how many, and the items of all together."""
 
-    def __init__(self, folder: Path, count: int, items: int):
-        self.folder, self.count, self.items = folder, count, items
+    def __init__(self, folder: Path, work: Work, count: int, items: int):
+        self.folder, self.work, self.count, self.items = folder, work, count, items
 
     def missing(self) -> list[int]:
         """Numbers of the shards without results."""
@@ -41,8 +78,8 @@ class Shards:
         return [n for n in range(self.count) if f"{n}{RESULTS}" not in there]
 
     def results(self) -> Iterator:
-        """The result of each item, in order, each exactly once; UserError where a file is not
-        whole.
+        """Yield the result of each item, in order, each exactly once; UserError where a file is not
+        whole or not of these tasks.
         """
         streams = [self.records(n) for n in range(self.count)]
         for i in range(self.items):
@@ -55,12 +92,8 @@ class Shards:
                 raise damaged(self.folder / f"{n}{RESULTS}")
 
     def records(self, n: int) -> Iterator[bytes]:
-        """The records of shard N's results; UserError where one is not what was written there."""
-        path, end = self.folder / f"{n}{RESULTS}", 0
-        for record, end in read_records(path):  # noqa: B007
-            yield record
-        if end != path.stat().st_size:
-            raise damaged(path)
+        """Return the records of shard N's results; UserError where one is not what was written."""
+        return whole_records(self.folder / f"{n}{RESULTS}", self.work.results(n))
 
     def forget(self) -> None:
         """Take away what was done."""
@@ -72,9 +105,14 @@ class Shards:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def damaged(path: Path) -> UserError:
-    """What to say of results that are not those that a task wrote."""
-    return UserError(f"{path}: damaged; remove it and run the same command again")
+def whole_records(path: Path, signer: Signer) -> Iterator[bytes]:
+    """Yield the records of a file, all of which this signer has signed; UserError otherwise."""
+    with open_own(path) as stream:
+        end = 0
+        for content, end in signer.read_records(stream):  # noqa: B007
+            yield content
+        if end != os.fstat(stream.fileno()).st_size:
+            raise damaged(path)
 
 
 def write_shards(
@@ -85,94 +123,117 @@ def write_shards(
     count: int,
     reads: Iterable = (),
 ) -> Shards:
-    """Items dealt out to `count` shards (fewer where they are fewer), one after the other; those of
-    an earlier call that was the same, with the results that are there, if it left any.
+    """Return the items, dealt out to `count` shards (fewer where they are fewer), one after the
+    other; those of an earlier call that was the same, with the results that are there, if it left
+    any. UserError where there is no key, or where not all in the directory is this user's own.
     """
+    key = read_key()
     own_directory(directory)
     folder = Path(tempfile.mkdtemp(dir=directory, prefix=".new-"))
     try:
         content = pickle.dumps((work, load), pickle.HIGHEST_PROTOCOL)
-        (folder / WORK).write_bytes(content)
         whole = hashlib.sha256(content)
         whole.update(repr((count, *map(describe_files, reads))).encode())
-        total, streams = 0, []
+        nonce, total, streams = os.urandom(NONCE), 0, []
         with contextlib.ExitStack() as opened:
             for item in items:
                 if len(streams) < count:
-                    path = folder / f"{len(streams)}{ITEMS}"
-                    streams.append(opened.enter_context(open(path, "wb")))
+                    streams.append(opened.enter_context(create(folder / f"{len(streams)}{ITEMS}")))
                 payload = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
-                write_record(streams[total % count], total // count, payload)
+                signer = Work(key, b"", nonce).items(total % count)
+                signer.write_record(streams[total % count], total // count, payload)
                 whole.update(hashlib.sha256(payload).digest())
                 total += 1
-        place = directory / whole.hexdigest()[:24]
-        if not place.exists():
+        made = Work(key, whole.digest(), nonce)
+        with create(folder / WORK) as stream:
+            stream.write(made.head)
+            made.work().write_record(stream, 0, content)
+        place = directory / made.name
+        if os.path.lexists(place):
+            check_files(place)
+            read_work(place, key)
+        else:
             os.rename(folder, place)
-        return Shards(place, len(streams), total)
+        return Shards(place, made, len(streams), total)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def create(path: Path) -> BinaryIO:
+    """Return a new file, which nobody else may write, open for writing."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
 def own_directory(directory: Path) -> None:
-    """Make the directory; UserError where others could put something there that is unpickled."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = directory.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    """Make the directory; UserError where others could put something there, and for a link."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot("write", directory, error) from None
+    if not is_own(directory.lstat(), stat.S_ISDIR):
         raise UserError(
-            f"{directory}: others may write there, and jobs run what they find there; take the"
-            " right from them (chmod go-w), or name another directory"
+            f"{directory}: a link, or others may write there, where tasks leave their results; take"
+            " the right from them (chmod go-w), or name another directory"
         )
 
 
+def check_files(folder: Path) -> None:
+    """Refuse a directory of work, by a UserError, with anything in it that is not a regular file of
+    this user, or in which others may write; whoever reads one checks it again.
+    """
+    if not is_own(folder.lstat(), stat.S_ISDIR):
+        raise damaged(folder / WORK)
+    for entry in os.scandir(folder):
+        mode = OTHERS if FILES.fullmatch(entry.name) else 0  # of logs: umask
+        with contextlib.suppress(FileNotFoundError):  # a task took its part away
+            if not is_own(entry.stat(follow_symlinks=False), mode=mode):
+                raise damaged(Path(entry.path))
+
+
+def read_work(folder: Path, key: bytes) -> tuple[Work, bytes]:
+    """Return what the directory holds, and the pickle of what is done with an item; UserError where
+    this key did not sign it for a directory of this name.
+    """
+    with open_own(path := folder / WORK) as stream:
+        head = stream.read(SIZE + NONCE)
+        work = Work(key, head[:SIZE], head[SIZE:])
+        contents = [content for content, _ in work.work().read_records(stream)]
+    if len(contents) != 1 or work.name != folder.name:
+        raise damaged(path)
+    return work, contents[0]
+
+
 def describe_files(path) -> list[tuple]:
-    """Name, size and time of change of each file at `path`; nothing where there is none."""
+    """Return name, size and times of change of each file at `path`; nothing where there is none.
+    An archive restores the time of the content, but not that of the file (ctime).
+    """
     path = Path(path)
     files = [path] if path.is_file() else sorted(path.rglob("*"))
     return [
-        (str(file), found.st_size, found.st_mtime_ns)
+        (str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         for file in files
         if stat.S_ISREG((found := file.stat()).st_mode)
     ]
 
 
-def write_record(stream, number: int, payload: bytes) -> None:
-    """Append a record, whose checksum covers its number, so that none comes twice or elsewhere."""
-    stream.write(LENGTH.pack(len(payload)) + checksum(number, payload) + payload)
-
-
-def checksum(number: int, payload: bytes) -> bytes:
-    return hashlib.sha256(LENGTH.pack(number) + payload).digest()[:CHECK]
-
-
-def read_records(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Pairs (record, where it ends), up to the first that is not whole."""
-    with open(path, "rb") as stream:
-        for number in itertools.count():
-            head = stream.read(LENGTH.size + CHECK)
-            if len(head) < LENGTH.size + CHECK:
-                return
-            payload = stream.read(LENGTH.unpack_from(head)[0])
-            if checksum(number, payload) != head[LENGTH.size :]:
-                return
-            yield payload, stream.tell()
-
-
 def run_shard(folder: Path, n: int) -> None:
-    """Task N of an array: write N.results, going on from what earlier attempts left."""
+    """Do task N of an array: write N.results, going on from what earlier attempts left."""
     results, own = folder / f"{n}{RESULTS}", folder / f"{n}.{os.urandom(6).hex()}{PART}"
     if results.exists():
         return
-    work, load = pickle.loads((folder / WORK).read_bytes())
-    bound = None
-    with open(own, "xb") as stream:
-        done = copy_longest(folder.glob(f"{n}.*{PART}"), stream)
-        for number, (payload, _) in enumerate(read_records(folder / f"{n}{ITEMS}")):
+    check_files(folder)
+    work, content = read_work(folder, read_key(create=False))
+    act, load = pickle.loads(content)
+    bound, signer = None, work.results(n)
+    with create(own) as stream:
+        done = copy_longest(folder.glob(f"{n}.*{PART}"), stream, signer)
+        for number, payload in enumerate(whole_records(folder / f"{n}{ITEMS}", work.items(n))):
             if number < done:
                 continue
             if bound is None:
-                bound = partial(work, load()) if load else work
+                bound = partial(act, load()) if load else act
             answer = pickle.dumps(bound(pickle.loads(payload)), pickle.HIGHEST_PROTOCOL)
-            write_record(stream, number, answer)
+            signer.write_record(stream, number, answer)
             stream.flush()
         os.fsync(stream.fileno())
     os.replace(own, results)
@@ -180,14 +241,17 @@ def run_shard(folder: Path, n: int) -> None:
         path.unlink(missing_ok=True)
 
 
-def copy_longest(parts: Iterable[Path], stream) -> int:
-    """Copy the whole records of the part that has the most; how many they are."""
-    best, count = None, 0
+def copy_longest(parts: Iterable[Path], stream, signer: Signer) -> int:
+    """Copy the records of the part that has the most, and return how many they are."""
+    best, most, count = None, 0, 0
     for path in parts:
-        ends = [end for _, end in read_records(path)]
-        if len(ends) > count:
-            best, count, size = path, len(ends), ends[-1]
+        with open_own(path) as part:
+            here = sum(1 for _ in signer.read_records(part))
+        if here > most:
+            best, most = path, here
     if best:
-        with open(best, "rb") as source:
-            stream.write(source.read(size))
+        with open_own(best) as part:  # only what is sound now is copied
+            for content, _ in signer.read_records(part):
+                signer.write_record(stream, count, content)
+                count += 1
     return count

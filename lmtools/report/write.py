@@ -67,12 +67,12 @@ def write_report(
     light = [picture.png(LIGHT) for picture in drawn]
     out = home / "report"
     for picture, png in zip(drawn, light, strict=True):
-        with atomic_path(out / f"{picture.name}.png") as path:
+        with atomic_path(out / f"{picture.name}.png", follow=False) as path:
             path.write_bytes(png)
     remove_others(out, {picture.name for picture in drawn})
-    with atomic_text(out / "RESULTS.md") as stream:
+    with atomic_text(out / "RESULTS.md", follow=False) as stream:
         stream.write(results(experiment, every, drawn))
-    with atomic_text(out / "index.html") as stream:
+    with atomic_text(out / "index.html", follow=False) as stream:
         stream.write(page(experiment, every, drawn, light))
     return "\n".join(map(plain, first)), (*experiment.absent, *misfits)
 

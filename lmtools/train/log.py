@@ -20,7 +20,7 @@ class Log:
     def __init__(self, directory: Path, step: int, total: int):
         self.path, self.total, self.name = directory / "metrics.jsonl", total, directory.name
         keep = [line for _, line in read_lines(self.path)] if step and self.path.exists() else []
-        with atomic_text(self.path) as stream:
+        with atomic_text(self.path, follow=False) as stream:
             stream.writelines(line + "\n" for line in keep if is_before(line, step))
         self.bar = None
         if sys.stderr.isatty():

@@ -49,9 +49,13 @@ def guarded(home: Path) -> Iterator[Path]:
     (outside / "folder").mkdir(parents=True)
     (outside / "kept").write_text("kept\n")
     (outside / "folder/kept").write_text("kept too\n")
-    before = snapshot(outside), {p.name for p in home.parent.iterdir()}
+
+    def names() -> set[str]:
+        return {p.name for p in home.parent.iterdir() if not p.name.startswith(f"{home.name}.")}
+
+    before = snapshot(outside), names()
     yield outside
-    now = {p.name for p in home.parent.iterdir() if not p.name.startswith(f"{home.name}.")}
+    now = names()
     if found := [str(p) for p in home.parent.rglob(f"{CANARY}*")]:
         raise Wrong("executed", f"{found[0]} was made")
     if (snapshot(outside), now) != before:

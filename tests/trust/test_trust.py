@@ -15,6 +15,7 @@ ATTACKS = (
     "artifacts",
     "columns",
     "hostile",
+    "planted",
     "bombs",
     "disk",
     "races",

@@ -75,6 +75,16 @@ def end_after_three(place: Path, n: int) -> int:
     return n
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 cannot leave it out")
+def test_workers_take_no_module_of_the_working_directory(tmp_path, monkeypatch):
+    for name in ("multiprocessing", "runpy", "socket", "lmtools", "toys"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workers.resource_tracker._resource_tracker, "_fd", None)  # a new one
+    assert list(map_ordered(double, range(4), 2)) == [0, 2, 4, 6]
+    assert not (tmp_path / "ran").exists() and workers.SAFE not in os.environ
+
+
 def test_results_come_in_order():
     assert (
         list(map_ordered(double, range(10), 2))

@@ -248,7 +248,7 @@ def write(
                 item.utt, text(automaton).encode() if table.text else binary(automaton, where)
             )
     if folder:
-        with atomic_text(Path(path, "num_jobs")) as out:
+        with atomic_text(Path(path, "num_jobs"), follow=False) as out:
             out.write("1\n")
 
 

@@ -14,7 +14,7 @@ from lmtools.jobs.gridengine import GridEngine
 from lmtools.jobs.gridengine import describe as gridengine_describe
 from lmtools.jobs.nodes import join_node
 from lmtools.jobs.queues import Queue, Queued, Refused
-from lmtools.jobs.shards import PART, RESULTS, Shards, read_records, run_shard, write_shards
+from lmtools.jobs.shards import PART, RESULTS, Shards, run_shard, write_shards
 from lmtools.jobs.slurm import Slurm
 from lmtools.jobs.slurm import describe as slurm_describe
 from lmtools.workers import map_ordered
@@ -43,7 +43,8 @@ def slurm(tmp_path, monkeypatch):
         (programs / name).write_text(scripts.get(name, "#!/bin/sh\n"))
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    here = f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"  # where tasks find `work`
+    here = str(Path(__file__).parent)  # where tasks find `work`
+    here += f":{known}" if (known := os.environ.get("PYTHONPATH")) else ""
     monkeypatch.setenv("PYTHONPATH", here)
     monkeypatch.setenv(CMD, f"slurm:{tmp_path}/slurm.yaml")
     (tmp_path / "slurm.yaml").write_text(f"directory: {tmp_path}/jobs\npoll: 0.01\n")
@@ -111,14 +112,20 @@ def test_an_attempt_goes_on_from_the_longest_part(tmp_path):
     shards = write_shards(tmp_path / "jobs", partial(note, str(done)), None, range(3), 1)
     run_shard(shards.folder, 0)
     results = shards.folder / f"0{RESULTS}"
-    ends = [end for _, end in read_records(results)]
+    ends = ends_of(results, shards)
     whole = results.read_bytes()
     results.unlink()
-    (shards.folder / f"0.1-0{PART}").write_bytes(whole[: ends[1] + 5])
-    (shards.folder / f"0.1-1{PART}").write_bytes(whole[: ends[0]])
+    (shards.folder / f"0.a0{PART}").write_bytes(whole[: ends[1] + 5])
+    (shards.folder / f"0.a1{PART}").write_bytes(whole[: ends[0]])
     run_shard(shards.folder, 0)
     assert results.read_bytes() == whole and done.read_text().split() == ["0", "1", "2", "2"]
     assert not list(shards.folder.glob(f"*{PART}"))
+
+
+def ends_of(path, shards) -> list[int]:
+    """Where the records of shard 0 end in a file of results."""
+    with open(path, "rb") as stream:
+        return [end for _, end in shards.work.results(0).read_records(stream)]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "twice", "exchanged"])
@@ -126,7 +133,7 @@ def test_results_that_are_not_whole_are_refused(tmp_path, damage):
     shards = write_shards(tmp_path / "jobs", partial(note, str(tmp_path / "done")), None, [2, 3], 1)
     run_shard(shards.folder, 0)
     path = shards.folder / f"0{RESULTS}"
-    first = next(read_records(path))[1]
+    first = ends_of(path, shards)[0]
     content = path.read_bytes()
     path.write_bytes(
         {
@@ -136,14 +143,14 @@ def test_results_that_are_not_whole_are_refused(tmp_path, damage):
             "exchanged": content[first:] + content[:first],
         }[damage]
     )
-    with pytest.raises(UserError, match=r"0\.results: damaged; remove it"):
+    with pytest.raises(UserError, match=r"0\.results: damaged, or not written by your own"):
         list(shards.results())
 
 
 def test_a_directory_that_others_write_is_refused(tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs").chmod(0o777)
-    with pytest.raises(UserError, match="jobs: others may write there"):
+    with pytest.raises(UserError, match="jobs: a link, or others may write there"):
         write_shards(tmp_path / "jobs", note, None, [1], 1)
 
 
@@ -172,6 +179,36 @@ def test_settings_are_options_of_qsub():
         *("-pe", "smp", "2", "-l", "arch=lx amd"),
     ]
     assert GridEngine().options() == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["-S ./evil", "-jsv ./evil", "-v LD_PRELOAD=x", "-l a=1 -o /etc/x", "-@ x", "@x", "-b y"],
+)
+def test_options_of_qsub_that_run_or_write(more):
+    with pytest.raises(UserError, match=r"is no option that F\.yaml may give to qsub; write"):
+        GridEngine(more=more).options()
+    with pytest.raises(UserError, match="mend the quotes"):
+        GridEngine(more="-l 'x").options()
+
+
+def test_commands_of_grid_engine_read_no_file_of_the_working_directory(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("lmtools.jobs.gridengine.ask", lambda *c, **how: asked.append((c, how)))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AttributeError):  # there is no answer
+        GridEngine().submit("x", tmp_path, [0], None, 1)
+    ((command, how),) = asked
+    assert how["directory"] == "/" and command[command.index("-wd") + 1] == str(tmp_path)
+
+
+def test_a_task_takes_no_module_of_the_working_directory(slurm, tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    for name in ("runpy", "lmtools", "json", "sitecustomize"):
+        (tmp_path / f"data/{name}.py").write_text("open('ran', 'w')")
+    monkeypatch.chdir(tmp_path / "data")
+    assert list(map_ordered(partial(note, str(tmp_path / "done")), range(4), nj=2)) == [0, 1, 4, 9]
+    assert not Path("ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -225,7 +262,7 @@ def test_jobs_meet_at_their_first_node_on_ports_of_their_own(monkeypatch):
 
 
 def test_an_answer_that_is_no_xml(monkeypatch):
-    monkeypatch.setattr("lmtools.jobs.gridengine.ask", lambda *command: "busy")
+    monkeypatch.setattr("lmtools.jobs.gridengine.ask", lambda *command, **options: "busy")
     with pytest.raises(Refused, match="qstat: its answer is no XML"):
         GridEngine().entries("x")
 
@@ -243,7 +280,7 @@ class Idle(Queue):
 def waits(tmp_path, monkeypatch, *answers) -> bool:
     """What waiting for an array with these answers gives."""
     monkeypatch.setattr(Idle, "answers", list(answers), raising=False)
-    return Array(Idle(poll=0.0), Shards(tmp_path, 1, 1), None, 1).wait()
+    return Array(Idle(poll=0.0), Shards(tmp_path, None, 1, 1), None, 1).wait()
 
 
 def test_why_no_task_runs_is_said_once(tmp_path, monkeypatch, capsys):
