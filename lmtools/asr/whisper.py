@@ -1,16 +1,17 @@
-"""Whisper by faster-whisper and CTranslate2: N-best lists of a beam search, scored by the sum of
-log-probabilities.
+"""Whisper by faster-whisper and CTranslate2: its own answer first, and behind it what wider beams
+find beside it.
 
 Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.asr.audio import split_at_silence
+from lmtools.asr.candidates import Candidate, be_silent, combine_windows, merge_equal, rank_rest
 from lmtools.asr.options import option
 from lmtools.errors import UserError
 from lmtools.types import Hypothesis
@@ -18,31 +19,63 @@ from lmtools.types import Hypothesis
 LONGEST = 30  # seconds that the encoder takes
 DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
+WIDER = 4  # times the beam before, where one did not find enough
+STEP = 0.02  # seconds between two tokens of time
+CLOSE = 25  # steps by which hypotheses of the same sound may differ in their end
+ALL = ".*"  # tokens
 
 
 @dataclass(frozen=True)
 class WhisperOptions:
     """What `--opts` sets."""
 
-    beam: int = option(20, "hypotheses that the search keeps")
-    depth: int = option(20, "hypotheses of a list, at most `beam`")
-    language: str = option("en", "code of the language that is spoken")
+    beam: int = option(20, "hypotheses that the search for the first one keeps")
+    depth: int = option(20, "hypotheses of a list, of different words")
+    widest: int = option(80, "beam up to which the search goes on until they are `depth`")
+    language: str = option("en", "code of the language that is spoken, auto to have it detected")
+    timestamps: str = option(
+        "auto",
+        "tokens of time in the search: auto for recordings of more than 30 s alone, whose windows"
+        " they end",
+        ("auto", "yes", "no"),
+    )
+    mass: str = option(
+        "no", "also the score `mass`: all that was merged into a hypothesis", ("yes", "no")
+    )
     tokens: str = option(
-        " ?[a-z]+|'[a-z]+",
-        "regular expression of the tokens of text that may come, all others are suppressed; .* for"
-        " all",
+        ALL,
+        "regular expression of the tokens of text that may come; any but .* makes the first"
+        " hypothesis worse (WER of test-other by Whisper base: 11 with all, 21 with"
+        " ' ?[a-z]+|\\'[a-z]+')",
     )
     compute: str = option("int8", "CTranslate2's type of computation, as float32 or float16")
+
+
+@dataclass
+class Window:
+    """Up to LONGEST seconds: `candidates`, the first of which is the answer, and what
+    faster-whisper takes of that.
+    """
+
+    candidates: list[Candidate]
+    no_speech: float
+    answer: list[str] = field(default_factory=list)
+
+    def heard(self) -> list[Candidate]:
+        """Return the candidates; silence alone where faster-whisper takes no word of them."""
+        if not (text := "".join(self.answer)).strip():
+            return [be_silent(self.no_speech)]
+        return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
 @dataclass
 class Whisper:
     """A model that CTranslate2 wrote: DIR with model.bin, config.json and tokenizer.json.
 
-    `am` of a hypothesis is the sum of the log-probabilities of its tokens and the end. Tokens
-    that are no text stay possible, but for the end at once: with them `am` is a probability among
-    all that the model might do. The same words may come by several tokens, and then are several
-    hypotheses.
+    The first hypothesis is what faster-whisper's `transcribe` answers with the same beam at
+    temperature 0. `am` of a hypothesis is the sum of the log-probabilities of its tokens and the
+    end among all tokens that may come, `avg` that a token, `length` their number, `nospeech` the
+    probability that nobody speaks (of several windows, the least).
     """
 
     directory: str
@@ -58,10 +91,11 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        if self.options.depth > self.options.beam:
+        most = max(self.options.beam, self.options.widest)
+        if self.options.depth > most:
             raise UserError(
-                f"--opts depth={self.options.depth}: more than the beam of {self.options.beam}"
-                " holds; raise beam too"
+                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise widest"
+                " too"
             )
         try:
             self.wanted = re.compile(self.options.tokens)
@@ -69,7 +103,7 @@ class Whisper:
             raise UserError(f"--opts tokens: no regular expression ({error}); mend it") from None
 
     def load(self) -> "Whisper":
-        """Itself, able to decode; UserError for a damaged model."""
+        """Return itself, able to decode; UserError for a damaged model."""
         from faster_whisper import WhisperModel
 
         device, _, index = self.device.partition(":")
@@ -85,60 +119,164 @@ class Whisper:
         # whatever CTranslate2, tokenizers and JSON find wrong
         except Exception as error:
             cause = " ".join(str(error).split())
-            raise UserError(f"{self.directory}: cannot load the model ({cause})") from None
-        tokenizer = self.model.hf_tokenizer
-        names = ["<|startoftranscript|>", "<|notimestamps|>"]
-        if self.model.model.is_multilingual:
-            names[1:1] = [f"<|{self.options.language}|>", "<|transcribe|>"]
-        elif self.options.language != "en":
-            raise UserError(f"{self.directory}: knows English alone; leave language out")
-        self.prompt = [tokenizer.token_to_id(name) for name in names]
-        if None in self.prompt:
-            missing = names[self.prompt.index(None)]
             raise UserError(
-                f"{self.directory}: has no token {missing}; give a language that it knows"
-            )
-        self.end = tokenizer.token_to_id("<|endoftext|>")
-        self.suppressed = [
-            token
-            for token in range(self.end)
-            if not self.wanted.fullmatch(tokenizer.decode([token]))
-        ]
-        if len(self.suppressed) == self.end:
-            raise UserError(f"--opts tokens={self.options.tokens}: no token is so; correct it")
+                f"{self.directory}: cannot load the model ({cause}); fetch it again"
+                " (utils/install_asr.sh does, once the directory is gone)"
+            ) from None
+        self.check_tokens()
+        self.suppressed = [-1, *self.unwanted_tokens()]
         return self
 
-    def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """The best hypotheses of samples (N,), best first.
+    def check_tokens(self) -> None:
+        """UserError for a language or a token that the model lacks."""
+        known = self.model.supported_languages
+        language = self.options.language
+        if language != "auto" and language not in known:
+            has = "knows English alone" if known == ["en"] else "has no such language"
+            raise UserError(
+                f"--opts language={language}: {self.directory} {has}; give a code as en or de, or"
+                " leave language out"
+            )
+        # by these the search is begun and ended
+        names = ["<|startoftranscript|>", "<|notimestamps|>", "<|endoftext|>"]
+        if self.model.model.is_multilingual:
+            names += ["<|transcribe|>", f"<|{'en' if language == 'auto' else language}|>"]
+        for name in names:
+            if self.model.hf_tokenizer.token_to_id(name) is None:
+                raise UserError(
+                    f"{self.directory}/tokenizer.json: has no token {name}; fetch the model again"
+                )
+        self.end = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
+        self.first_time = self.model.hf_tokenizer.token_to_id("<|notimestamps|>") + 1
 
-        What is longer than LONGEST is cut in silence, and the lists of its parts become one of
-        their best combinations.
-        """
-        lists = [self.decode_part(part) for part in split_at_silence(samples, self.rate, LONGEST)]
-        hyps = lists[0]
-        for following in lists[1:]:
-            pairs = [(a + c, f"{b} {d}") for a, b in hyps for c, d in following]
-            hyps = sorted(pairs, key=lambda pair: -pair[0])[: self.options.depth]
-        return [
-            Hypothesis(" ".join(text.split()), {"am": round(score, DIGITS)}) for score, text in hyps
+    def unwanted_tokens(self) -> list[int]:
+        """Return the tokens of text that `tokens` excludes; UserError where it excludes all."""
+        if self.options.tokens == ALL:
+            return []
+        decode = self.model.hf_tokenizer.decode
+        unwanted = [
+            token for token in range(self.end) if not self.wanted.fullmatch(decode([token]))
         ]
+        if len(unwanted) == self.end:
+            raise UserError(f"--opts tokens={self.options.tokens}: no token is so; correct it")
+        return unwanted
 
-    def decode_part(self, samples: np.ndarray) -> list[tuple[float, str]]:
-        """Pairs (score, text) of what the encoder can take at once."""
-        from faster_whisper.audio import pad_or_trim
+    def decode(self, samples: np.ndarray) -> list[Hypothesis]:
+        """Return the hypotheses of samples (N,), the answer of faster-whisper first, the others by
+        `avg`.
+        """
+        windows = self.listen(samples)
+        no_speech = min((window.no_speech for window in windows), default=1.0)
+        heard = combine_windows((window.heard() for window in windows), self.options.depth)
+        return [self.as_hypothesis(candidate, no_speech) for candidate in heard]
 
-        features = pad_or_trim(self.model.feature_extractor(samples))
-        result = self.model.model.generate(
-            self.model.encode(features),
-            [self.prompt],
+    def as_hypothesis(self, candidate: Candidate, no_speech: float) -> Hypothesis:
+        """Return the candidate with the scores that lists have."""
+        scores = {
+            "am": candidate.am,
+            "avg": candidate.avg,
+            "nospeech": no_speech,
+            "length": candidate.length,
+        }
+        if self.options.mass == "yes":
+            scores["mass"] = candidate.mass
+        text = " ".join(candidate.text.split())
+        return Hypothesis(text, {name: round(score, DIGITS) for name, score in scores.items()})
+
+    def listen(self, samples: np.ndarray) -> list[Window]:
+        """Return the windows that faster-whisper cuts and what is heard in each.
+
+        It calls our search in place of its own and goes on from our first candidate, so that where
+        windows begin, what they know of the words before, and what counts as silence is its
+        decision.
+        """
+        windows: list[Window] = []
+
+        def search(encoded, prompt, tokenizer, options):
+            window, result = self.search_window(encoded, prompt, options)
+            windows.append(window)
+            # what it makes of its own result: average with the end, temperature, compression
+            tokens = len(result.sequences_ids[0])
+            return result, result.scores[0] * tokens / (tokens + 1), 0.0, 1.0
+
+        self.model.generate_with_fallback = search
+        timed = self.options.timestamps
+        segments, _ = self.model.transcribe(
+            samples,
+            language=None if self.options.language == "auto" else self.options.language,
             beam_size=self.options.beam,
-            num_hypotheses=self.options.depth,
-            length_penalty=0,
-            return_scores=True,
+            temperature=0,
             suppress_tokens=self.suppressed,
-        )[0]
-        texts = (
-            self.model.hf_tokenizer.decode([token for token in tokens if token < self.end])
-            for tokens in result.sequences_ids
+            without_timestamps=timed == "no"
+            or (timed == "auto" and len(samples) <= LONGEST * self.rate),
         )
-        return list(zip(result.scores, texts, strict=True))
+        for segment in segments:  # each is there before the next window is searched
+            windows[-1].answer.append(segment.text)
+        return windows
+
+    def search_window(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
+        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
+        `options`; wider beams follow until there are `depth` candidates of different words, or
+        none is new.
+        """
+        found: dict[tuple[int, ...], float] = {}
+        beam, distinct = self.options.beam, 0
+        first = result = self.generate(encoded, prompt, options, beam)
+        while True:
+            found |= {
+                tuple(tokens): score
+                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+                if tuple(tokens) not in found
+            }
+            candidates = merge_equal(self.as_candidates(found))
+            spent = len(candidates) == distinct or beam >= self.options.widest
+            if spent or len(candidates) >= self.options.depth:
+                break
+            distinct, beam = len(candidates), min(WIDER * beam, self.options.widest)
+            result = self.generate(encoded, prompt, options, beam)
+        candidates = rank_rest(candidates)[: self.options.depth]
+        return Window(candidates, first.no_speech_prob), first
+
+    def generate(self, encoded, prompt: list[int], options, beam: int):
+        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
+        return self.model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=beam,
+            num_hypotheses=beam,
+            length_penalty=options.length_penalty,
+            max_length=self.model.max_length,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=options.suppress_blank,
+            suppress_tokens=options.suppress_tokens,
+            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
+        )[0]
+
+    def as_candidates(self, found: dict[tuple[int, ...], float]) -> list[Candidate]:
+        """Return candidates of tokens and their average scores, but for those that end their
+        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
+        """
+        ends = [find_end(tokens, self.first_time) for tokens in found]
+        made = []
+        for (kept, end), (tokens, score) in zip(ends, found.items(), strict=True):
+            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
+                continue
+            text = self.model.hf_tokenizer.decode([one for one in tokens[:kept] if one < self.end])
+            am = score * len(tokens)
+            made.append(Candidate(text, am, len(tokens), am))
+        return made
+
+
+def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
+    """Return how many of a window's tokens count, and at which token of time the next window
+    begins, None: where this one ends.
+
+    As Whisper has it: what follows two tokens of time in a row is begun anew in the next window,
+    unless the last token alone is one.
+    """
+    timed = [token >= first_time for token in tokens]
+    pairs = [place for place in range(1, len(tokens)) if timed[place - 1] and timed[place]]
+    if not pairs or timed[-2:] == [False, True]:
+        return len(tokens), None
+    return pairs[-1], tokens[pairs[-1] - 1]
