@@ -5,13 +5,13 @@ Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.asr.candidates import Candidate, be_silent, combine_windows, merge_equal, rank_rest
+from lmtools.asr.beams import BeamSearch, Window, average_log_prob
+from lmtools.asr.candidates import Candidate, combine_windows
 from lmtools.asr.options import option
 from lmtools.errors import UserError
 from lmtools.types import Hypothesis
@@ -19,9 +19,6 @@ from lmtools.types import Hypothesis
 LONGEST = 30  # seconds that the encoder takes
 DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
-WIDER = 4  # times the beam before, where one did not find enough
-STEP = 0.02  # seconds between two tokens of time
-CLOSE = 25  # steps by which hypotheses of the same sound may differ in their end
 ALL = ".*"  # tokens
 
 
@@ -49,23 +46,6 @@ class WhisperOptions:
         " ' ?[a-z]+|\\'[a-z]+')",
     )
     compute: str = option("int8", "CTranslate2's type of computation, as float32 or float16")
-
-
-@dataclass
-class Window:
-    """Up to LONGEST seconds: `candidates`, the first of which is the answer, and what
-    faster-whisper takes of that.
-    """
-
-    candidates: list[Candidate]
-    no_speech: float
-    answer: list[str] = field(default_factory=list)
-
-    def heard(self) -> list[Candidate]:
-        """Return the candidates; silence alone where faster-whisper takes no word of them."""
-        if not (text := "".join(self.answer)).strip():
-            return [be_silent(self.no_speech)]
-        return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
 @dataclass
@@ -146,7 +126,6 @@ class Whisper:
                 raise UserError(
                     f"{self.directory}/tokenizer.json: has no token {name}; fetch the model again"
                 )
-        self.end = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
         self.first_time = self.model.hf_tokenizer.token_to_id("<|notimestamps|>") + 1
 
     def unwanted_tokens(self) -> list[int]:
@@ -154,10 +133,9 @@ class Whisper:
         if self.options.tokens == ALL:
             return []
         decode = self.model.hf_tokenizer.decode
-        unwanted = [
-            token for token in range(self.end) if not self.wanted.fullmatch(decode([token]))
-        ]
-        if len(unwanted) == self.end:
+        end = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
+        unwanted = [token for token in range(end) if not self.wanted.fullmatch(decode([token]))]
+        if len(unwanted) == end:
             raise UserError(f"--opts tokens={self.options.tokens}: no token is so; correct it")
         return unwanted
 
@@ -190,93 +168,26 @@ class Whisper:
         windows begin, what they know of the words before, and what counts as silence is its
         decision.
         """
+        own = self.options
+        beams = BeamSearch(self.model, own.beam, own.depth, own.widest, self.first_time)
         windows: list[Window] = []
 
         def search(encoded, prompt, tokenizer, options):
-            window, result = self.search_window(encoded, prompt, options)
+            window, result = beams.search(encoded, prompt, options)
             windows.append(window)
-            # what it makes of its own result: average with the end, temperature, compression
-            tokens = len(result.sequences_ids[0])
-            return result, result.scores[0] * tokens / (tokens + 1), 0.0, 1.0
+            # what it makes of its own result: average, temperature, compression
+            return result, average_log_prob(result), 0.0, 1.0
 
         self.model.generate_with_fallback = search
-        timed = self.options.timestamps
         segments, _ = self.model.transcribe(
             samples,
-            language=None if self.options.language == "auto" else self.options.language,
-            beam_size=self.options.beam,
+            language=None if own.language == "auto" else own.language,
+            beam_size=own.beam,
             temperature=0,
             suppress_tokens=self.suppressed,
-            without_timestamps=timed == "no"
-            or (timed == "auto" and len(samples) <= LONGEST * self.rate),
+            without_timestamps=own.timestamps == "no"
+            or (own.timestamps == "auto" and len(samples) <= LONGEST * self.rate),
         )
         for segment in segments:  # each is there before the next window is searched
             windows[-1].answer.append(segment.text)
         return windows
-
-    def search_window(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
-        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
-        `options`; wider beams follow until there are `depth` candidates of different words, or
-        none is new.
-        """
-        found: dict[tuple[int, ...], float] = {}
-        beam, distinct = self.options.beam, 0
-        first = result = self.generate(encoded, prompt, options, beam)
-        while True:
-            found |= {
-                tuple(tokens): score
-                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-                if tuple(tokens) not in found
-            }
-            candidates = merge_equal(self.as_candidates(found))
-            spent = len(candidates) == distinct or beam >= self.options.widest
-            if spent or len(candidates) >= self.options.depth:
-                break
-            distinct, beam = len(candidates), min(WIDER * beam, self.options.widest)
-            result = self.generate(encoded, prompt, options, beam)
-        candidates = rank_rest(candidates)[: self.options.depth]
-        return Window(candidates, first.no_speech_prob), first
-
-    def generate(self, encoded, prompt: list[int], options, beam: int):
-        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
-        return self.model.model.generate(
-            encoded,
-            [prompt],
-            beam_size=beam,
-            num_hypotheses=beam,
-            length_penalty=options.length_penalty,
-            max_length=self.model.max_length,
-            return_scores=True,
-            return_no_speech_prob=True,
-            suppress_blank=options.suppress_blank,
-            suppress_tokens=options.suppress_tokens,
-            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
-        )[0]
-
-    def as_candidates(self, found: dict[tuple[int, ...], float]) -> list[Candidate]:
-        """Return candidates of tokens and their average scores, but for those that end their
-        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
-        """
-        ends = [find_end(tokens, self.first_time) for tokens in found]
-        made = []
-        for (kept, end), (tokens, score) in zip(ends, found.items(), strict=True):
-            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
-                continue
-            text = self.model.hf_tokenizer.decode([one for one in tokens[:kept] if one < self.end])
-            am = score * len(tokens)
-            made.append(Candidate(text, am, len(tokens), am))
-        return made
-
-
-def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
-    """Return how many of a window's tokens count, and at which token of time the next window
-    begins, None: where this one ends.
-
-    As Whisper has it: what follows two tokens of time in a row is begun anew in the next window,
-    unless the last token alone is one.
-    """
-    timed = [token >= first_time for token in tokens]
-    pairs = [place for place in range(1, len(tokens)) if timed[place - 1] and timed[place]]
-    if not pairs or timed[-2:] == [False, True]:
-        return len(tokens), None
-    return pairs[-1], tokens[pairs[-1] - 1]

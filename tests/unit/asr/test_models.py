@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from lmtools.asr.beams import find_end
 from lmtools.asr.options import describe_options, parse_options
 from lmtools.asr.vosk import Vosk, VoskOptions
-from lmtools.asr.whisper import Whisper, WhisperOptions, find_end
+from lmtools.asr.whisper import Whisper, WhisperOptions
 from lmtools.errors import UserError
 
 
@@ -37,6 +38,7 @@ class FakeModel:
     supported_languages = ("en", "de")
     is_multilingual = True
     max_length = 448
+    no_speech = 0.25
 
     def __init__(self, windows):
         self.windows, self.asked = iter(windows), []
@@ -45,7 +47,12 @@ class FakeModel:
     def transcribe(self, samples, **options):
         self.said = options
         self.stock = SimpleNamespace(
-            length_penalty=1, suppress_blank=True, suppress_tokens=(1,), max_initial_timestamp=1.0
+            length_penalty=1,
+            suppress_blank=True,
+            suppress_tokens=(1,),
+            max_initial_timestamp=1.0,
+            no_speech_threshold=0.6,
+            log_prob_threshold=-1.0,
         )
         return self.segments(), None
 
@@ -63,7 +70,7 @@ class FakeModel:
         assert options["max_initial_timestamp_index"] == 50 and options["suppress_tokens"] == (1,)
         self.asked.append(beam_size)
         tokens, scores = zip(*self.beams[beam_size].items(), strict=True)
-        return [SimpleNamespace(sequences_ids=tokens, scores=scores, no_speech_prob=0.25)]
+        return [SimpleNamespace(sequences_ids=tokens, scores=scores, no_speech_prob=self.no_speech)]
 
 
 @pytest.fixture
@@ -108,6 +115,15 @@ def test_searching_on_ends(hear, beams, asked):
     hyps, model = hear([beams])
     assert model.asked == asked and hyps[0].text == "a"
     assert len({hyp.text for hyp in hyps}) == len(hyps) <= 3
+
+
+@pytest.mark.parametrize(
+    "no_speech, score, asked", [(0.9, -4.0, [2]), (0.9, -1.0, [2, 8]), (0.5, -4.0, [2, 8])]
+)
+def test_silence_is_not_searched_on(hear, monkeypatch, no_speech, score, asked):
+    monkeypatch.setattr(FakeModel, "no_speech", no_speech)
+    _, model = hear([{2: {(0,): score}, 8: {(0,): score}}])
+    assert model.asked == asked
 
 
 def test_mass_counts_what_was_merged_once(hear):
