@@ -51,7 +51,9 @@ VERBS = {
 
 
 def main(argv=None) -> int:
-    """Run one verb; 0 done, 1 the user's input is wrong, 2 wrong usage."""
+    """Run one verb; 0 done, 1 the user's input is wrong, 2 wrong usage, 3 done but for what could
+    not be (`decode`).
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -14,6 +14,8 @@ from lmtools.asr.options import option
 from lmtools.errors import UserError
 from lmtools.types import Hypothesis
 
+RAISES, MUTE = 6_666, 6_667  # samples of an utterance at which it fails, or hears nothing
+
 
 @dataclass(frozen=True)
 class FakeOptions:
@@ -47,6 +49,8 @@ class FakeRecogniser:
             heard.write(f"{len(samples)}\n")
         if len(samples) == self.options.kill:
             os.kill(os.getpid(), 9)
+        if len(samples) == RAISES:
+            raise RuntimeError("no such sound")
         time.sleep(self.options.seconds)
         loud = float(np.abs(samples).sum())
         return [
@@ -54,7 +58,7 @@ class FakeRecogniser:
                 f"{self.name} {len(samples)} {rank // 2}{'.' * (rank % 2)}",
                 {"am": round(loud - rank, 4)},
             )
-            for rank in range(self.options.depth)
+            for rank in range(0 if len(samples) == MUTE else self.options.depth)
         ]
 
 

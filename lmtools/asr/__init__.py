@@ -2,7 +2,7 @@
 and a run that can be killed at any moment and goes on.
 """
 
-from lmtools.asr.decode import Decoded, DecodeOptions, decode_speech
+from lmtools.asr.decode import FAILED, Decoded, DecodeOptions, decode_speech
 from lmtools.asr.recognisers import RECOGNISERS
 
-__all__ = ["RECOGNISERS", "DecodeOptions", "Decoded", "decode_speech"]
+__all__ = ["FAILED", "RECOGNISERS", "DecodeOptions", "Decoded", "decode_speech"]

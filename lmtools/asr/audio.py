@@ -3,11 +3,10 @@
 import functools
 import io
 import math
-import os
 
 import numpy as np
 
-from lmtools.asr.utterances import Recording, Utterance
+from lmtools.asr.utterances import Recording, Utterance, check_file
 from lmtools.errors import UserError
 from lmtools.files import cannot
 from lmtools.formats import kaldi_io
@@ -16,7 +15,6 @@ BLOCK = 60  # seconds read at a time: a header may claim any length
 MOST = 4 * 3600  # seconds of an utterance
 RATES = range(4_000, 400_001)  # samples a second that speech may have
 BEYOND = 0.5  # seconds by which a segment may end after its recording, as Kaldi permits
-WINDOW = 0.2  # seconds over which loudness is taken
 
 
 def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
@@ -54,9 +52,7 @@ def open_recording(recording: Recording):
     """What soundfile reads it from."""
     if recording.command:
         return io.BytesIO(run_command(recording.place))
-    # a pipe could wait for ever
-    if not os.path.isfile(recording.place):
-        raise UserError(f"{recording.where}: is no regular file; correct the path")
+    check_file(recording)
     return recording.place
 
 
@@ -103,17 +99,3 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
 
     shared = math.gcd(rate, wanted)
     return resample_poly(samples, wanted // shared, rate // shared).astype(np.float32)
-
-
-def split_at_silence(samples: np.ndarray, rate: int, longest: int) -> list[np.ndarray]:
-    """The samples in parts of at most `longest` seconds, each cut where its last third is
-    quietest.
-    """
-    parts, window = [], round(WINDOW * rate)
-    while len(samples) > longest * rate:
-        begin = longest * rate * 2 // 3
-        energy = np.cumsum(np.square(samples[begin : longest * rate], dtype=np.float64))
-        cut = begin + window // 2 + int(np.argmin(energy[window:] - energy[:-window]))
-        parts.append(samples[:cut])
-        samples = samples[cut:]
-    return [*parts, samples]

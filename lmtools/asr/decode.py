@@ -2,46 +2,55 @@
 at any of them, with the same lists in the end.
 """
 
+import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tqdm import tqdm
 
 from lmtools.asr.audio import read_samples
 from lmtools.asr.recognisers import Recogniser, make_recogniser, sign_recogniser
 from lmtools.asr.utterances import Utterance, find_utterances, identify_audio
-from lmtools.errors import UserError
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError, one_line
 from lmtools.formats import jsonl
 from lmtools.journal import Journal, JournalEntry
 from lmtools.lock import hold_lock
 from lmtools.types import NBest
 from lmtools.workers import as_completed
 
+REMEDY = "give fewer processes (a lower --nj), or fetch the model again"
+FAILED = ".failed"  # what follows the name of the lists in the name of their report
+
 
 @dataclass(frozen=True)
 class DecodeOptions:
     """Which recogniser, NAME:DIR with `key=value` options, on which device, by how many
-    processes.
+    processes; `strict`: the first recording that fails ends the run.
     """
 
     asr: str
     opts: Sequence[str] = ()
     device: str = "auto"
     nj: int = 1
+    strict: bool = False
 
 
 @dataclass(frozen=True)
 class Decoded:
     """What was decoded, in this run or before: `seconds` of speech and what decoding them took;
-    `cut` utterances were too long for the recogniser.
+    `long` utterances were decoded in several windows; `failed` has the reason of each that could
+    not be decoded, by name.
     """
 
     utterances: int
     hypotheses: int
     seconds: float
     spent: float
-    cut: int
+    long: int
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def real_time_factor(self) -> float:
@@ -51,50 +60,89 @@ class Decoded:
 
 def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded:
     """Write the N-best lists of the recordings in `source` to `out`, in their order, with
-    transcripts where there are any (or those in the Kaldi text `ref`).
+    transcripts where there are any (or those in the Kaldi text `ref`), and the reasons of those
+    that cannot be decoded to `out` FAILED, lines `utt reason`, which is not there if there is none.
 
     What an earlier run decoded of the same audio with the same model and options is taken from its
-    journal. UserError for what cannot be read or decoded; all that was decoded is kept.
+    journal; what failed is tried again. UserError for what cannot be read or decoded where
+    `strict`, or of all recordings; what was decoded is kept.
     """
     if out == "-":
         raise UserError("-: lists of speech are resumed by the name of their file; give one")
     utterances = find_utterances(source, ref)
     recogniser = make_recogniser(options.asr, options.opts, options.device)
-    audio = identify_audio(utterances)
     with hold_lock(out):
-        journal = Journal(out, sign_recogniser(options.asr, recogniser))
-        known = {
-            utt: entry
-            for utt, entry in journal.read().items()
-            if entry.notes.get("audio") == audio.get(utt)
-        }
-        missing = [one for one in utterances if one.utt not in known]
-        if missing:
-            known |= decode_missing(missing, audio, recogniser, journal, options, len(utterances))
-        found = [known[one.utt] for one in utterances]
-        nbests = [
-            replace(entry.nbest, ref=one.ref) for entry, one in zip(found, utterances, strict=True)
-        ]
-        jsonl.write(nbests, out)
+        known, failed = find_entries(utterances, recogniser, options, out)
+        if failed:  # before the lists that lack them
+            write_failed(out + FAILED, failed)
+        if not known:
+            utt, reason = next(iter(failed.items()))
+            raise UserError(f"{source}: no recording can be decoded; the first, {utt}: {reason}")
+        kept = [(known[one.utt], one.ref) for one in utterances if one.utt in known]
+        jsonl.write([replace(entry.nbest, ref=ref) for entry, ref in kept], out)
+        if not failed:
+            Path(out + FAILED).unlink(missing_ok=True)
+    entries = [entry for entry, _ in kept]
     return Decoded(
-        len(found),
-        sum(len(nbest.hyps) for nbest in nbests),
-        sum(entry.notes["seconds"] for entry in found),
-        sum(entry.notes["spent"] for entry in found),
-        sum(entry.notes["seconds"] > recogniser.longest > 0 for entry in found),
+        len(entries),
+        sum(len(entry.nbest.hyps) for entry in entries),
+        sum(entry.notes["seconds"] for entry in entries),
+        sum(entry.notes["spent"] for entry in entries),
+        sum(entry.notes["seconds"] > recogniser.longest > 0 for entry in entries),
+        failed,
     )
+
+
+def find_entries(
+    utterances: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions, out: str
+) -> tuple[dict[str, JournalEntry], dict[str, str]]:
+    """Return the entries of utterances, those of the journal of `out` and what is decoded now, and
+    in the order of the utterances the reasons of those that failed.
+    """
+    audio, failed = identify_audio(utterances)
+    for utt, reason in failed.items():
+        report_failure(utt, reason, options.strict)
+    journal = Journal(out, sign_recogniser(options.asr, recogniser))
+    known = {
+        utt: entry
+        for utt, entry in journal.read().items()
+        if utt in audio and entry.notes.get("audio") == audio[utt]
+    }
+    missing = [one for one in utterances if one.utt in audio and one.utt not in known]
+    if missing:
+        made, more = decode_missing(missing, audio, recogniser, journal, options, len(utterances))
+        known, failed = known | made, failed | more
+    return known, {one.utt: failed[one.utt] for one in utterances if one.utt in failed}
+
+
+def report_failure(utt: str, reason: str, strict: bool) -> None:
+    """Print on standard error, above the bar, that an utterance failed, and why; UserError for that
+    if `strict`.
+    """
+    if strict:
+        raise UserError(reason)
+    tqdm.write(one_line(UserError(f"{utt}: failed: {reason}")), file=sys.stderr)
+
+
+def write_failed(path: str, failed: Mapping[str, str]) -> None:
+    """Write the report of the utterances that failed, lines `utt reason`."""
+    with atomic_text(path) as stream:
+        stream.writelines(f"{utt} {reason}\n" for utt, reason in failed.items())
 
 
 def decode_missing(
     missing: Sequence[Utterance],
-    audio,
+    audio: Mapping[str, str],
     recogniser: Recogniser,
     journal: Journal,
     options: DecodeOptions,
     total: int,
-) -> dict[str, JournalEntry]:
-    """The entries of utterances that the journal lacks; each is written there once it is made."""
-    made = {}
+) -> tuple[dict[str, JournalEntry], dict[str, str]]:
+    """Return the entries of utterances that the journal lacks, each of which is written there once
+    it is made, and the reasons of those that failed.
+    """
+    made: dict[str, JournalEntry] = {}
+    failed: dict[str, str] = {}
     bar = tqdm(
         total=total,
         initial=total - len(missing),
@@ -105,23 +153,40 @@ def decode_missing(
     )
     with bar, journal.appending() as add:
         reads = [options.asr.partition(":")[2], *dict.fromkeys(u.recording.place for u in missing)]
+        nj = min(options.nj, len(missing))
         # processes of their own even for one: a library that crashes ends none of ours
-        for number, (hyps, seconds, spent) in as_completed(
-            decode_utterance, missing, min(options.nj, len(missing)), recogniser.load, reads=reads
+        for number, result in as_completed(
+            decode_utterance, missing, nj, recogniser.load, REMEDY, reads
         ):
             utt = missing[number].utt
-            notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
-            made[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
-            add(made[utt])
+            if isinstance(result, str):
+                failed[utt] = result
+                report_failure(utt, result, options.strict)
+            else:
+                hyps, seconds, spent = result
+                notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
+                made[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
+                add(made[utt])
             bar.update()
-    return made
+    return made, failed
 
 
-def decode_utterance(recogniser: Recogniser, utterance: Utterance) -> tuple[list, float, float]:
-    """The hypotheses of an utterance, its length and what decoding it took, in seconds."""
-    began = time.monotonic()
-    samples = read_samples(utterance, recogniser.rate)
-    hyps = recogniser.decode(samples)
+def decode_utterance(
+    recogniser: Recogniser, utterance: Utterance
+) -> tuple[list, float, float] | str:
+    """Return the hypotheses of an utterance, its length and what decoding it took, in seconds, or
+    in one line why it cannot be decoded.
+    """
+    began, where = time.monotonic(), utterance.recording.where
+    try:
+        samples = read_samples(utterance, recogniser.rate)
+        hyps = recogniser.decode(samples)
+    except UserError as error:
+        return one_line(error)
+    # whatever a library says of sound that it does not like
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}"
+        return one_line(UserError(f"{where}: cannot be decoded ({cause}); take it out"))
     if not hyps:
-        raise UserError(f"{utterance.recording.where}: no hypothesis; take the recording out")
+        return f"{where}: no hypothesis; take the recording out"
     return hyps, len(samples) / recogniser.rate, time.monotonic() - began

@@ -9,9 +9,9 @@ from lmtools.config import check_numbers
 from lmtools.errors import UserError
 
 
-def option(default, about: str):
-    """A field of such a dataclass."""
-    return dataclasses.field(default=default, metadata={"about": about})
+def option(default, about: str, choices: Sequence[str] = ()):
+    """A field of such a dataclass; any value where there are no `choices`."""
+    return dataclasses.field(default=default, metadata={"about": about, "choices": choices})
 
 
 def parse_options(cls, assignments: Sequence[str], name: str):
@@ -29,6 +29,9 @@ def parse_options(cls, assignments: Sequence[str], name: str):
         except ValueError:
             kind = "a whole number" if kinds[key] is int else "a number"
             raise UserError(f"--opts {key}={value}: not {kind}; correct it") from None
+        choices = cls.__dataclass_fields__[key].metadata["choices"]
+        if choices and value not in choices:
+            raise UserError(f"--opts {key}={value}: no such choice; give {' or '.join(choices)}")
     made = cls(**values)
     check_numbers(made, "--opts ", *(key for key in kinds if kinds[key] is int))
     return made
@@ -37,5 +40,6 @@ def parse_options(cls, assignments: Sequence[str], name: str):
 def describe_options(cls) -> str:
     """Name, meaning and default of each, for a verb's help."""
     return "; ".join(
-        f"{one.name}: {one.metadata['about']} ({one.default})" for one in dataclasses.fields(cls)
+        f"{one.name}: {one.metadata['about']} ({'|'.join(one.metadata['choices']) or one.default})"
+        for one in dataclasses.fields(cls)
     )

@@ -16,12 +16,14 @@ from lmtools.errors import UserError
 from lmtools.files import sha256
 from lmtools.types import Hypothesis
 
+RULES = 2  # part of the signature: raised when equal options give other lists
+
 
 class Recogniser(Protocol):
     """A model in `directory`, which goes to worker processes before it is loaded there.
 
-    `rate`: samples a second that it takes; `longest`: seconds beyond which it cuts an utterance, 0
-    for none.
+    `rate`: samples a second that it takes; `longest`: seconds beyond which it hears an utterance in
+    several windows, 0 for none.
     """
 
     directory: str
@@ -33,8 +35,8 @@ class Recogniser(Protocol):
         """Itself, able to decode."""
 
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """The hypotheses of samples (N,) float32 in [-1, 1], best first; a function of them
-        alone.
+        """The hypotheses of samples (N,) float32 in [-1, 1], its own answer, as its users get it,
+        first; a function of them alone.
         """
 
 
@@ -93,6 +95,7 @@ def sign_recogniser(spec: str, recogniser: Recogniser) -> dict:
     name = spec.partition(":")[0]
     return {
         "asr": name,
+        "rules": RULES,
         "packages": find_versions(name),
         "options": vars(recogniser.options),
         "model": hashlib.sha256(json.dumps(parts).encode()).hexdigest(),

@@ -3,11 +3,11 @@ wav.scp, with segments and transcripts where these are given.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.errors import UserError, one_line
 from lmtools.files import read_lines, sha256
 from lmtools.formats import kaldi_io, kaldi_text
 from lmtools.formats.checks import first_time, identifier, number
@@ -45,8 +45,8 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     recordings at any depth, by name; transcripts are those of the Kaldi text `ref`, or else of
     `text` beside wav.scp, or of LibriSpeech's *.trans.txt.
 
-    UserError for what is malformed or not there, commands that are not allowed, and utterances
-    without a transcript where others have one.
+    UserError for what is malformed, commands that are not allowed, and utterances without a
+    transcript where others have one; whether recordings are there is not looked at.
     """
     path = Path(source)
     script = path / "wav.scp" if path.is_dir() else path
@@ -97,11 +97,15 @@ def read_script(path: Path) -> Iterator[Utterance]:
         if target.endswith("|"):
             command = kaldi_io.permit_command(target[:-1].strip(), where)
             yield Utterance(utt, Recording(command, where, True))
-        elif not os.path.isfile(target):
-            what = "is no regular file" if os.path.lexists(target) else "is not there"
-            raise UserError(f"{where}: {target[:200]!a} {what}; correct the line")
         else:
             yield Utterance(utt, Recording(target, f"{where}: {target}"))
+
+
+def check_file(recording: Recording) -> None:
+    """UserError where the file of a recording is none: a pipe could wait for ever."""
+    if not os.path.isfile(recording.place):
+        what = "is no regular file" if os.path.lexists(recording.place) else "is not there"
+        raise UserError(f"{recording.where}: {what}; correct the path")
 
 
 def read_segments(path: Path, whole: Sequence[Utterance]) -> Iterator[Utterance]:
@@ -150,12 +154,26 @@ def attach_transcripts(found: Sequence[Utterance], texts: Collection[Path]) -> l
     return [replace(one, ref=refs[one.utt]) for one in found]
 
 
-def identify_audio(utterances: Sequence[Utterance]) -> Mapping[str, str]:
-    """What stands for the audio of each utterance: the hash of its file, or the command, and its
-    times. UserError for a file that cannot be read.
+def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what stands for the audio of each utterance, the hash of its file, or the command, and
+    its times; and in one line why others have none: their files cannot be read.
     """
     known: dict[str, str] = {}
-    for recording in {one.recording.place: one.recording for one in utterances}.values():
-        place = recording.place
-        known[place] = f"{place} |" if recording.command else sha256(place)
-    return {one.utt: f"{known[one.recording.place]} {one.start}-{one.end}" for one in utterances}
+    audio, failed = {}, {}
+    for one in utterances:
+        place = one.recording.place
+        try:
+            if place not in known:
+                known[place] = identify_recording(one.recording)
+            audio[one.utt] = f"{known[place]} {one.start}-{one.end}"
+        except UserError as error:
+            failed[one.utt] = one_line(error)
+    return audio, failed
+
+
+def identify_recording(recording: Recording) -> str:
+    """Return the hash of a file, or the command; UserError for a file that cannot be read."""
+    if recording.command:
+        return f"{recording.place} |"
+    check_file(recording)
+    return sha256(recording.place)

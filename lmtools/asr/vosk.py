@@ -1,12 +1,16 @@
-"""Kaldi's chain models by Vosk: N-best lists out of the lattice, each hypothesis with one total
-score.
+"""Kaldi's chain models by Vosk: its own answer first, and behind it the best of a wider lattice,
+each hypothesis with one total score.
 """
 
+import contextlib
 import ctypes
 import json
+import os
 import re
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,12 +22,15 @@ from lmtools.files import read_lines
 from lmtools.types import Hypothesis
 
 DIGITS = 4  # of scores
-SEED = 1  # of the dither that Kaldi adds to the samples
+SEED = 1  # of the dither that Kaldi adds to the samples: with which every process begins
+MORE = 10  # times as many alternatives as a list has are looked through for Vosk's own answer
+ERROR = re.compile(r"(?:ERROR|ASSERTION_FAILED)(?: \([^)]*\(\):[^)]*\))?:? *(.+)")
+SHOWN = 200  # characters of what C++ says
 
 
 @dataclass(frozen=True)
 class VoskOptions:
-    """What `--opts` sets."""
+    """What `--opts` sets: the search for the hypotheses behind the first."""
 
     beam: float = option(13.0, "of the search, in nats")
     max_active: int = option(7000, "states of the search")
@@ -35,9 +42,11 @@ class VoskOptions:
 class Vosk:
     """A model as Vosk's site has them: DIR with am/final.mdl, conf/ and a graph.
 
-    `am` of a hypothesis is what Vosk calls confidence: the acoustic model's and the graph's scores
-    in one. The dither starts anew with every utterance, so that its list does not depend on those
-    before it.
+    The first hypothesis is what a KaldiRecognizer without alternatives answers: of least Bayes risk
+    in the lattice of the model's own options. `am` of a hypothesis is what Vosk calls confidence:
+    the acoustic model's and the graph's scores in one; of a first one that is no path of the wider
+    lattice, the least in the list. The dither starts anew with every utterance, so that its list
+    does not depend on those before it.
     """
 
     directory: str
@@ -58,17 +67,24 @@ class Vosk:
         self.rate = next((int(rate[1]) for rate in rates if rate), 16_000)
 
     def load(self) -> "Vosk":
-        """Itself, able to decode; UserError for a damaged model."""
+        """Return itself, able to decode; UserError for a damaged model."""
         import vosk
 
         vosk.SetLogLevel(-1)
         self.library = vosk
-        with tempfile.TemporaryDirectory() as place:
+        with tempfile.TemporaryDirectory() as place, catch_log() as log:
             try:
-                self.model = vosk.Model(self.with_options(Path(place)))
+                self.own = vosk.Model(self.directory)
+                self.wide = vosk.Model(self.with_options(Path(place)))
+                # some of the damage shows in use alone
+                self.decode(np.zeros(self.rate, dtype=np.float32))
             # all that it raises
             except Exception as error:
-                raise UserError(f"{self.directory}: cannot load the model ({error})") from None
+                cause = find_cause(log(), str(error)).replace(place, self.directory)
+                raise UserError(
+                    f"{self.directory}: cannot load the model ({cause}); fetch it again"
+                    " (utils/install_asr.sh does, once the directory is gone)"
+                ) from None
         return self
 
     def with_options(self, place: Path) -> str:
@@ -92,15 +108,51 @@ class Vosk:
         return str(place)
 
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """The best hypotheses of samples (N,), best first."""
-        ctypes.CDLL(None).srand(SEED)
-        recogniser = self.library.KaldiRecognizer(self.model, self.rate)
-        recogniser.SetMaxAlternatives(self.options.depth)
-        # all at once: a pause is no end
-        pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2")
-        recogniser.AcceptWaveform(pcm.tobytes())
-        found = json.loads(recogniser.FinalResult())["alternatives"]
+        """Return the hypotheses of samples (N,), Vosk's answer first, the others by `am`."""
+        pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
+        answer = join_words(self.recognise(self.own, pcm)["text"])
+        depth = self.options.depth
+        scores: dict[str, float] = {}
+        for found in self.recognise(self.wide, pcm, MORE * depth)["alternatives"]:
+            scores.setdefault(join_words(found["text"]), found["confidence"])
+        others = [text for text in scores if text != answer][: depth - 1]
+        least = min((scores[text] for text in others), default=0.0)
         return [
-            Hypothesis(" ".join(one["text"].split()), {"am": round(one["confidence"], DIGITS)})
-            for one in found
+            Hypothesis(text, {"am": round(scores.get(text, least), DIGITS)})
+            for text in (answer, *others)
         ]
+
+    def recognise(self, model, pcm: bytes, alternatives: int = 0) -> dict:
+        """Return what Vosk says of 16-bit samples, all at once: a pause is no end."""
+        ctypes.CDLL(None).srand(SEED)
+        recogniser = self.library.KaldiRecognizer(model, self.rate)
+        recogniser.SetMaxAlternatives(alternatives)
+        recogniser.AcceptWaveform(pcm)
+        return json.loads(recogniser.FinalResult())
+
+
+def join_words(text: str) -> str:
+    """Return the words of a text with single spaces."""
+    return " ".join(text.split())
+
+
+@contextlib.contextmanager
+def catch_log() -> Iterator:
+    """The block in which C++ writes to a file in place of standard error: a function that returns
+    what it wrote. It is this process's descriptor, so no other thread may write then.
+    """
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            yield lambda: os.pread(log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def find_cause(log: str, error: str) -> str:
+    """Return the first error in what C++ wrote, or else the exception's message."""
+    causes = [match[1] for match in map(ERROR.match, log.splitlines()) if match]
+    return " ".join((causes or [error])[0].split())[:SHOWN].rstrip(" .")

@@ -1,10 +1,14 @@
 """lmtools decode: N-best lists of recordings by a recogniser, Whisper or Vosk."""
 
+import itertools
 import sys
 
-from lmtools.asr import RECOGNISERS, DecodeOptions, decode_speech
+from lmtools.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
 from lmtools.asr.options import describe_options
 from lmtools.verbs.options import PROCESSES
+
+INCOMPLETE = 3  # exit status where utterances failed
+SHOWN = 10  # of their names
 
 
 def arguments(parser):
@@ -33,17 +37,30 @@ def arguments(parser):
     about = "lists as jsonl; a killed run is continued"
     parser.add("--out", metavar="F.jsonl", help=about)
     parser.add(*PROCESSES)
+    about = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
+    parser.add_argument("--strict", action="store_true", help=about)
     parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 
-def run(args):
-    """Decode, and say on standard error what was decoded."""
-    options = DecodeOptions(args.asr, args.opts, args.device, args.nj)
+def run(args) -> int:
+    """Decode, and say on standard error what was decoded and what could not be; return the exit
+    status.
+    """
+    options = DecodeOptions(args.asr, args.opts, args.device, args.nj, args.strict)
     done = decode_speech(args.audio, args.out, options, args.ref)
-    cut = f", {done.cut} of them cut in silence for their length" if done.cut else ""
+    long = f", {done.long} of them in several windows" if done.long else ""
     print(
-        f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{cut},"
+        f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
         f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
         " a process",
         file=sys.stderr,
     )
+    if not done.failed:
+        return 0
+    names = [*itertools.islice(done.failed, SHOWN), *["..."] * (len(done.failed) > SHOWN)]
+    print(
+        f"{len(done.failed):,} of {done.utterances + len(done.failed):,} utterances failed"
+        f" ({', '.join(names)}); {args.out}{FAILED} says why; mend them and give the command again",
+        file=sys.stderr,
+    )
+    return INCOMPLETE

@@ -161,9 +161,32 @@ def test_a_damaged_journal_is_made_good(home, damage):
     assert decode() == 0 and heard() == before
 
 
-def test_bad_audio_is_named_and_the_rest_kept(home, capsys):
+def test_bad_audio_is_told_and_the_rest_decoded(home, capsys):
     Path("set/7/1/7-1-1.wav").write_text("no audio")
-    assert decode() == 1
+    Path("set/10/1/10-1-3.wav").write_bytes(b"")
+    assert decode() == 3
+    said = capsys.readouterr().err
+    reason = "set/7/1/7-1-1.wav: cannot be read as audio ("
+    assert f"\n7-1-1: failed: {reason}" in f"\n{said}"
+    assert "2 of 8 utterances failed (10-1-3, 7-1-1); o.jsonl.failed says why; mend" in said
+    assert "o.jsonl: 12 hypotheses of 6 utterances, " in said
+    report = dict(line.split(" ", 1) for line in Path("o.jsonl.failed").read_text().splitlines())
+    assert list(report) == ["10-1-3", "7-1-1"] and report["7-1-1"].startswith(reason)
+    assert [nbest.utt for nbest in jsonl.read("o.jsonl")] == [
+        *("10-1-0", "10-1-1", "10-1-2", "7-1-0", "7-1-2", "7-1-3")
+    ]
+    before = heard()
+    assert decode() == 3 and heard() == before  # tried again, and not heard
+    record(Path("set/7/1/7-1-1.wav"), 7100)
+    record(Path("set/10/1/10-1-3.wav"), 10_300)
+    assert decode() == 0 and heard() == before + 2 and not Path("o.jsonl.failed").exists()
+    assert decode(out="p.jsonl") == 0
+    assert Path("o.jsonl").read_bytes() == Path("p.jsonl").read_bytes()
+
+
+def test_strict_ends_at_the_first(home, capsys):
+    Path("set/7/1/7-1-1.wav").write_text("no audio")
+    assert decode("--strict") == 1
     said = capsys.readouterr().err
     assert "lmtools decode: set/7/1/7-1-1.wav: cannot be read as audio (" in said
     assert said.count("\n") == 1 and not Path("o.jsonl").exists()
@@ -171,6 +194,40 @@ def test_bad_audio_is_named_and_the_rest_kept(home, capsys):
     record(Path("set/7/1/7-1-1.wav"), 7100)
     before = heard()
     assert decode() == 0 and heard() == before + 8 - len(kept)
+
+
+BREAKS = {
+    "gone": lambda path: path.unlink(),
+    "folder": lambda path: (path.unlink(), path.mkdir()),
+    "text": lambda path: path.write_text("no audio"),
+    "unheard": lambda path: record(path, 6_666),  # the fake recogniser raises
+    "mute": lambda path: record(path, 6_667),  # the fake recogniser has no hypothesis
+    "segment": lambda path: record(path, 100),
+}
+
+
+@pytest.mark.parametrize("damage", BREAKS)
+def test_each_kind_of_failure(home, capsys, damage):
+    Path("k").mkdir()
+    names = [f"set/7/1/7-1-{n}.wav" for n in range(3)]
+    Path("k/wav.scp").write_text("".join(f"r{n} {name}\n" for n, name in enumerate(names)))
+    if damage == "segment":
+        Path("k/segments").write_text("r0 r0 0 0.2\nr1 r1 0.1 0.3\nr2 r2 0 0.2\n")
+    BREAKS[damage](Path(names[1]))
+    assert decode("--audio", "k") == 3
+    said = capsys.readouterr().err
+    assert "r1: failed: k/" in said and "Traceback" not in said
+    assert max(map(len, said.splitlines())) <= 500
+    assert [nbest.utt for nbest in jsonl.read("o.jsonl")] == ["r0", "r2"]
+    assert decode("--audio", "k", "--strict", out="p.jsonl") == 1
+
+
+def test_nothing_is_written_where_all_fail(home, capsys):
+    for path in Path("set").rglob("*.wav"):
+        path.write_text("no audio")
+    assert decode() == 1 and not Path("o.jsonl").exists()
+    assert "set: no recording can be decoded; the first, 10-1-0: set/" in capsys.readouterr().err
+    assert len(Path("o.jsonl.failed").read_text().splitlines()) == 8
 
 
 def test_a_recogniser_that_crashes(home, capsys):
@@ -183,7 +240,7 @@ def test_a_recogniser_that_crashes(home, capsys):
 def test_long_utterances_are_told(home, capsys):
     record(Path("set/7/1/7-1-0.wav"), 50_000)
     assert decode() == 0
-    assert "of 8 utterances, 1 of them cut in silence for their length," in capsys.readouterr().err
+    assert "of 8 utterances, 1 of them in several windows," in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

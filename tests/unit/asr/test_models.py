@@ -1,8 +1,11 @@
 """What Whisper and Vosk are told, without their models."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from lmtools.asr.beams import find_end
 from lmtools.asr.options import describe_options, parse_options
 from lmtools.asr.vosk import Vosk, VoskOptions
 from lmtools.asr.whisper import Whisper, WhisperOptions
@@ -17,30 +20,186 @@ def whisper(tmp_path):
     return lambda *opts: Whisper(str(tmp_path), parse_options(WhisperOptions, opts, "whisper"))
 
 
-def test_long_utterances_have_the_best_combinations(whisper, monkeypatch):
-    made = whisper("depth=3")
-    lists = iter([[(-1.0, "a"), (-2.0, " b")], [(-0.5, " c"), (-0.75, "d"), (-3.0, "e")]])
-    monkeypatch.setattr(made, "decode_part", lambda part: next(lists))
-    hyps = made.decode(np.zeros(16_000 * 31, dtype=np.float32))
-    assert [(hyp.text, hyp.scores["am"]) for hyp in hyps] == [
-        ("a c", -1.5),
-        ("a d", -1.75),
-        ("b c", -2.5),
-    ]
+class FakeTokenizer:
+    """Tokens 0 to 49 are words of a letter; 50 ends the text, 60 and more are times."""
+
+    def decode(self, tokens):
+        return "".join(f" {chr(97 + token)}" for token in tokens)
+
+    def token_to_id(self, name):
+        return {"<|endoftext|>": 50, "<|notimestamps|>": 59}.get(name, 51)
 
 
-def test_depth_is_within_the_beam(whisper):
-    with pytest.raises(UserError, match=r"--opts depth=20: more than the beam of 5 holds; "):
-        whisper("beam=5")
-    assert whisper("beam=5", "depth=5").options.depth == 5
+class FakeModel:
+    """faster-whisper's model and CTranslate2's in one: `beams[beam]` has the tokens and average
+    scores that a search finds, and a window is taken unless its first token is 9.
+    """
+
+    supported_languages = ("en", "de")
+    is_multilingual = True
+    max_length = 448
+    no_speech = 0.25
+
+    def __init__(self, windows):
+        self.windows, self.asked = iter(windows), []
+        self.model, self.hf_tokenizer = self, FakeTokenizer()
+
+    def transcribe(self, samples, **options):
+        self.said = options
+        self.stock = SimpleNamespace(
+            length_penalty=1,
+            suppress_blank=True,
+            suppress_tokens=(1,),
+            max_initial_timestamp=1.0,
+            no_speech_threshold=0.6,
+            log_prob_threshold=-1.0,
+        )
+        return self.segments(), None
+
+    def segments(self):
+        for beams in self.windows:
+            self.beams = beams
+            result, mean, *_ = self.generate_with_fallback("sound", [3], None, self.stock)
+            tokens = result.sequences_ids[0]
+            assert mean == pytest.approx(result.scores[0] * len(tokens) / (len(tokens) + 1))
+            if tokens[0] != 9:
+                yield SimpleNamespace(text=FakeTokenizer().decode(t for t in tokens if t < 50))
+
+    def generate(self, encoded, prompts, beam_size, num_hypotheses, **options):
+        assert (encoded, prompts, num_hypotheses) == ("sound", [[3]], beam_size)
+        assert options["max_initial_timestamp_index"] == 50 and options["suppress_tokens"] == (1,)
+        self.asked.append(beam_size)
+        tokens, scores = zip(*self.beams[beam_size].items(), strict=True)
+        return [SimpleNamespace(sequences_ids=tokens, scores=scores, no_speech_prob=self.no_speech)]
 
 
-def test_tokens_are_a_regular_expression(whisper):
-    wanted = whisper().wanted
-    assert all(map(wanted.fullmatch, (" the", "ing", "'s", " a")))
-    assert not any(map(wanted.fullmatch, ("", " The", ".", " 7", "'", " 's", "é", "♪")))
+@pytest.fixture
+def hear(whisper):
+    """A function that decodes windows of a FakeModel, and that model."""
+
+    def decode(windows, *opts, seconds=1):
+        said = {"beam": 2, "depth": 3, "widest": 32} | dict(opt.split("=", 1) for opt in opts)
+        made = whisper(*(f"{key}={value}" for key, value in said.items()))
+        made.model = FakeModel(windows)
+        made.check_tokens()
+        made.suppressed = [-1, *made.unwanted_tokens()]
+        return made.decode(np.zeros(16_000 * seconds, dtype=np.float32)), made.model
+
+    return decode
+
+
+def test_the_first_is_the_answer_and_the_beam_widens_until_there_are_enough(hear):
+    narrow = {(0, 1): -1.0, (2,): -2.0}
+    wide = {(2,): -2.0, (0, 1): -1.0, (3, 4): -0.5, (5,): -3.0}
+    hyps, model = hear([{2: narrow, 8: wide}])
+    assert model.asked == [2, 8] and [hyp.text for hyp in hyps] == ["a b", "d e", "c"]
+    assert hyps[0].scores == {"am": -2.0, "avg": -1.0, "nospeech": 0.25, "length": 2}
+    assert model.said == {
+        "language": "en",
+        "beam_size": 2,
+        "temperature": 0,
+        "suppress_tokens": [-1],
+        "without_timestamps": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "beams, asked",
+    [
+        ({2: {(0,): -1, (1,): -2}, 8: {(0,): -1, (1,): -2}}, [2, 8]),  # nothing new
+        ({2: {(0,): -1}, 8: {(0,): -1, (1,): -2}, 32: {(2,): -1, (3,): -2}}, [2, 8, 32]),
+        ({2: {(0,): -1}, 8: {(1,): -1}, 32: {(0,): -1, (1,): -2}}, [2, 8, 32]),  # as wide as may be
+    ],
+)
+def test_searching_on_ends(hear, beams, asked):
+    hyps, model = hear([beams])
+    assert model.asked == asked and hyps[0].text == "a"
+    assert len({hyp.text for hyp in hyps}) == len(hyps) <= 3
+
+
+@pytest.mark.parametrize(
+    "no_speech, score, asked", [(0.9, -4.0, [2]), (0.9, -1.0, [2, 8]), (0.5, -4.0, [2, 8])]
+)
+def test_silence_is_not_searched_on(hear, monkeypatch, no_speech, score, asked):
+    monkeypatch.setattr(FakeModel, "no_speech", no_speech)
+    _, model = hear([{2: {(0,): score}, 8: {(0,): score}}])
+    assert model.asked == asked
+
+
+def test_mass_counts_what_was_merged_once(hear):
+    beams = {2: {(0,): -1.0, (0, 50): -0.5}, 8: {(0,): -1.0, (1,): -2.0}, 32: {(1,): -2.0}}
+    hyps, _ = hear([beams], "mass=yes")
+    assert [(hyp.text, hyp.scores["am"]) for hyp in hyps] == [("a", -1.0), ("b", -2.0)]
+    assert hyps[0].scores["mass"] == pytest.approx(np.logaddexp(-1, -1), abs=1e-4)
+    assert hyps[1].scores["mass"] == -2.0
+
+
+def test_several_windows_and_silence(hear):
+    one = {2: {(0,): -1.0, (1,): -2.0, (2,): -3.0}}
+    hyps, model = hear([one, {2: {(9, 1): -1, (1,): -2, (2,): -3}}, one], "depth=2", seconds=31)
+    assert [hyp.text for hyp in hyps] == ["a a", "a b"] and model.asked == [2, 2, 2]
+    assert hyps[0].scores["am"] == pytest.approx(-2 + np.log(0.25), abs=1e-4)
+    assert model.said["without_timestamps"] is False
+    (silent,), _ = hear([{2: {(9, 1): -1, (1,): -2, (2,): -3}}])
+    assert silent.text == "" and silent.scores["length"] == 0
+    (nothing,), _ = hear([])
+    assert nothing.text == ""
+    assert nothing.scores == {"am": 0, "avg": 0, "nospeech": 1, "length": 0}
+
+
+@pytest.mark.parametrize(
+    "timestamps, seconds, without",
+    [("auto", 30, True), ("auto", 31, False), ("no", 31, True), ("yes", 1, False)],
+)
+def test_timestamps(hear, timestamps, seconds, without):
+    beams = {2: {(0,): -1.0, (1,): -2.0, (2,): -3.0}}
+    _, model = hear([beams], f"timestamps={timestamps}", seconds=seconds)
+    assert model.said["without_timestamps"] is without
+
+
+def test_hypotheses_end_where_the_first_does(hear):
+    times = 60 + np.arange(200)
+    first = (times[0], 0, times[50], times[60], 1)  # the next window begins at token of time 50
+    near = (times[0], 2, times[70], times[80], 3)
+    far = (times[0], 4, times[150], times[160])
+    whole = (times[0], 5, times[50])
+    beams = {8: dict.fromkeys((first, near, far, whole), -1.0)}
+    hyps, _ = hear([{2: beams[8], **beams}], "widest=8", "timestamps=yes")
+    # of the first, faster-whisper says what it takes; the fake takes all
+    assert [hyp.text for hyp in hyps] == ["a b", "c"]
+    assert find_end([60, 0, 61, 62, 63, 1, 64], 60) == (7, None)
+    assert find_end([0, 1], 60) == find_end([60, 1], 60) == (2, None)
+
+
+def test_depth_is_within_the_widest_beam(whisper):
+    with pytest.raises(UserError, match=r"--opts depth=20: more than a beam of 8 holds; "):
+        whisper("beam=5", "widest=8")
+    assert whisper("beam=20", "widest=1").options.depth == 20
+
+
+def test_options_with_choices(whisper):
+    with pytest.raises(UserError, match=r"timestamps=1: no such choice; give auto or yes or no"):
+        whisper("timestamps=1")
+    with pytest.raises(UserError, match=r"mass=maybe: no such choice; give yes or no"):
+        whisper("mass=maybe")
+
+
+def test_tokens_are_a_regular_expression(hear, whisper):
+    _, model = hear([{2: {(0,): -1, (1,): -2, (2,): -3}}], "tokens= [ab]")
+    assert model.said["suppress_tokens"] == [-1, *range(2, 50)]
     with pytest.raises(UserError, match=r"--opts tokens: no regular expression \("):
         whisper("tokens=[")
+    with pytest.raises(UserError, match=r"--opts tokens=zz: no token is so; correct it"):
+        hear([], "tokens=zz")
+
+
+def test_a_language_that_is_not_known(hear):
+    assert hear([], "language=auto")[1].said["language"] is None
+    assert hear([], "language=de")[1].said["language"] == "de"
+    with pytest.raises(
+        UserError, match=r"--opts language=xx: .* has no such language; give a code"
+    ):
+        hear([], "language=xx")
 
 
 def test_a_directory_without_a_model(tmp_path):
