@@ -12,6 +12,7 @@ from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
+from lmtools.text.normaliser import parse_normaliser
 from lmtools.types import NBest
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
@@ -40,11 +41,7 @@ def arguments(parser):
         " <unk>, SIL ..; arcs of lattices get none"
     )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
-    about = (
-        "other words for some, in hypotheses and references once they are normalised: lines"
-        " `mr mister`"
-    )
-    parser.add_argument("--map-words", metavar="FILE", help=about)
+    parser.add("--map-words")
     about = (
         "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
         " <|endoftext|>, *sighs*, ♪"
@@ -85,7 +82,7 @@ def arguments(parser):
         " the first letter, upper, if truecased",
     )
     about = "the named set for references instead; none: they stay as they are"
-    parser.groups["normaliser"].add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
+    parser.groups["normaliser"].add_argument("--normaliser-ref", metavar="NAME", help=about)
 
 
 def find_kind(spec: str) -> str:
@@ -157,7 +154,7 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
     if has_normaliser_options(args):
         hyps = normaliser_of(args)
-        refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
+        refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
         nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
     elif args.case and args.case != "keep":
         nbests = lists.rewrite_hyps(nbests, CASES[args.case])
