@@ -76,7 +76,8 @@ def arguments(parser):
         parser,
         "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
         " equal hypotheses stay unless --dedup. Scores stay; what a format keeps of each token"
-        " (ids, times) goes where a text changes",
+        " (ids, times) goes where a text changes. What the recogniser wrote stays in jsonl as"
+        " `written` beside the new text",
         choices=(*CASES, "keep"),
         help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
         " the first letter, upper, if truecased",
@@ -155,12 +156,13 @@ def convert_lists(args, source: str, target: str) -> str:
     if has_normaliser_options(args):
         hyps = normaliser_of(args)
         refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
-        nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
+        refs = None if args.normaliser_ref == "none" else refs
+        nbests = rewriting.normalise(nbests, hyps, refs, keep=True)
     elif args.case and args.case != "keep":
-        nbests = lists.rewrite_hyps(nbests, CASES[args.case])
+        nbests = rewriting.normalise(nbests, CASES[args.case], None, keep=args.case != "sentence")
     if args.map_words:
         map_words = partial(rewriting.spell, spellings=rewriting.read_spellings(args.map_words))
-        nbests = rewriting.normalise(nbests, map_words, map_words)
+        nbests = rewriting.normalise(nbests, map_words, map_words, keep=True)
     if args.mass and not args.dedup:
         raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
