@@ -36,6 +36,7 @@ setup(
         "matplotlib>=3.7",
         "tqdm>=4.60",
         "scipy>=1.10",
+        "whisper-normalizer>=0.1.15,<0.2",  # --normaliser whisper-english and whisper-basic
     ],
     extras_require={
         "hf": ["transformers>=4.40"],

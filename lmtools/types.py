@@ -29,12 +29,27 @@ class Hypothesis:
     better).
 
     `extra` is what else its format holds (alignments, times, tokens), by name and verbatim, so that
-    it can be written back.
+    it can be written back. `written` is the text as the recogniser wrote it, with case, punctuation
+    and digits, where `text` is another, that of language models and metrics; None where it is
+    `text`.
     """
 
     text: str
     scores: Mapping[str, float] = field(default_factory=lambda: EMPTY)
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    written: str | None = None
+
+    @property
+    def display(self) -> str:
+        """The text as the recogniser wrote it."""
+        return self.text if self.written is None else self.written
+
+    def with_text(self, text: str) -> "Hypothesis":
+        """Return the hypothesis with another text; what the recogniser wrote stays, as `written`
+        unless the words of both are the same.
+        """
+        same = self.display.split() == text.split()
+        return replace(self, text=text, written=None if same else self.display)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.config import build
+from lmtools.config import as_tree, build
 from lmtools.errors import UserError
 from lmtools.files import cannot, sha256
 from lmtools.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
@@ -64,7 +64,7 @@ class Header:
         """The header as JSON has it: `pairs` only where it is so, since the names of shards and the
         fingerprints of trainings depend on what stands there.
         """
-        tree = asdict(self)
+        tree = asdict(self) | {"normaliser": as_tree(self.normaliser)}
         return tree if self.pairs else {name: tree[name] for name in tree if name != "pairs"}
 
     def dumps(self) -> bytes:

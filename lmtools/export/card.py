@@ -7,6 +7,7 @@ import math
 import sys
 from pathlib import Path
 
+from lmtools.config import as_tree
 from lmtools.lm import LanguageModel
 from lmtools.subword import Subword
 
@@ -29,7 +30,9 @@ def describe_card(
         "criterion": settings.criterion,
         "parameters": f"{sum(p.numel() for p in lm.parameters()):,}",
         "vocabulary": f"{subword.size:,} ({subword.scheme})",
-        "text is normalised to": ", ".join(f"{k} {v}" for k, v in vars(subword.normaliser).items()),
+        "text is normalised to": ", ".join(
+            f"{k} {v}" for k, v in as_tree(subword.normaliser).items()
+        ),
         "longest text": "any" if lm.trunk.positions == sys.maxsize else f"{lm.longest} tokens",
         "training text": corpus,
         **read_training(directory),

@@ -12,6 +12,7 @@ from lmtools.subword import BOS, EOS, SPECIALS, UNK, Subword
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import BpePieces, SentencePiece, ordinary
 from lmtools.text import MARK, Normaliser
+from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import APOSTROPHES
 
 NORMAL, UNKNOWN, CONTROL = 1, 2, 3  # types of SentencePiece's pieces
@@ -22,6 +23,11 @@ def make_tokenizer(subword: Subword, source) -> Tokenizer:
     """The tokenizer that gives the ids of `subword`, with <s> and </s> around them; UserError about
     `source` where there is none.
     """
+    if subword.normaliser.whisper != "none":
+        raise UserError(
+            f"{source}: its normaliser {subword.normaliser.spec} is a program, which no"
+            " tokenizer.json can hold; export --to onnx, and normalise texts before"
+        )
     letters = set("".join(subword.vocabulary))
     steps = normaliser_steps(subword.normaliser, letters)
     if isinstance(subword, SentencePiece):
@@ -85,6 +91,9 @@ def normaliser_steps(normaliser: Normaliser, letters: set[str]) -> list[normaliz
         steps.append(replace(Regex(f"[{marks}]"), to))
     if normaliser.unicode_form != "none":
         steps.append(getattr(normalizers, normaliser.unicode_form)())
+    if normaliser.case != "keep":
+        pairs = CASINGS[normaliser.language][normaliser.case]
+        steps += [replace(old, new) for old, new in pairs]
     if normaliser.case == "lower":
         steps.append(normalizers.Lowercase())
     elif normaliser.case == "upper":

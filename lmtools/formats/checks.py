@@ -104,7 +104,9 @@ def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
             "".join((nbest.ref or "", *nbest.more_refs, *nbest.extra, *nbest.extra.values())), where
         )
         for rank, hyp in enumerate(nbest.hyps, 1):
-            encodable("".join((hyp.text, *hyp.extra, *hyp.extra.values())), where)
+            encodable(
+                "".join((hyp.text, hyp.written or "", *hyp.extra, *hyp.extra.values())), where
+            )
             for name, value in hyp.scores.items():
                 component(name, where)
                 if not math.isfinite(value):

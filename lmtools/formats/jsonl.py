@@ -3,9 +3,10 @@
 One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blue fins", "scores":
 {"am": -12.3}}]}`, hypotheses best first. `ref` may be absent or null (unknown; an empty reference
 is ""), and so may `scores`; a list of texts is of several references. Scores are natural
-logarithms, higher is better, and every hypothesis of a file has the same components. Utterance and
-hypotheses may have an `extra`, an object of texts: what another format held besides, kept so that
-it can be written back. Lines of white space only are skipped.
+logarithms, higher is better, and every hypothesis of a file has the same components. A hypothesis
+whose `text` was rewritten for a language model has what the recogniser wrote as `written`.
+Utterance and hypotheses may have an `extra`, an object of texts: what another format held besides,
+kept so that it can be written back. Lines of white space only are skipped.
 """
 
 import json
@@ -32,10 +33,11 @@ UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts o
              "extra": (dict, "an object of texts")}  # fmt: skip
 HYPOTHESIS = {
     "text": (str, "a text"),
+    "written": (str, "a text"),
     "scores": (dict, "an object of numbers"),
     "extra": (dict, "an object of texts"),
 }
-OPTIONAL = {"ref", "scores", "extra"}
+OPTIONAL = {"ref", "written", "scores", "extra"}
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -103,7 +105,8 @@ def hypothesis(tree, where: str) -> Hypothesis:
         component(name, where): score(value, where, name)
         for name, value in tree.get("scores", EMPTY).items()
     }
-    return Hypothesis(encodable(tree["text"], where), scores, extras(tree, where))
+    text, written = (encodable(tree.get(name, ""), where) for name in ("text", "written"))
+    return Hypothesis(text, scores, extras(tree, where), written if "written" in tree else None)
 
 
 def extras(tree, where: str) -> Mapping[str, str]:
@@ -165,7 +168,9 @@ def as_tree(nbest: NBest) -> dict:
     """The object that one line holds; keys without a value are left out."""
     hyps = [
         add_filled(
-            {"text": h.text}, scores={n: float(v) for n, v in h.scores.items()}, extra=dict(h.extra)
+            {"text": h.text} | ({} if h.written is None else {"written": h.written}),
+            scores={n: float(v) for n, v in h.scores.items()},
+            extra=dict(h.extra),
         )
         for h in nbest.hyps
     ]

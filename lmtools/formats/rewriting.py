@@ -139,15 +139,22 @@ def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
 
 
 def normalise(
-    nbests: Sequence[NBest], hyps: Callable[[str], str], refs: Callable[[str], str] | None
+    nbests: Sequence[NBest],
+    hyps: Callable[[str], str],
+    refs: Callable[[str], str] | None,
+    keep: bool = False,
 ) -> list[NBest]:
-    """Lists with one normaliser applied to hypotheses, one to references (None: they stay)."""
+    """Lists with one normaliser applied to hypotheses, one to references (None: they stay). With
+    `keep`, hypotheses have what they were as `written`.
+    """
 
-    def written(hyp: Hypothesis) -> Hypothesis:
+    def rewrite(hyp: Hypothesis) -> Hypothesis:
         text = hyps(hyp.text)
-        return hyp if text == hyp.text else drop_stale(replace(hyp, text=text))
+        if text == hyp.text:
+            return hyp
+        return drop_stale(hyp.with_text(text) if keep else replace(hyp, text=text))
 
-    made = [replace(nbest, hyps=tuple(map(written, nbest.hyps))) for nbest in nbests]
+    made = [replace(nbest, hyps=tuple(map(rewrite, nbest.hyps))) for nbest in nbests]
     return [rewrite_ref(nbest, refs) for nbest in made] if refs else made
 
 

@@ -17,6 +17,7 @@ from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
 from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
 from lmtools.score.scorers import load_scorer
+from lmtools.score.words import check_wordwise
 from lmtools.types import EMPTY, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
@@ -87,6 +88,8 @@ class Rescorer:
             if scorer.kind == LEFT_TO_RIGHT
         }
         self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
+        for scorer in self.both_sides.values():
+            check_wordwise(scorer)
         for name, parts in settings.mixtures.items():
             self.left[name] = MixtureLM([mixed[part] for part in parts], list(parts.values()))
         self.old = old and load_prefix_lm(old)

@@ -14,7 +14,7 @@ from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.score.scorers import NgramScorer
-from lmtools.score.words import WordPrefixes, WordTokens
+from lmtools.score.words import WordPrefixes, WordTokens, check_wordwise
 
 
 class NgramPrefixLM:
@@ -72,10 +72,11 @@ class NgramPrefixes(WordPrefixes):
 
 def load_prefix_lm(scorer: Scorer) -> PrefixLM:
     """The left-to-right model in `scorer`; UserError if it gives no word's probability from the
-    words before alone. Mixtures are mixed word by word.
+    words before alone, or its normaliser reads whole texts. Mixtures are mixed word by word.
     """
     if isinstance(scorer, MixtureScorer):
         pairs = zip(scorer.scorers, scorer.weights.tolist(), strict=True)
         kept = [(load_prefix_lm(part), weight) for part, weight in pairs if weight]
         return MixtureLM(*zip(*kept, strict=True))
+    check_wordwise(scorer)
     return NgramPrefixLM(scorer) if isinstance(scorer, NgramScorer) else NeuralPrefixLM(scorer)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmtools.errors import UserError
 from lmtools.score.base import Scorer
 
 
@@ -73,6 +74,17 @@ class WordPrefixes:
             pairs = zip(nodes, words, strict=True)
             log_p = log_p - [self.known.penalty(word, node == self.start) for node, word in pairs]
         return log_p, longer
+
+
+def check_wordwise(scorer: Scorer) -> None:
+    """Raise UserError where the scorer's normaliser reads whole texts, so that its tokens of a word
+    alone are not those of the word in a sentence.
+    """
+    if scorer.subword and not scorer.subword.normaliser.wordwise:
+        raise UserError(
+            f"{scorer.signature['lm']}: its normaliser {scorer.subword.normaliser.spec} reads whole"
+            " sentences, and lattices and live decoders give word after word; rescore N-best lists"
+        )
 
 
 def count_tokens(

@@ -20,7 +20,7 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):
-    """What `find` says of each word of raw text; our normalisers see one word at a time.
+    """What `find` says of each word of raw text, for normalisers that see one word at a time.
 
     Normalising a text's words one by one gives the words of the normalised text, and most of them
     have been seen before.
@@ -195,6 +195,10 @@ class Word(Listed):
 
     @classmethod
     def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
+        if not normaliser.whole.wordwise:
+            return Counter(
+                chain.from_iterable(map(str.split, map(normaliser.whole, block.lines())))
+            )
         raw = Counter(block.text().split())
         counts: Counter[str] = Counter()
         for token, count in raw.items():
@@ -203,6 +207,8 @@ class Word(Listed):
         return counts
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
+        if not self.normaliser.wordwise:
+            return super().encode_batch(texts)
         known = self.known
         return [list(chain.from_iterable(map(known.__getitem__, text.split()))) for text in texts]
 

@@ -1,18 +1,21 @@
-"""Normalisation of case, punctuation, apostrophes, Unicode form and white space, stored beside
-every model trained on its output.
+"""Normalisation of case, punctuation, apostrophes, Unicode form and white space, or by the rules
+that Whisper is measured with, stored beside every model trained on its output.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lmtools.assignments import parse_pairs
 from lmtools.atomic import atomic_text
-from lmtools.config import dump, from_yaml
+from lmtools.config import LATE, as_tree, dump, from_yaml
 from lmtools.errors import UserError
+from lmtools.text.casing import CASINGS, change_case
+from lmtools.text.whisper import RULES as WHISPER_RULES
+from lmtools.text.whisper import apply_rules, name_version
 
 CHOICES = {
     "case": ("keep", "lower", "upper"),
@@ -20,6 +23,9 @@ CHOICES = {
     "apostrophe": ("keep", "straight", "strip"),
     "unicode_form": ("none", "NFC", "NFKC"),
 }
+# Settings that only NAME:option=value gives
+MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_RULES)}
+SETTINGS = CHOICES | MORE_CHOICES
 APOSTROPHES = "'’‘‛ʼ´`′＇"
 # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words
 # stay words
@@ -47,26 +53,32 @@ QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation mark
 
 @dataclass(frozen=True)
 class Normaliser:
-    """A function text -> text with single spaces, none around; twice changes nothing more.
+    """A function text -> text with single spaces, none around; without `whisper`, twice changes
+    nothing more.
 
     `punctuation="strip"` turns punctuation and symbols (Unicode categories P and S) into spaces,
     except an apostrophe inside a word; `apostrophe="straight"` maps typographic apostrophes,
-    accents and backticks to `'`, "strip" deletes them all.
+    accents and backticks to `'`, "strip" deletes them all. `language`: whose rules of case hold.
+    `whisper` names rules of lmtools.text.whisper, which are applied before all others.
     """
 
     case: str = "keep"
     punctuation: str = "keep"
     apostrophe: str = "keep"
     unicode_form: str = "none"
+    language: str = field(default="none", metadata=LATE)
+    whisper: str = field(default="none", metadata=LATE)
 
     def __post_init__(self):
-        for name, allowed in CHOICES.items():
+        for name, allowed in SETTINGS.items():
             if (value := getattr(self, name)) not in allowed:
                 raise UserError(
                     f"normaliser: setting '{name}' is {value!r}; choose one of {', '.join(allowed)}"
                 )
 
     def __call__(self, text: str) -> str:
+        if self.whisper != "none":
+            text = apply_rules(text, self.whisper)
         once = self.apply(text)
         if text.isascii():
             return once
@@ -87,7 +99,7 @@ class Normaliser:
         if self.unicode_form != "none":
             text = unicodedata.normalize(self.unicode_form, text)
         if self.case != "keep":
-            text = text.lower() if self.case == "lower" else text.upper()
+            text = change_case(text, self.case, self.language)
         if self.punctuation == "keep":
             return " ".join(text.split())
         words = QUOTES.sub(" ", text.translate(BLANK)).split()
@@ -96,8 +108,30 @@ class Normaliser:
     @property
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
-        told = json.dumps([RULES, dataclasses.asdict(self)], sort_keys=True)
+        told = json.dumps([RULES, as_tree(self)], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()
+
+    @property
+    def wordwise(self) -> bool:
+        """Whether the words of a text, normalised one by one, are those of the normalised text."""
+        return self.whisper == "none"
+
+    @property
+    def spec(self) -> str:
+        """NAME or NAME:option=value,... by which `parse_normaliser` makes it."""
+        specs = []
+        for name, base in NORMALISERS.items():
+            changes = [key for key in SETTINGS if getattr(self, key) != getattr(base, key)]
+            options = ",".join(f"{key}={getattr(self, key)}" for key in changes)
+            specs.append((len(changes), f"{name}:{options}" if options else name))
+        return min(specs, key=lambda spec: spec[0])[1]
+
+    @property
+    def signature(self) -> str:
+        """What a reader must know to normalise alike: `spec`, and which version of Whisper's rules
+        it takes.
+        """
+        return self.spec if self.whisper == "none" else f"{self.spec}({name_version()})"
 
     def save(self, directory) -> None:
         """Write `normaliser.yaml` into `directory`."""
@@ -114,4 +148,23 @@ NORMALISERS = {
     "none": Normaliser(),
     "cased": Normaliser(apostrophe="straight", unicode_form="NFC"),
     "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
+    **{f"whisper-{rules}": Normaliser(whisper=rules) for rules in WHISPER_RULES},
 }
+
+
+def parse_normaliser(spec: str) -> Normaliser:
+    """Return the normaliser that NAME or NAME:option=value,... means; UserError for other names."""
+    name, _, rest = spec.partition(":")
+    if name not in NORMALISERS:
+        raise UserError(
+            f"normaliser {spec}: none is called {name!r}; known are {', '.join(NORMALISERS)}"
+        )
+    known = "; ".join(f"{key}={'|'.join(allowed)}" for key, allowed in SETTINGS.items())
+    remedy = f"its options are: {known}"
+    options = parse_pairs(
+        filter(None, rest.split(",")), f"normaliser {spec}: option", remedy=remedy
+    )
+    options = {key.replace("-", "_"): value for key, value in options.items()}
+    if unknown := [key for key in options if key not in SETTINGS]:
+        raise UserError(f"normaliser {spec}: there is no option {unknown[0]!r}; {remedy}")
+    return replace(NORMALISERS[name], **options)

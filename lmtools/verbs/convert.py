@@ -12,6 +12,7 @@ from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
+from lmtools.text.normaliser import parse_normaliser
 from lmtools.types import NBest
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
@@ -40,11 +41,7 @@ def arguments(parser):
         " <unk>, SIL ..; arcs of lattices get none"
     )
     parser.add_argument("--drop-words", metavar="FILE", help=about)
-    about = (
-        "other words for some, in hypotheses and references once they are normalised: lines"
-        " `mr mister`"
-    )
-    parser.add_argument("--map-words", metavar="FILE", help=about)
+    parser.add("--map-words")
     about = (
         "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
         " <|endoftext|>, *sighs*, ♪"
@@ -79,13 +76,14 @@ def arguments(parser):
         parser,
         "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
         " equal hypotheses stay unless --dedup. Scores stay; what a format keeps of each token"
-        " (ids, times) goes where a text changes",
+        " (ids, times) goes where a text changes. What the recogniser wrote stays in jsonl as"
+        " `written` beside the new text",
         choices=(*CASES, "keep"),
         help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
         " the first letter, upper, if truecased",
     )
     about = "the named set for references instead; none: they stay as they are"
-    parser.groups["normaliser"].add_argument("--normaliser-ref", choices=NORMALISERS, help=about)
+    parser.groups["normaliser"].add_argument("--normaliser-ref", metavar="NAME", help=about)
 
 
 def find_kind(spec: str) -> str:
@@ -157,13 +155,14 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
     if has_normaliser_options(args):
         hyps = normaliser_of(args)
-        refs = NORMALISERS[args.normaliser_ref] if args.normaliser_ref else hyps
-        nbests = rewriting.normalise(nbests, hyps, None if args.normaliser_ref == "none" else refs)
+        refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
+        refs = None if args.normaliser_ref == "none" else refs
+        nbests = rewriting.normalise(nbests, hyps, refs, keep=True)
     elif args.case and args.case != "keep":
-        nbests = lists.rewrite_hyps(nbests, CASES[args.case])
+        nbests = rewriting.normalise(nbests, CASES[args.case], None, keep=args.case != "sentence")
     if args.map_words:
         map_words = partial(rewriting.spell, spellings=rewriting.read_spellings(args.map_words))
-        nbests = rewriting.normalise(nbests, map_words, map_words)
+        nbests = rewriting.normalise(nbests, map_words, map_words, keep=True)
     if args.mass and not args.dedup:
         raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:

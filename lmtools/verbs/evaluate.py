@@ -17,8 +17,10 @@ from lmtools.evaluate import (
     show,
 )
 from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
+from lmtools.text import NORMALISERS
 
 
 def arguments(parser):
@@ -38,6 +40,12 @@ def arguments(parser):
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
     parser.add("--metric", choices=METRICS)
+    parser.add("--map-words")
+    about = (
+        f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
+        " NAME:option=value,... (default: as they are)"
+    )
+    parser.add("--normaliser", help=about)
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -50,13 +58,16 @@ def arguments(parser):
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
     hyp, sources, against = read_inputs(args)
+    if rules := TextRules.read(args.normaliser, args.map_words):
+        hyp, *sources = map(rules.rewrite, [hyp, *sources])
+        against = against and rules.rewrite(against)
     ref, refs = sources[0], References(references(sources), args.metric)
-    tree, first = evaluate_system(refs, hyp, args, prefix="")
+    tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
     if against:
         tree["against"], second = evaluate_system(
-            refs, against, args, prefix=f"against {against.path}: "
+            refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second, args)
     if args.out:
@@ -81,9 +92,12 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     return hyp, sources, against
 
 
-def evaluate_system(refs: References, hyp: Texts, args, prefix: str):
+def evaluate_system(
+    refs: References, hyp: Texts, args, prefix: str, rules: TextRules | None = None
+):
     """The tree and the evaluation of one system, printed on the way."""
     evaluation = refs.evaluate(hyp.texts, hyp.path)
+    evaluation = rules.sign(evaluation) if rules else evaluation
     interval = evaluation.interval(args.seed)
     print(prefix + show.line(evaluation, interval))
     if evaluation.missing:

@@ -7,7 +7,8 @@ from types import ModuleType
 
 from lmtools.files import LONGEST, MAX_LINE
 from lmtools.jobs import CMD
-from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
+from lmtools.text.casing import CASINGS
+from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.verbs.numbers import amount, layers, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
@@ -15,8 +16,12 @@ ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
 NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(
-    f"{name}: {', '.join(dataclasses.asdict(one).values())}" for name, one in NORMALISERS.items()
+    f"{name}: {', '.join(getattr(one, key) for key in CHOICES)}"
+    for name, one in NORMALISERS.items()
+    if one.wordwise
 )
+LANGUAGES = [name for name in CASINGS if name != "none"]
+WHISPERS = ", ".join(name for name, one in NORMALISERS.items() if not one.wordwise)
 
 
 def value(metavar: str | tuple[str, ...], about: str, **more) -> dict:
@@ -44,6 +49,11 @@ GROUPS: dict[str, dict[str, dict]] = {
             " or else 1 for each score)",
         ),
         "--metric": {"default": "wer", "help": "what is computed (default: %(default)s)"},
+        "--map-words": value(
+            "FILE",
+            "other words for some, in hypotheses and references once they are normalised: lines"
+            " `mr mister`",
+        ),
         "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
         "--max-ngram-order": value(
             "N",
@@ -151,7 +161,12 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
     },
     "normaliser": {
-        "--normaliser": choice(NORMALISERS, f"a set of these options, default none ({PRESETS})"),
+        "--normaliser": value(
+            "NAME",
+            f"a set of these options, default none ({PRESETS}), or Whisper's own ({WHISPERS});"
+            " NAME:language=L: upper and lower case as languages of their own rules have them"
+            f" ({', '.join(LANGUAGES)})",
+        ),
         **{
             f"--{name.replace('_', '-')}": choice(allowed, "default: as the set says")
             for name, allowed in CHOICES.items()
@@ -302,7 +317,7 @@ def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:
 def normaliser_of(args: argparse.Namespace) -> Normaliser:
     """The normaliser that the command line asks for: the named set, refined by single options."""
     given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
-    return dataclasses.replace(NORMALISERS[args.normaliser or "none"], **given)
+    return dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
 
 
 def add_vectors(parser: Parser, **pool) -> None:

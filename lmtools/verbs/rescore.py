@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from lmtools.assignments import parse_pair
 from lmtools.errors import UserError
@@ -14,13 +15,19 @@ from lmtools.verbs import say
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
+WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--systems")
     about = "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
     parser.add("--weights", required=True, metavar="F.json", help=about)
-    parser.add("--out", help="Kaldi text of the chosen hypotheses; - is standard output")
+    about = (
+        "Kaldi text of the chosen hypotheses; - is standard output. Where the lists keep what the"
+        f" recogniser wrote (case, punctuation), that is written to OUT{WRITTEN} beside it"
+    )
+    parser.add("--out", help=about)
     about = "also the lists in their new order, with all features and `total`"
     parser.add("--nbest-out", help=about)
     parser.add("--nbest-to")
@@ -105,8 +112,25 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     out = of_system(args.out, system)
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
-    told = (*warnings, *describe_choice(nbests, lists, weights, args.nbest, out))
+    told = (
+        *warnings,
+        *describe_choice(nbests, lists, weights, args.nbest, out),
+        *write_written(nbests, lists, out),
+    )
     say(before + line for line in told)
+
+
+def write_written(nbests, lists, out):
+    """Write what the recogniser wrote where the hypotheses' texts are another, beside the file
+    `out`, and return what to tell of it.
+    """
+    if all(hyp.written is None for nbest in nbests for hyp in nbest.hyps):
+        return []
+    if out == "-" or (Path(out).exists() and not Path(out).is_file()):
+        return ["the recogniser's own writing is in --nbest-out, or beside --out if that is a file"]
+    texts = {nbest.utt: nbest.hyps[0].display if nbest.hyps else "" for nbest in lists}
+    kaldi_text.write(texts, f"{out}{WRITTEN}")
+    return [f"{out}{WRITTEN}: the same as the recogniser wrote it"]
 
 
 def describe_choice(nbests, lists, weights, source, out):

@@ -322,7 +322,8 @@ def test_the_model_card_says_what_is_known(models, tmp_path, capsys):
 
 NORMALISED = [
     LOWER, Normaliser(), NORMALISERS["librispeech"], NORMALISERS["cased"],
-    Normaliser("upper", "strip", "strip", "NFC"),
+    Normaliser("upper", "strip", "strip", "NFC"), Normaliser("lower", language="tr"),
+    Normaliser("lower", language="lt"),
 ]  # fmt: skip
 
 
@@ -332,12 +333,21 @@ def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
     from lmtools.export.tokenizer import make_tokenizer
 
     size = 80 if scheme in ("bpe", "unigram") else None
-    texts = [*HARD, *sentences(300, seed=3)]
+    texts = [*HARD, "DİŞ IŞIK I\u0307Ì diş", *sentences(300, seed=3)]
     for normaliser in NORMALISED:
         subword = train(scheme, sentences(300, seed=1) + HARD[:2], size, normaliser, tmp_path)
         tokenizer = make_tokenizer(subword, "lm")
         made = tokenizer.encode_batch(texts, add_special_tokens=False)
         assert [one.ids for one in made] == [subword.encode(text) for text in texts]
+
+
+def test_whisper_s_normalisers_have_no_tokenizer(tmp_path):
+    pytest.importorskip("tokenizers", reason="needs the package tokenizers")
+    from lmtools.export.tokenizer import make_tokenizer
+
+    subword = train("word", ["it is 21"], None, NORMALISERS["whisper-english"], tmp_path / "sw")
+    with pytest.raises(UserError, match="lm: its normaliser whisper-english is a program, which"):
+        make_tokenizer(subword, "lm")
 
 
 def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys):

@@ -200,6 +200,32 @@ def test_whisper(tmp_path, lm, capsys):
     assert improved(capsys, tmp_path)
 
 
+WHISPER = "Five commands", "The weights", "Is it better?"
+
+
+@follows("docs/whisper.md", *WHISPER)
+def test_recordings(tmp_path, lm):
+    """From where the recogniser has been: its lists, in its own writing."""
+    shutil.copytree(lm, tmp_path / "lm")
+    for name in SIZES:
+        own = [
+            replace(
+                nbest,
+                hyps=tuple(replace(hyp, text=f"{hyp.text.capitalize()}.") for hyp in nbest.hyps),
+            )
+            for nbest in mini(name)
+        ]
+        jsonl.write(own, tmp_path / f"{name}.whisper.jsonl")
+    five, weights, better = (blocks("docs/whisper.md", title) for title in WHISPER)
+    dev = [line for line in five[0].replace("test.", "dev.").splitlines() if "rescore" not in line]
+    said = follow([*dev, *weights, *five, *better], tmp_path, lm)
+    after, before = (float(one) for one in re.findall(r"WER ([\d.]+)%", said))
+    assert after < before < 40 and "|norm:whisper-english(" in said
+    plain, written = (kaldi_text.read(tmp_path / f"test.txt{end}") for end in ("", ".written"))
+    assert all(text[0].isupper() and text[-1] == "." for text in written.values())
+    assert plain == {utt: text.lower()[:-1] for utt, text in written.items()}
+
+
 @follows("docs/toolkits.md", "Vosk")
 def test_vosk(tmp_path, lm, capsys):
     references(tmp_path)

@@ -20,6 +20,7 @@ from lmtools.errors import UserError
 from lmtools.seal import add_seal
 from lmtools.subword import SUBWORDS, UNK, train
 from lmtools.text import NORMALISERS, Normaliser, blocks
+from lmtools.text.normaliser import parse_normaliser
 
 LINES = ["The blue finch sings.", "", "a", "...", "blue 漢 dawn", "  finch  "]
 
@@ -117,6 +118,22 @@ def test_read_by_the_layout_alone(word, tmp_path):
     assert (
         " ".join(word.vocabulary[i] for i in ids) == "the blue finch sings a blue <unk> dawn finch"
     )
+
+
+@pytest.mark.parametrize("spec", ["librispeech", "librispeech:language=tr", "whisper-english"])
+def test_the_header_has_the_normaliser(tmp_path, spec):
+    """Settings that came later stand in it only where they are used: shards have the names they
+    had.
+    """
+    normaliser = parse_normaliser(spec)
+    subword = train("word", ["a dawn twenty one"], None, normaliser, tmp_path / "sw")
+    binarise([write(tmp_path / "t", LINES)], subword, tmp_path / "t.bin")
+    said = json.loads((tmp_path / "t.bin").read_bytes().split(b"\n")[1])["normaliser"]
+    more = {"language", "whisper"} & said.keys()
+    assert more == {setting for setting in ("language", "whisper") if setting in spec}
+    assert Corpus.open(tmp_path / "t.bin").subword.normaliser == normaliser
+    made = binarise_shards([tmp_path / "t"], subword, tmp_path / "s.bin", 1 << 20)
+    assert made.digest() and made.subword.normaliser == normaliser
 
 
 def test_wide_ids_from_65537_pieces(tmp_path):

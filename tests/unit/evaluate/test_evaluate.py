@@ -57,6 +57,50 @@ def test_missing_hypotheses_are_said(here, capsys):
     assert lines[1] == "2 of 3 utterances have no hypothesis and count as empty (first 's_a')"
 
 
+@pytest.mark.parametrize(
+    ("options", "score", "said"),
+    [
+        ("", 150, "norm:none"),
+        ("--normaliser librispeech", 50, "norm:librispeech"),
+        ("--normaliser none:case=lower,punctuation=strip", 50, "norm:none:case=lower,punctu"),
+        ("--normaliser librispeech --map-words map", 0, "norm:librispeech+map:da189555"),
+        ("--map-words map", 150, "norm:none+map:da189555"),
+        ("--normaliser whisper-english", 0, "norm:whisper-english(whisper-normalizer-0"),
+    ],
+)
+@pytest.mark.parametrize("hyp", ["n.jsonl", "written", "n.jsonl --ref ref --against written"])
+def test_normalised_on_both_sides(tmp_path, monkeypatch, capsys, options, score, said, hyp):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "map").write_text("mr mister\n")
+    hyps = (Hypothesis("Mr. Smith,"), Hypothesis("MR SMITH"))
+    jsonl.write([NBest("u1", hyps, "mister smith")], "n.jsonl")
+    kaldi_text.write({"u1": "mister smith"}, "ref")
+    kaldi_text.write({"u1": hyps[0].text}, "written")
+    words = split(f"--hyp {hyp} {options} --oracle")
+    if "--ref" not in words:
+        words += ["--ref", "n.jsonl"]
+    lines = output(capsys, *words)
+    assert lines[0].startswith(f"WER {min(score, 100):.2f}%") and f"|{said}" in lines[0]
+    if "--against" in words:
+        assert f"WER {min(score, 100):.2f}%" in lines[2] and f"|{said}" in lines[2]
+    assert lines[1] == f"oracle WER by list depth: 1: {min(score, 100):.2f}, 2: " + (
+        f"{min(score, 100):.2f}"
+    )
+
+
+def test_the_normaliser_stands_in_sacrebleu_s_signature(here, capsys):
+    (line,) = output(
+        capsys, *split("--ref ref --hyp good --metric bleu --normaliser whisper-basic --out o.json")
+    )
+    assert "|norm:whisper-basic(whisper-normalizer-" in line
+    assert json.loads((here / "o.json").read_text())["signature"] in line
+
+
+def test_a_normaliser_that_there_is_not(here, capsys):
+    assert main(split("evaluate --ref ref --hyp good --normaliser whispers")) == 1
+    assert "normaliser whispers: none is called 'whispers'; known" in capsys.readouterr().err
+
+
 def test_against_and_json(here, capsys):
     lines = output(capsys, *split("--ref ref --hyp good --against worse --out out.json --seed 7"))
     assert lines[0].startswith("WER 10.00%") and lines[1].startswith("against worse: WER 70.00%")

@@ -19,6 +19,19 @@ def test_reads_the_documented_line(tmp_path):
     ]
 
 
+def test_written_forms(tmp_path):
+    path = tmp_path / "n.jsonl"
+    nbest = NBest(
+        "a", (Hypothesis("b c", {"am": -1.0}, {"x": "y"}, "B, c."), Hypothesis("", {"am": -2.0}))
+    )
+    jsonl.write([nbest], path)
+    assert list(jsonl.read(path)) == [nbest]
+    assert json.loads(path.read_text())["hyps"][0]["written"] == "B, c."
+    path.write_text('{"utt": "a", "hyps": [{"text": "b", "written": 1}]}\n')
+    with pytest.raises(UserError, match=r":1: hypothesis 1: 'written' is 1; expected a text"):
+        list(jsonl.read(path))
+
+
 def test_absent_and_null_reference_are_unknown_but_an_empty_one_is_not(tmp_path):
     path = tmp_path / "n.jsonl"
     path.write_text(

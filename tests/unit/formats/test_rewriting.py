@@ -114,6 +114,52 @@ def test_the_normaliser_of_training_for_both_sides(here, capsys):
     )
 
 
+def test_what_the_recogniser_wrote_stays(here, capsys):
+    """Beside the text of the normaliser, through --dedup and further conversions."""
+    hyps = [
+        Hypothesis("Mr.  King, came", {"am": -2.0}),
+        Hypothesis("MR KING CAME", {"am": -1.0}),
+        Hypothesis("mister king", {"am": -3.0}),
+        Hypothesis("[Music] Mr King", {"am": -4.0}),
+    ]
+    jsonl.write([NBest("u1", tuple(hyps), "Mister King came")], "n.jsonl")
+    (here / "map").write_text("mr mister\n")
+    way = ["--drop-marks", "--normaliser", "librispeech", "--map-words", "map", "--dedup"]
+    assert convert(capsys, *way)[0] == 0
+    (made,) = jsonl.read("o.jsonl")
+    assert [(hyp.text, hyp.written) for hyp in made.hyps] == [
+        ("mister king came", "MR KING CAME"),
+        ("mister king", None),
+    ]
+    assert made.hyps[0].display == "MR KING CAME" and made.hyps[1].display == "mister king"
+    assert '"written": "MR KING CAME", "scores": {"am": -1.0}' in (here / "o.jsonl").read_text()
+    assert convert(capsys, "--normaliser", "librispeech")[0] == 0
+    assert [hyp.written for hyp in next(jsonl.read("o.jsonl")).hyps] == [
+        "Mr.  King, came",
+        "MR KING CAME",
+        None,
+        "[Music] Mr King",
+    ]
+    assert main(["convert", "o.jsonl", "p.jsonl", "--case", "upper"]) == 0
+    first, second, third, _ = next(jsonl.read("p.jsonl")).hyps
+    assert (first.text, first.written) == ("MR KING CAME", "Mr.  King, came")
+    # the words that it wrote are the text again
+    assert second == Hypothesis("MR KING CAME", {"am": -1.0})
+    assert third.written == "mister king"
+    for keeping in (["--case", "sentence"], ["--drop-marks"]):
+        assert convert(capsys, *keeping)[0] == 0
+        assert all(hyp.written is None for hyp in next(jsonl.read("o.jsonl")).hyps)
+
+
+def test_case_by_language(here, capsys):
+    jsonl.write([NBest("u1", (Hypothesis("IŞIK İYİ"),), "IŞIK")], "n.jsonl")
+    way = ["--normaliser", "none:language=tr", "--case", "lower", "--normaliser-ref", "none"]
+    assert convert(capsys, *way)[0] == 0
+    assert texts() == [(["ışık iyi"], "IŞIK")]
+    assert convert(capsys, "--normaliser", "librispeech:language=tr")[0] == 0
+    assert texts() == [(["ışık iyi"], "ışık")]
+
+
 def test_case_alone_is_of_hypotheses(here, capsys):
     assert convert(capsys, "--case", "upper")[0] == 0
     assert texts()[0] == (
@@ -150,6 +196,11 @@ def test_written_times_are_those_of_the_words_left(here, capsys):
         (
             ["--normaliser-ref", "cased"],
             "--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too",
+        ),
+        (["--normaliser", "libri"], "normaliser libri: none is called 'libri'; known are none, "),
+        (
+            ["--normaliser", "cased", "--normaliser-ref", "cased:x=y"],
+            "normaliser cased:x=y: there is no option 'x'; its options are: case=keep|lower",
         ),
     ],
 )

@@ -214,6 +214,41 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
             )
 
 
+@pytest.mark.parametrize("out", ["out.txt", "-"])
+def test_what_the_recogniser_wrote_is_written_too(here, capsys, out):
+    """Beside the text; the metric is the same of both, and nothing of the choice is another."""
+    assert run(capsys, *tuned())[0] == 0
+    assert run(capsys, *rescored())[0] == 0
+    plain = (here / "out.txt").read_text()
+    assert not (here / "out.txt.written").exists()
+    lists = [
+        replace(
+            nbest,
+            hyps=tuple(replace(hyp, written=f"{hyp.text.title()}.") for hyp in nbest.hyps[:-1])
+            + nbest.hyps[-1:],
+        )
+        for nbest in jsonl.read("test.jsonl")
+    ]
+    jsonl.write(lists, "test.jsonl")
+    status, said = run(capsys, *rescored("--out", out, "--nbest-out", "n.jsonl"))
+    assert status == 0
+    if out == "-":
+        assert said.out == plain and "own writing is in --nbest-out" in said.err
+        assert not list(here.glob("*.written"))
+        return
+    assert (here / out).read_text() == plain
+    assert "out.txt.written: the same as the recogniser wrote it\n" in said.err
+    display = {nbest.utt: nbest.hyps[0].display for nbest in jsonl.read("n.jsonl")}
+    assert kaldi_text.read("out.txt.written") == display
+    assert any("Ok" in text for text in display.values())
+    assert all(utt + " " + text.lower().rstrip(".") in plain for utt, text in display.items())
+    same = []
+    for hyp in (out, f"{out}.written"):
+        options = f"evaluate --ref test.jsonl --hyp {hyp} --normaliser librispeech"
+        same.append(run(capsys, *split(options))[1].out)
+    assert same[0] == same[1]
+
+
 def test_rescoring_the_tuning_set_warns(here, capsys):
     run(capsys, *tuned())
     status, printed = run(

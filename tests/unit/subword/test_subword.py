@@ -328,3 +328,18 @@ def test_sample_is_fair_and_repeatable():
     uniform = (np.array(chosen, dtype=float) + 0.5) / 100_000
     assert abs(uniform.mean() - 1 / 2) < 5 * math.sqrt(1 / 12 / 1000)
     assert abs((uniform**2).mean() - 1 / 3) < 5 * math.sqrt((1 / 5 - 1 / 9) / 1000)
+
+
+@pytest.mark.parametrize("scheme", ["word", "char", "bpe"])
+def test_a_normaliser_that_reads_whole_texts(scheme, tmp_path):
+    """Words are counted, and texts encoded, as they stand in the normalised text."""
+    lines = ["It's (so) twenty one", "one oh one [Music]", "twenty five mr"] * 9
+    whole = NORMALISERS["whisper-english"]
+    kind = train(scheme, lines, None if scheme != "bpe" else 40, whole, tmp_path / "lines")
+    (tmp_path / "text").write_text("\n".join(lines))
+    if scheme != "bpe":
+        read = type(kind).learn_files([tmp_path / "text"], whole, nj=2)
+        assert (read.vocabulary, read.counts.tolist()) == (kind.vocabulary, kind.counts.tolist())
+    found = load_subword(tmp_path / "lines")
+    assert found.decode(found.encode("It is, twenty-one!")) == "it is 21"
+    assert UNK not in found.encode("(so) it's one oh one")

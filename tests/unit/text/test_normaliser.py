@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from lmtools.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
-from lmtools.text.normaliser import CHOICES
+from lmtools.text.normaliser import CHOICES, parse_normaliser
 
 EVERY = st.builds(
     Normaliser, **{name: st.sampled_from(allowed) for name, allowed in CHOICES.items()}
@@ -108,6 +108,60 @@ def test_hash_is_frozen():
         NORMALISERS["librispeech"].hash
         == "e39c9eaae801388ac350bfc59e652cc7ff7e4921b5928650f79f5606a92a7384"
     )
+
+
+def test_defaults_of_later_settings_are_not_said(tmp_path):
+    """What was made before there were such settings stays what it is."""
+    NORMALISERS["librispeech"].save(tmp_path)
+    said = (tmp_path / "normaliser.yaml").read_text()
+    assert said.split() == (
+        [
+            "case:",
+            "lower",
+            "punctuation:",
+            "strip",
+            "apostrophe:",
+            "straight",
+            "unicode_form:",
+            "NFKC",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "expected"),
+    [
+        ("librispeech", "DİŞ IŞIK", "di̇ş işik"),
+        ("librispeech:language=tr", "DİŞ IŞIK, DI\u0307Ş", "diş ışık diş"),
+        ("none:language=az,case=upper", "diş ışık", "DİŞ IŞIK"),
+        ("librispeech:language=lt", "Ì Í J\u0303 I", "i̇̀ i̇́ j̇̃ i"),
+        ("none:case=upper,language=lt", "i̇̀ j̇̃ i", "I\u0300 J\u0303 I"),
+        ("cased:language=tr", "IŞIK", "IŞIK"),
+        ("none:unicode-form=NFC,case=lower", "E\u0301", "é"),
+        ("whisper-english:case=upper", "Mr. Li's twenty-one.", "MISTER LI IS 21"),
+    ],
+)
+def test_specs(tmp_path, spec, text, expected):
+    normaliser = parse_normaliser(spec)
+    assert normaliser(text) == expected
+    assert parse_normaliser(normaliser.spec) == normaliser
+    assert normaliser.whisper != "none" or normaliser(expected) == expected
+    normaliser.save(tmp_path)
+    assert Normaliser.load(tmp_path) == normaliser
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("whispers", r"none is called 'whispers'; known are none, cased, librispeech, whisper-en"),
+        ("librispeech:lang=tr", r"no option 'lang'; its options are: case=keep\|lower\|upper; .*"),
+        ("librispeech:language", "option language: not NAME=VALUE; its options are"),
+        ("librispeech:language=de", "setting 'language' is 'de'; choose one of none, tr, az, lt"),
+    ],
+)
+def test_other_specs_are_refused(spec, message):
+    with pytest.raises(UserError, match=message):
+        parse_normaliser(spec)
 
 
 def test_unknown_choice_is_refused():

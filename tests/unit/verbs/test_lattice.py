@@ -17,7 +17,7 @@ from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
 from lmtools.rescoring import Dev, Weights
-from lmtools.text import Normaliser
+from lmtools.text import NORMALISERS, Normaliser
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
@@ -30,7 +30,10 @@ def lm(trained, tiny, tmp_path_factory):
     home = tmp_path_factory.mktemp("ngrams")
     for name, order in (("ngram", 3), ("bigram", 2)):
         build([tiny / "train.txt"], order, home / name, Normaliser(), kenlm="none")
+    english = NORMALISERS["whisper-english"]
+    build([tiny / "train.txt"], 2, home / "english", english, kenlm="none")
     return {
+        "english": f"{home}/english",
         **{name: str(path) for name, path in trained.items()},
         "ngram": f"{home}/ngram",
         "bigram": f"{home}/bigram",
@@ -543,6 +546,10 @@ MISTAKES = [
         "u20: scores can be folded into 'graph' only where 'am' stays apart",
     ),
     (
+        "--text-out o --weights am=1,new=1 --lm new=ENGLISH",
+        "its normaliser whisper-english reads whole sentences, and lattices and live decoders give",
+    ),
+    (
         "--nbest-out o --ref short --weights am=1,new=1 --lm new=LM",
         "short: no reference for lattice 'u20'; make the ids the same",
     ),
@@ -554,9 +561,10 @@ MISTAKES = [
 def test_mistakes_of_rescoring_are_one_line_and_write_nothing(here, lm, capsys, arguments, message):
     (here / "short").write_text("u99 a\n")
     before = sorted(here.iterdir())
-    found = refused(
-        capsys, "rescore", "l", *(word.replace("LM", lm["bigram"]) for word in arguments.split())
-    )
+    names = {"LM": lm["bigram"], "ENGLISH": lm["english"]}
+    for name, path in names.items():
+        arguments = arguments.replace(name, path)
+    found = refused(capsys, "rescore", "l", *arguments.split())
     assert message.replace("LM", lm["bigram"]) in found and not re.search("Traceback|Error", found)
     assert sorted(here.iterdir()) == before
 

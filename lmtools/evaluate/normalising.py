@@ -1,0 +1,50 @@
+"""Hypotheses and references normalised alike before they are compared."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from lmtools.evaluate.corpus import Evaluation
+from lmtools.evaluate.inputs import Texts
+from lmtools.formats import rewriting
+from lmtools.text.normaliser import parse_normaliser
+
+UNSAID = "norm:none"  # in the signatures of error rates
+
+
+@dataclass(frozen=True)
+class TextRules:
+    """A function text -> text for both sides, and what signatures say of it."""
+
+    change: Callable[[str], str]
+    signature: str
+
+    @classmethod
+    def read(cls, normaliser: str | None, map_words: str | None) -> "TextRules | None":
+        """Return the rules of a normaliser's spec, and after it of a file of other words for some,
+        as `lmtools convert` has them; None without either.
+        """
+        if not (normaliser or map_words):
+            return None
+        normalise = parse_normaliser(normaliser or "none")
+        spellings = rewriting.read_spellings(map_words) if map_words else {}
+        signature = normalise.signature
+        if map_words:
+            content = hashlib.sha256(json.dumps(spellings, sort_keys=True).encode())
+            signature += f"+{Path(map_words).name}:{content.hexdigest()[:8]}"
+        return cls(cache(lambda text: rewriting.spell(normalise(text), spellings)), signature)
+
+    def rewrite(self, source: Texts) -> Texts:
+        """Return the texts of a file, and its lists with their references, by the rules."""
+        lists = source.lists and tuple(rewriting.normalise(source.lists, self.change, self.change))
+        texts = {utt: self.change(text) for utt, text in source.texts.items()}
+        return replace(source, texts=texts, lists=lists)
+
+    def sign(self, result: Evaluation) -> Evaluation:
+        """Return the result with the rules in its signature."""
+        own, rules = result.signature, f"norm:{self.signature}"
+        signed = own.replace(UNSAID, rules) if UNSAID in own else f"{own}|{rules}"
+        return replace(result, signature=signed)

@@ -1,0 +1,33 @@
+"""Case as languages have it whose rules are not those of all others: Turkish, Azerbaijani,
+Lithuanian (Unicode's SpecialCasing.txt).
+"""
+
+# What becomes other letters before the change of case that all languages share.
+TURKIC = {"lower": (("I\u0307", "i"), ("İ", "i"), ("I", "ı")), "upper": (("i", "İ"),)}
+# Lithuanian keeps the dot of i and j below an accent.
+ACCENTS = "\u0300\u0301\u0303"
+LITHUANIAN = {
+    "lower": (
+        *zip("ÌÍĨ", (f"i\u0307{accent}" for accent in ACCENTS), strict=True),
+        *(
+            (f"{letter}{accent}", f"{letter.lower()}\u0307{accent}")
+            for letter in "IJĮ"
+            for accent in ACCENTS
+        ),
+    ),
+    "upper": tuple((f"{letter}\u0307", letter.upper()) for letter in "ijį"),
+}
+# Language -> case -> what is replaced, in this order, and by what
+CASINGS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
+    "none": {"lower": (), "upper": ()},
+    "tr": TURKIC,
+    "az": TURKIC,
+    "lt": LITHUANIAN,
+}
+
+
+def change_case(text: str, case: str, language: str = "none") -> str:
+    """Return the text in lower or upper case by the rules of the language."""
+    for old, new in CASINGS[language][case]:
+        text = text.replace(old, new)
+    return text.lower() if case == "lower" else text.upper()

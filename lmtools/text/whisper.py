@@ -1,0 +1,73 @@
+"""The normalisers that Whisper's error rates are measured with, as the package whisper-normalizer
+has them.
+"""
+
+import functools
+import importlib
+import re
+from collections.abc import Callable
+
+from lmtools.errors import UserError
+
+PACKAGE = "whisper-normalizer"
+# Rules -> module and class of the package, and the options of the class
+RULES: dict[str, tuple[str, str, dict[str, bool]]] = {
+    "english": ("english", "EnglishTextNormalizer", {}),
+    "basic": ("basic", "BasicTextNormalizer", {}),
+    "basic-marks": ("basic", "BasicTextNormalizer", {"preserve_marks": True}),
+    "basic-letters": ("basic", "BasicTextNormalizer", {"split_letters": True}),
+}
+# What stands for a bracket that nothing closes: to the package both are signs, but it looks for the
+# end of each bracket, in time that grows with the square of their number.
+SIGN = "*"
+MARKUP = "<["
+INSIDE = re.compile(r"[<\[][^>\]]*[>\]]")
+
+
+@functools.cache
+def load_rules(rules: str) -> Callable[[str], str]:
+    """Return the function text -> text of the package; UserError where it is not installed."""
+    module, name, options = RULES[rules]
+    try:
+        return getattr(importlib.import_module(f"whisper_normalizer.{module}"), name)(**options)
+    except ImportError:
+        raise UserError(
+            f"normaliser whisper-{rules}: needs {PACKAGE}; pip install {PACKAGE}"
+        ) from None
+
+
+def apply_rules(text: str, rules: str) -> str:
+    """Return what the package makes of the text, with single spaces and none around.
+
+    Numbers of more digits than Python converts to text are beyond the English rules; a text with
+    one is written by the basic rules.
+    """
+    text = drop_brackets(" ".join(text.split()))
+    try:
+        made = load_rules(rules)(text)
+    except (AssertionError, ValueError):
+        made = load_rules("basic")(text)
+    return " ".join(made.split())
+
+
+def drop_brackets(text: str) -> str:
+    """Return the text without what stands in brackets of the first two kinds, as the package begins
+    with, and with SIGN for brackets of all three kinds that nothing closes.
+    """
+    if MARKUP[0] in text or MARKUP[1] in text:
+        text = replace_unclosed(text, MARKUP, ">]")
+        text = INSIDE.sub("", text)
+    return replace_unclosed(text, "(", ")") if "(" in text else text
+
+
+def replace_unclosed(text: str, openers: str, closers: str) -> str:
+    """Return the text with SIGN for each opener after the last closer."""
+    end = max(map(text.rfind, closers)) + 1
+    return text[:end] + text[end:].translate(str.maketrans(dict.fromkeys(openers, SIGN)))
+
+
+def name_version() -> str:
+    """Return the version of the package, for signatures."""
+    import importlib.metadata  # 20 ms that every other verb would pay
+
+    return f"{PACKAGE}-{importlib.metadata.version(PACKAGE)}"
