@@ -410,7 +410,7 @@ def test_what_cannot_be_checked_warns(here, capsys):
             line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()
         ]
         (here / f"{name}.scores").write_text("\n".join(bare))
-    about = ": its rows do not say which texts they are of"
+    about = ": rows do not say which texts they are of"
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
     assert "w.json: has no seal" in printed.err
@@ -422,6 +422,19 @@ def test_what_cannot_be_checked_warns(here, capsys):
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
+
+
+def test_plain_numbers_are_told_in_one_line_of_one_verb(here, capsys):
+    for name in ("dev", "test"):
+        count = sum(len(nbest.hyps) for nbest in jsonl.read(f"{name}.jsonl"))
+        for column in ("a", "b"):
+            (here / f"{name}.{column}").write_text(f"-1.{len(column)}\n" * count)
+    columns = [["--scores", f"a={name}.a", f"b={name}.b"] for name in ("dev", "test")]
+    tune = "tune", "--nbest", "dev.jsonl", *columns[0], "--out", "w.json"
+    assert "warning: dev.a, dev.b: rows do not say" in run(capsys, *tune)[1].err
+    rescore = "rescore", "--nbest", "test.jsonl", "--weights", "w.json", "--out", "o", *columns[1]
+    status, printed = run(capsys, *rescore)
+    assert status == 0 and "rows do not say" not in printed.err
 
 
 def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
