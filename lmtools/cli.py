@@ -114,8 +114,9 @@ def silence_output() -> None:
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
     # the rest of the docstring is for whoever reads the package
-    about = (lmtools.__doc__ or "").partition("\n\n")[0]
-    top = Parser(prog="lmtools", description=about, epilog="lmtools VERB --help explains one verb")
+    summary = (lmtools.__doc__ or "").partition("\n\n")[0]
+    closing = "lmtools VERB --help explains one verb"
+    top = Parser(prog="lmtools", description=summary, epilog=closing)
     top.add_argument("--version", action="version", version=f"lmtools {lmtools.__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     called = next((word for word in argv if not word.startswith("-")), None)

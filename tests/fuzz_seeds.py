@@ -210,6 +210,7 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '{"utt": "zed1", "ref": "blue", "beams": [["blue", null, [["blue", [0, 4]]], -3.5,'
             ' -5.25], ["blew", [["blew", [0, 4]]], -4, -5.5], ["b", -4.5, -1], "b c;-5;-2.5"]}',
             '{"utt": "zed2", "beams": []}',
+            '{"utt": "zed3", "text": ["a", "b"], "logit_score": [-1, -2], "lm_score": [-3, -4]}',
         ),
         {"a.json": b'{"beams": [{"words": ["blue"], "score": -1, "tokens": [3]}]}'},
     ],
@@ -231,6 +232,13 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             "----",
             "d/zed2.wav",
             '{"text": "", "tokens": [], "timestamps": [], "ys_log_probs": []}',
+        )
+    ],
+    "sockeye": [
+        single(
+            '{"sentence_id": 1, "translation": "a", "score": 0.3, "translations": ["a", "b"],'
+            ' "scores": [[0.3], [0.5]], "x": 3}',
+            '{"sentence_id": 2, "translation": "▁a ▁b", "score": 0.25}',
         )
     ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],

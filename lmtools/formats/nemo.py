@@ -38,28 +38,28 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, manifest: str | None = None, width: str | None = None) -> Iterator[NBest]:
     """The lists of a file; UserError where lines and utterances do not go together."""
-    found = list(rows(path))
+    hyps = list(rows(path))
     most = width_of(path, width)
     if manifest:
         known = list(read_manifest(manifest))
-        starts = divide_among(found, len(known), most)
+        starts = divide_among(hyps, len(known), most)
         if starts is None:
             raise UserError(
-                f"{path}: {len(found)} lines do not tell where each of {len(known)} utterances of"
+                f"{path}: {len(hyps)} lines do not tell where each of {len(known)} utterances of"
                 f" {manifest} begins, which have {f'up to {most}' if most else 'unequally many'}"
                 " beams; give the manifest that was decoded, or dump the beams with their ids"
                 " (format beams)"
             )
     else:
-        starts = divide_equally(path, found, most)
+        starts = divide_equally(path, hyps, most)
         known = [(str(number), None) for number in range(1, len(starts) + 1)]
-    ends = [*starts[1:], len(found)][: len(starts)]
+    ends = [*starts[1:], len(hyps)][: len(starts)]
     for (utt, ref), start, end in zip(known, starts, ends, strict=True):
-        yield NBest(utt, tuple(found[start:end]), ref)
+        yield NBest(utt, tuple(hyps[start:end]), ref)
 
 
 def divide_equally(path, hyps: Sequence[Hypothesis], most: int | None) -> Sequence[int]:
-    """Return where each utterance starts if all have `most` hypotheses, best first; else UserError."""
+    """Return where each utterance starts, if all have `most` hypotheses, best first; UserError."""
     if most is None:
         raise UserError(f"{path}: its name says no width; give width=N or manifest=F")
     starts = range(0, len(hyps), most)

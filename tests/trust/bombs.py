@@ -26,6 +26,7 @@ LISTS = (
     "moses",
     "marian",
     "fairseq",
+    "sockeye",
     "srilm",
     "systems",
     "hyporadise",

@@ -86,7 +86,9 @@ def test_an_utterance_with_fewer_beams_than_the_width(tmp_path, scores, width, u
         texts = [hyp.text for nbest in found for hyp in nbest.hyps]
         assert texts == [f"t{score}" for score in scores.split()]
     else:
-        with pytest.raises(UserError, match=r"(has fewer|unequally many|up to 3) beams.*; give the"):
+        with pytest.raises(
+            UserError, match=r"(has fewer|unequally many|up to 3) beams.*; give the"
+        ):
             read(path, spec)
 
 
@@ -154,3 +156,31 @@ def test_a_directory_of_torchaudio(tmp_path):
     assert FORMATS.detect(home) == "beams"
     kept = Hypothesis("blue finch", {"am": -3.5}, {"tokens": "[1, 2]"})
     assert read(home) == [NBest("a1", (kept,)), NBest("a2", hyps(("x", 1.0)))]
+
+
+ROWS = [("blue finch", -3.5, -5.25), ("blew finch", -4.0, -5.5)]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"beams": [[t, FRAMES, a, b] for t, a, b in ROWS]},
+        {"beams": [{"text": t, "text_frames": FRAMES, "logit_score": a, "lm_score": b,
+                    "last_lm_state": None} for t, a, b in ROWS]},
+        {"text": [row[0] for row in ROWS], "logit_score": [row[1] for row in ROWS],
+         "lm_score": [row[2] for row in ROWS], "text_frames": [FRAMES, FRAMES]},
+    ],
+    ids=["row", "by name", "columns"],
+)  # fmt: skip
+def test_the_logit_score_and_the_total_by_any_name(tmp_path, tree):
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({"utt": "a", "ref": "blue finch"} | tree) + "\n")
+    assert FORMATS.detect(path) == "beams"
+    hyps = [Hypothesis(text, {"am": am, "lm": total - am}, KEPT) for text, am, total in ROWS]
+    assert read(path) == [NBest("a", tuple(hyps), "blue finch")]
+
+
+def test_the_best_beam_alone_of_hugging_face(tmp_path):
+    tree = {"utt": "a", "text": "x", "logit_score": -1, "lm_score": -3, "word_offsets": None}
+    (tmp_path / "b.json").write_text(json.dumps(tree))
+    assert read(tmp_path / "b.json") == [NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))]
