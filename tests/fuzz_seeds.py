@@ -245,6 +245,14 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     "ctm": [
         single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")
     ],
+    "stm": [
+        single(
+            ";; comment",
+            "zed1 1 s 0.5 1.5 <o,f0,male> blue",
+            "zed1 1 s 0 0.5 finch",
+            "zed2 1 s 0 1",
+        )
+    ],
     "kaldi-text": [{"": KALDI_TEXT}],
     "kaldi": KALDI,
     "slf": SLF,

@@ -12,7 +12,8 @@ from pathlib import Path
 from lmtools.doctor.signs import SIGNS, undo_signs
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import kaldi_text, read
+from lmtools.formats import read
+from lmtools.formats.texts import read_texts
 from lmtools.ngram.model import SUBWORD, NgramModel
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
@@ -126,8 +127,10 @@ def read_inputs(
     places = locate_utterances(nbest, nbests)
     refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
     if ref:
-        attempt(problems, None, lambda: kaldi_text.read(ref))
+        texts = attempt(problems, None, lambda: read_texts(ref))
         refs, ref_places = read_leniently(ref)
+        if texts is not None:
+            refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
     normalise, known = single, None
     if lm:
         normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm))

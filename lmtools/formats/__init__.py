@@ -29,6 +29,7 @@ from lmtools.formats import (
     sherpa,
     sockeye,
     srilm,
+    stm,
     systems,
     trn,
     vosk,
@@ -82,6 +83,7 @@ FORMATS = Formats(
         "sherpa-onnx": format_of(sherpa),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
+        "stm": format_of(stm, lists=False),
         "kaldi-text": one_best(kaldi_text),
     }
 )

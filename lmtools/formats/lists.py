@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_text, plain
+from lmtools.formats import plain
+from lmtools.formats.texts import read_texts
 from lmtools.types import NBest
 
 Item = TypeVar("Item")  # with the utterance's id as `utt`
@@ -57,7 +58,7 @@ def attach_lines(
 
 
 def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
-    """Each item from `source` with its reference, one by one: by its `utt` from the Kaldi text
+    """Each item from `source` with its reference, one by one: by its `utt` from the texts
     `ref`, in their order from the plain text `ref_lines`, or None without either.
 
     UserError for an item that the references lack, and for lines that are more or fewer than the
@@ -72,7 +73,7 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
         if count < len(lines):
             raise other_number(ref_lines, len(lines), f"{count} utterances", source)
         return
-    texts = kaldi_text.read(ref) if ref else {}
+    texts = read_texts(ref) if ref else {}
     for item in items:
         if ref and item.utt not in texts:
             raise UserError(

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, kaldi_text, lists, merging, plain, registry, rewriting
+from lmtools.formats import FORMATS, lists, merging, plain, registry, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.texts import read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
 from lmtools.types import NBest
@@ -187,7 +188,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""
-    refs = kaldi_text.read(args.ref)
+    refs = read_texts(args.ref)
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
     unused = lists.count_unused(nbests, refs)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"

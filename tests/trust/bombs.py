@@ -39,6 +39,7 @@ LISTS = (
     "sherpa-onnx",
     "trn",
     "ctm",
+    "stm",
     "kaldi-text",
 )
 LATTICES = ("kaldi", "slf", "pocketsphinx", "plf", "openfst", "wcn")

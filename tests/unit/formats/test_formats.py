@@ -28,7 +28,7 @@ def toys(name: str) -> list[NBest]:
     return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
 
 
-READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye")
+READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm")
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
