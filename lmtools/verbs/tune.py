@@ -15,6 +15,7 @@ from lmtools.rescoring import (
     read_scores,
     tune_lists,
 )
+from lmtools.rescoring.costs import find_costs
 from lmtools.verbs import say
 from lmtools.verbs.numbers import folds, named, share
 
@@ -130,6 +131,8 @@ def run(args):
         weights.save(places[system])
         before = "" if system is None else f"{system}: "
         say(before + line for line in describe_weights(weights))
+        if is_worse(weights):
+            say(before + line for line in describe_costs(nbests, columns, weights))
 
 
 def cross(args, nbests) -> Crossing | None:
@@ -174,6 +177,16 @@ def describe_weights(weights):
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
         yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
+
+
+def describe_costs(nbests, columns, weights):
+    """What to tell of features that are costs, line by line."""
+    for name, score in find_costs(nbests, columns.values, weights):
+        remedy = f"--fix {name}=-1" if name == weights.reference else f"--negative {name}"
+        yield (
+            f"warning: {name!r} grows from better to worse hypotheses, as a cost does: the least of"
+            f" it alone gives {METRICS[weights.metric].title} {score:.2f}; tune with {remedy}"
+        )
 
 
 def is_worse(weights) -> bool:
