@@ -130,9 +130,8 @@ def run(args):
     for system, weights in tuned:
         weights.save(places[system])
         before = "" if system is None else f"{system}: "
-        say(before + line for line in describe_weights(weights))
-        if is_worse(weights):
-            say(before + line for line in describe_costs(nbests, columns, weights))
+        costs = describe_costs(nbests, columns, weights) if is_worse(weights) else ()
+        say(before + line for line in describe_weights(weights, list(costs)))
 
 
 def cross(args, nbests) -> Crossing | None:
@@ -145,8 +144,8 @@ def cross(args, nbests) -> Crossing | None:
     return Crossing(nbests, args.folds, args.seed, speakers, args.nbest)
 
 
-def describe_weights(weights):
-    """What to tell of the result, line by line."""
+def describe_weights(weights, costs=()):
+    """What to tell of the result, line by line; `costs` are lines on why it may be worse."""
     dev = weights.dev
     found = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (
@@ -169,8 +168,9 @@ def describe_weights(weights):
         remedy = "--reference rank tunes from that order on, --negative NAME may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
-            f" features give; {remedy}"
+            f" features give{'' if costs else f'; {remedy}'}"
         )
+        yield from costs
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
