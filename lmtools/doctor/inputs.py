@@ -127,7 +127,7 @@ def read_inputs(
     places = locate_utterances(nbest, nbests)
     refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
     if ref:
-        texts = attempt(problems, None, lambda: read_texts(ref))
+        texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
         refs, ref_places = read_leniently(ref)
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}

@@ -28,7 +28,7 @@ def load(path: str, spec: str | None = None) -> Texts:
     """
     name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
     if spec is None and name == KALDI:
-        return Texts(path, read_kaldi(path, "--plain"))
+        return Texts(path, read_kaldi(path, "--plain", f"name its format: --format {KALDI}"))
     form = find_format(name, FORMATS)
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}

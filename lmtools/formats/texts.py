@@ -33,9 +33,9 @@ def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
     return {nbest.utt: nbest.hyps[0].text for nbest in TEXTS.read(path, name)}
 
 
-def read_kaldi(path, plain: str) -> dict[str, str]:
+def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") -> dict[str, str]:
     """Return the texts of a file that is taken for Kaldi text, for want of any other format; else
-    as `read_texts`.
+    as `read_texts`. `otherwise` is what to do where first words are ids.
     """
     remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
     texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}
@@ -45,7 +45,7 @@ def read_kaldi(path, plain: str) -> dict[str, str]:
     if lacks_ids(texts):
         raise UserError(
             f"{path}: first words such as {next(iter(texts))!r} stand where ids are due; give the"
-            f" file with {plain} if its lines have no ids, or name its format, {KALDI}"
+            f" file with {plain} if its lines have no ids, or {otherwise}"
         )
     return texts
 
