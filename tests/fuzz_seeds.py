@@ -160,12 +160,19 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     ],
     "icefall": [single("zed1-0:\tref=['BLUE', 'FINCH']", "zed1-0:\thyp=['BLUE', \"FIN'S\"]")],
     "kaldi-nbest": KALDI_NBEST,
-    "moses": MOSES,
+    "moses": [
+        *MOSES,
+        single(
+            "0 ||| the |0-1| fox |2-2,wa=0-0,total=-1| ||| LM=-1 a=2 ||| -1",
+            "0 ||| b ||| LM=1 ||| 2",
+        ),
+    ],
     "marian": [
         single(
             "0 ||| blue@@ finch ||| 0-0 ||| WordScores= -0.1 -0.2 ||| F0= -2.1 F1=-0.4 ||| -0.7",
             "2 ||| a ||| F0= -1 F1= 1 ||| 1",
-        )
+        ),
+        single("0 ||| ▁blue </s> ||| F0= -2.1 WordScores= -0.1 -1e-05 ||| -0.7"),
     ],
     "fairseq": FAIRSEQ,
     "srilm": SRILM,
@@ -190,6 +197,7 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '[{"utt": "a", "hypotheses": [{"text": "x", "avg_logprob": -0.2, "tokens": [1]}]},'
             ' {"utt": "b", "hypotheses": []}]'
         ),
+        {"a.json": b'{"text": " x", "segments": [{"id": 0}]}', "b.json": b'{"transcription": []}'},
     ],
     "vosk": [
         single(
