@@ -115,9 +115,10 @@ def silence_output() -> None:
 
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
-    top = Parser(
-        prog="lmtools", description=lmtools.__doc__, epilog="lmtools VERB --help explains one verb"
-    )
+    # the rest of the docstring is for whoever reads the package
+    summary = (lmtools.__doc__ or "").partition("\n\n")[0]
+    closing = "lmtools VERB --help explains one verb"
+    top = Parser(prog="lmtools", description=summary, epilog=closing)
     top.add_argument("--version", action="version", version=f"lmtools {lmtools.__version__}")
     verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     called = next((word for word in argv if not word.startswith("-")), None)

@@ -160,12 +160,19 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     ],
     "icefall": [single("zed1-0:\tref=['BLUE', 'FINCH']", "zed1-0:\thyp=['BLUE', \"FIN'S\"]")],
     "kaldi-nbest": KALDI_NBEST,
-    "moses": MOSES,
+    "moses": [
+        *MOSES,
+        single(
+            "0 ||| the |0-1| fox |2-2,wa=0-0,total=-1| ||| LM=-1 a=2 ||| -1",
+            "0 ||| b ||| LM=1 ||| 2",
+        ),
+    ],
     "marian": [
         single(
             "0 ||| blue@@ finch ||| 0-0 ||| WordScores= -0.1 -0.2 ||| F0= -2.1 F1=-0.4 ||| -0.7",
             "2 ||| a ||| F0= -1 F1= 1 ||| 1",
-        )
+        ),
+        single("0 ||| ▁blue </s> ||| F0= -2.1 WordScores= -0.1 -1e-05 ||| -0.7"),
     ],
     "fairseq": FAIRSEQ,
     "srilm": SRILM,
@@ -190,6 +197,7 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '[{"utt": "a", "hypotheses": [{"text": "x", "avg_logprob": -0.2, "tokens": [1]}]},'
             ' {"utt": "b", "hypotheses": []}]'
         ),
+        {"a.json": b'{"text": " x", "segments": [{"id": 0}]}', "b.json": b'{"transcription": []}'},
     ],
     "vosk": [
         single(
@@ -210,6 +218,7 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '{"utt": "zed1", "ref": "blue", "beams": [["blue", null, [["blue", [0, 4]]], -3.5,'
             ' -5.25], ["blew", [["blew", [0, 4]]], -4, -5.5], ["b", -4.5, -1], "b c;-5;-2.5"]}',
             '{"utt": "zed2", "beams": []}',
+            '{"utt": "zed3", "text": ["a", "b"], "logit_score": [-1, -2], "lm_score": [-3, -4]}',
         ),
         {"a.json": b'{"beams": [{"words": ["blue"], "score": -1, "tokens": [3]}]}'},
     ],
@@ -233,9 +242,24 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '{"text": "", "tokens": [], "timestamps": [], "ys_log_probs": []}',
         )
     ],
+    "sockeye": [
+        single(
+            '{"sentence_id": 1, "translation": "a", "score": 0.3, "translations": ["a", "b"],'
+            ' "scores": [[0.3], [0.5]], "x": 3}',
+            '{"sentence_id": 2, "translation": "▁a ▁b", "score": 0.25}',
+        )
+    ],
     "trn": [single(";; comment", "blue finch (spk1_zed1)", "(zed2)")],
     "ctm": [
         single(";; comment", "zed1 1 0.34 0.15 blue 0.98", "zed1 1 0.5 0.1 finch", "zed2 1 0 1 x")
+    ],
+    "stm": [
+        single(
+            ";; comment",
+            "zed1 1 s 0.5 1.5 <o,f0,male> blue",
+            "zed1 1 s 0 0.5 finch",
+            "zed2 1 s 0 1",
+        )
     ],
     "kaldi-text": [{"": KALDI_TEXT}],
     "kaldi": KALDI,

@@ -54,7 +54,7 @@ def choose_lazily(
     known = known.select([*without(weights, name)])
     scorer = options.load()
     own = ScoreColumns({name: []}, {name: scorer.signature}, {name: options.lm}, {})
-    warnings = [*columns.warnings, *known.warnings]
+    warnings = [*columns.warn_unchecked(), *known.warnings]
     warnings += check_signatures(weights, columns, path) + check_signatures(weights, own, path)
 
     texts = [[hyp.text for hyp in nbest.hyps] for nbest in nbests]

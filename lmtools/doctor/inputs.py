@@ -12,7 +12,8 @@ from pathlib import Path
 from lmtools.doctor.signs import SIGNS, undo_signs
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import kaldi_text, read
+from lmtools.formats import read
+from lmtools.formats.texts import read_texts
 from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_foreign
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
@@ -128,8 +129,10 @@ def read_inputs(
     places = locate_utterances(nbest, nbests)
     refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
     if ref:
-        attempt(problems, None, lambda: kaldi_text.read(ref))
+        texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
         refs, ref_places = read_leniently(ref)
+        if texts is not None:
+            refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
     model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
     normalise = model.normalise
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]

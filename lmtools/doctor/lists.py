@@ -55,11 +55,12 @@ def ids(inputs: DoctorInputs) -> Iterator[Finding]:
             f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}:"
             f" {some(unknown, 3)}"
         )
+        remedy = "make the ids the same on both sides" if without else "fine if the set is bigger"
         yield Finding(
-            ERROR,
+            ERROR if without else HINT,
             inputs.ref_places[unknown[0]],
             cause + why(unknown, lists),
-            "make the ids the same on both sides",
+            remedy,
         )
 
 

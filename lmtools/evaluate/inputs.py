@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from lmtools.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
+from lmtools.formats.registry import find_format
+from lmtools.formats.texts import KALDI, read_kaldi
 from lmtools.types import NBest
 
 
@@ -20,9 +22,14 @@ class Texts:
     lists: tuple[NBest, ...] | None = None
 
 
-def load(path: str) -> Texts:
-    """The texts in `path`: N-best lists of a format that recognises it, else Kaldi text."""
-    form = FORMATS[detect(path, default="kaldi-text")] if path != "-" else FORMATS["kaldi-text"]
+def load(path: str, spec: str | None = None) -> Texts:
+    """The texts in `path`: of the format `spec`, or else of one that recognises it, or Kaldi
+    text.
+    """
+    name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
+    if spec is None and name == KALDI:
+        return Texts(path, read_kaldi(path, "--plain", f"name its format: --format {KALDI}"))
+    form = find_format(name, FORMATS)
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     return Texts(path, best, tuple(nbests) if form.lists else None)
@@ -74,6 +81,17 @@ def same_length(ref: Texts, hyp: Texts) -> None:
         raise UserError(
             f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
             " line a reference line"
+        )
+
+
+def refuse_first_words(ref: Texts, hyp: Texts) -> None:
+    """UserError if the ids of two texts, of as many lines, differ and seem to be first words."""
+    ids = "".join((*ref.texts, *hyp.texts))
+    differ = len(ref.texts) == len(hyp.texts) and ref.texts.keys() != hyp.texts.keys()
+    if differ and ref.lists is hyp.lists is None and not any(map(str.isdigit, ids)):
+        raise UserError(
+            f"{hyp.path}: the first words of its lines are not those of {ref.path}; make the ids"
+            " the same on both sides, or give --plain if lines have none"
         )
 
 

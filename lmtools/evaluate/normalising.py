@@ -39,7 +39,9 @@ class TextRules:
 
     def rewrite(self, source: Texts) -> Texts:
         """Return the texts of a file, and its lists with their references, by the rules."""
-        lists = source.lists and tuple(rewriting.normalise(source.lists, self.change, self.change))
+        lists = source.lists and tuple(
+            rewriting.rewrite_lists(source.lists, self.change, self.change)
+        )
         texts = {utt: self.change(text) for utt, text in source.texts.items()}
         return replace(source, texts=texts, lists=lists)
 

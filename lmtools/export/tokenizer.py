@@ -33,8 +33,9 @@ def make_tokenizer(subword: Subword, source) -> Tokenizer:
     if isinstance(subword, SentencePiece):
         steps += inner_normaliser(subword.content, source)
         tokenizer = Tokenizer(make_pieces(subword))
-        words: pre_tokenizers.PreTokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-        tokenizer.decoder = decoders.Metaspace(prepend_scheme="always")
+        first = "always" if subword.dummy else "never"
+        words: pre_tokenizers.PreTokenizer = pre_tokenizers.Metaspace(prepend_scheme=first)
+        tokenizer.decoder = decoders.Metaspace(prepend_scheme=first)
     elif isinstance(subword, Word | Char):
         ids = {piece: i for i, piece in enumerate(subword.vocabulary)}
         tokenizer = Tokenizer(models.WordLevel(ids, unk_token=SPECIALS[UNK]))
@@ -126,8 +127,8 @@ def inner_normaliser(content: bytes, source) -> list[normalizers.Normalizer]:
             steps.append(normalizers.Precompiled(parts[2]))
     if kinds - {NORMAL, UNKNOWN, CONTROL}:
         raise UserError(
-            f"{source}: its SentencePiece model has user-defined or unused pieces, which fast"
-            " tokenizers treat otherwise; export --to onnx"
+            f"{source}: its SentencePiece model has user-defined or unused pieces, or bytes, which"
+            " fast tokenizers treat otherwise; export --to onnx"
         )
     return steps
 

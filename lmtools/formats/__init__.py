@@ -27,7 +27,9 @@ from lmtools.formats import (
     moses,
     nemo,
     sherpa,
+    sockeye,
     srilm,
+    stm,
     systems,
     trn,
     vosk,
@@ -68,6 +70,7 @@ FORMATS = Formats(
         "moses": format_of(moses),
         "marian": format_of(marian),
         "fairseq": format_of(fairseq),
+        "sockeye": format_of(sockeye),
         "srilm": format_of(srilm),
         "systems": format_of(systems),
         "hyporadise": format_of(hyporadise),
@@ -80,6 +83,7 @@ FORMATS = Formats(
         "sherpa-onnx": format_of(sherpa),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
+        "stm": format_of(stm, lists=False),
         "kaldi-text": one_best(kaldi_text),
     }
 )

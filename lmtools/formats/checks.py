@@ -58,10 +58,12 @@ def number(text: str, where: str, what: str) -> float:
     return value
 
 
-def first_time(utt: str, seen: Collection[str], where: str) -> None:
+def first_time(
+    utt: str, seen: Collection[str], where: str, remedy: str = "keep one of them"
+) -> None:
     """UserError if utterance `utt` occurred before."""
     if utt in seen:
-        raise UserError(f"{where}: utterance {utt!r} occurs a second time; keep one of them")
+        raise UserError(f"{where}: utterance {utt!r} occurs a second time; {remedy}")
 
 
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:

@@ -14,7 +14,8 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import by_utterance, check_nbests, identifier, number
+from lmtools.formats.checks import NUMBER, by_utterance, check_nbests, identifier, number
+from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
@@ -23,8 +24,18 @@ TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is that of a ctm file."""
-    return ".ctm" in path.suffixes
+    """Whether the name is that of a ctm file, or each line has its columns."""
+    return ".ctm" in path.suffixes or all_rows(path, first, is_word)
+
+
+def is_word(line: str) -> bool:
+    """Return whether a line has two times, one with a decimal point, before one word and perhaps a
+    confidence, so that they are no words.
+    """
+    columns = line.split()
+    if len(columns) not in (5, 6) or not all(map(NUMBER.fullmatch, [*columns[2:4], *columns[5:]])):
+        return False
+    return any("." in time for time in columns[2:4])
 
 
 def read(path) -> Iterator[NBest]:

@@ -93,6 +93,8 @@ def as_output(hyp: Hypothesis, rank: int, ref: str | None, where: str) -> dict:
         tree = {name: value for name, value in tree.items() if not name.startswith("rec_")} | {
             "rec_text": words + "<eos>"
         }
+    if ref is not None and ref != tree.get("text"):
+        tree = {name: value for name, value in tree.items() if name not in ("token", "tokenid")}
     name = RANK.sub("", str(tree.get("name", "target1"))) + f"[{rank}]"
     score = one_score(hyp, where)
     return {

@@ -113,7 +113,7 @@ def member(tree: Mapping, name: str, kind: type, where: str):
     """The value of `name` in an object; UserError if it is missing or of another kind."""
     if name not in tree:
         raise UserError(f"{where}: key {name!r} is missing; add it")
-    return expect(tree[name], kind, where, repr(name))
+    return expect(tree[name], kind, where, name if kind is float else repr(name))
 
 
 def optional(tree: Mapping, name: str, kind: type, where: str):

@@ -17,9 +17,11 @@ def recognises(path: Path, first: str) -> bool:
     return False
 
 
-def rows(path, text: bool = True) -> Iterator[tuple[int, str, str]]:
+def rows(
+    path, text: bool = True, repeated: str = "keep one of them"
+) -> Iterator[tuple[int, str, str]]:
     """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a
-    line without id or a repeated id.
+    line without id or a repeated id, of which `repeated` is the remedy.
 
     The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
     `text` may be anything.
@@ -32,7 +34,7 @@ def rows(path, text: bool = True) -> Iterator[tuple[int, str, str]]:
             raise UserError(
                 f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`"
             )
-        first_time(identifier(utt, where), seen, where)
+        first_time(identifier(utt, where), seen, where, repeated)
         seen.add(utt)
         yield number, utt, " ".join(rest.split())
 

@@ -1,11 +1,14 @@
-"""What is done to N-best lists between reading and writing: attach references, cut, rewrite."""
+"""References joined to N-best lists and lattices; lists cut. What changes texts is in
+`lmtools.formats.rewriting`.
+"""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_text, plain
+from lmtools.formats import plain
+from lmtools.formats.texts import read_texts
 from lmtools.types import NBest
 
 Item = TypeVar("Item")  # with the utterance's id as `utt`
@@ -14,23 +17,24 @@ Item = TypeVar("Item")  # with the utterance's id as `utt`
 def attach_refs(
     nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path
 ) -> list[NBest]:
-    """`nbests` with the references of `refs`, joined by utterance id; UserError if either side has
-    an id that the other lacks.
+    """Return `nbests` with the references of `refs`, joined by utterance id. References of other
+    utterances, as of a bigger set, are not used; UserError if a list has none.
     """
-    lists = {nbest.utt for nbest in nbests}
-    problems = []
     if missing := [nbest.utt for nbest in nbests if nbest.utt not in refs]:
-        problems.append(
-            f"{len(missing)} of {len(nbests)} utterances in {nbest_path} have no reference (first"
-            f" {missing[0]!r})"
+        unused = count_unused(nbests, refs)
+        other = f", {unused} of {len(refs)} references have no list" if unused else ""
+        lines = ", or give them with --ref-lines if each line is a whole reference"
+        raise UserError(
+            f"{ref_path}: {len(missing)} of {len(nbests)} utterances in {nbest_path} have no"
+            f" reference (first {missing[0]!r}){other}; make the ids the same on both sides"
+            f"{lines if len(refs) == len(nbests) else ''}"
         )
-    if unknown := [utt for utt in refs if utt not in lists]:
-        problems.append(
-            f"{len(unknown)} of {len(refs)} references have no list (first {unknown[0]!r})"
-        )
-    if problems:
-        raise UserError(f"{ref_path}: {', '.join(problems)}; make the ids the same on both sides")
     return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
+
+
+def count_unused(nbests: Sequence[NBest], refs: Mapping[str, str]) -> int:
+    """Return how many references have no list."""
+    return len(refs.keys() - {nbest.utt for nbest in nbests})
 
 
 def attach_lines(
@@ -54,7 +58,7 @@ def attach_lines(
 
 
 def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
-    """Each item from `source` with its reference, one by one: by its `utt` from the Kaldi text
+    """Each item from `source` with its reference, one by one: by its `utt` from the texts
     `ref`, in their order from the plain text `ref_lines`, or None without either.
 
     UserError for an item that the references lack, and for lines that are more or fewer than the
@@ -69,7 +73,7 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
         if count < len(lines):
             raise other_number(ref_lines, len(lines), f"{count} utterances", source)
         return
-    texts = kaldi_text.read(ref) if ref else {}
+    texts = read_texts(ref) if ref else {}
     for item in items:
         if ref and item.utt not in texts:
             raise UserError(
@@ -88,33 +92,3 @@ def other_number(path, lines: int, utterances: str, source) -> UserError:
 def cut_lists(nbests: Sequence[NBest], depth: int) -> list[NBest]:
     """The first `depth` hypotheses of each list."""
     return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]
-
-
-def rewrite_hyps(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
-    """Lists with `change` applied to the hypotheses; references stay."""
-    return [
-        replace(nbest, hyps=tuple(replace(hyp, text=change(hyp.text)) for hyp in nbest.hyps))
-        for nbest in nbests
-    ]
-
-
-def rewrite_refs(nbests: Sequence[NBest], change: Callable[[str], str]) -> list[NBest]:
-    """Lists with `change` applied to the references that are there; hypotheses stay."""
-    return [
-        (
-            nbest
-            if nbest.ref is None
-            else replace(
-                nbest, ref=change(nbest.ref), more_refs=tuple(map(change, nbest.more_refs))
-            )
-        )
-        for nbest in nbests
-    ]
-
-
-def capitalise(text: str) -> str:
-    """`text` with its first letter in upper case, unless a digit comes before: what truecasing took
-    from the head of a sentence.
-    """
-    first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
-    return text[:first] + text[first : first + 1].upper() + text[first + 1 :]

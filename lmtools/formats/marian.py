@@ -1,5 +1,5 @@
 """Marian N-best lists: `0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7`, before the features an
-alignment and `WordScores= ...`.
+alignment and `WordScores= ...`, which older versions write among the features.
 
 F0, F1 .. are the models' log-probabilities (natural), the total their weighted sum,
 length-normalised if --normalize was given; it is read as it stands. Names of scores, and what
@@ -17,8 +17,9 @@ from lmtools.formats.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
 ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
-FEATURES = re.compile(r"F\d+= ?[-+.\d]", re.ASCII)
+FEATURES = re.compile(r"(F\d+|WordScores)= ?[-+.\d]", re.ASCII)
 WORDS = "WordScores="
+WORDS_INSIDE = re.compile(r"(?<!\S)WordScores=((?:\s*[-+.\d][-+.\deE]*)*)(?!\S)", re.ASCII)
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -52,6 +53,9 @@ def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
             )
         extra[name] = value
     features, total = fields[-2:] if len(fields) > 3 else (*fields[2:], "", "")[:2]
+    if WORDS in features and "WordScores" not in extra:
+        extra["WordScores"] = " ".join(" ".join(WORDS_INSIDE.findall(features)).split())
+        features = " ".join(WORDS_INSIDE.sub(" ", features).split())
     return moses_fields.Row(
         fields[0],
         fields[1],

@@ -3,8 +3,8 @@ and lists numbered by their sentences.
 
 A feature of one value keeps its name, the values of a longer one are named with an index: `LM0=
 -41.3 TM0= -6.7 -1.2` is LM0, TM0_0 and TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. The total is
-the score `am`, or `total` beside a feature of the name `am`. All lines have the same features;
-sparse ones, which differ from line to line, are refused.
+the score `am`, or `total` beside a feature of the name `am`. All lines have the same features, but
+for sparse ones, where a format has them: features of one value that are 0 in lines without them.
 """
 
 import re
@@ -16,22 +16,19 @@ from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import (
-    NUMBER,
-    check_nbests,
-    component,
-    components,
-    first_time,
-    identifier,
-    number,
+from lmtools.formats.checks import NUMBER, check_nbests, components, first_time, identifier, number
+from lmtools.formats.moses_features import (
+    default_layout,
+    features,
+    field_of,
+    fill_absent,
+    total_name,
 )
 from lmtools.formats.units import spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 BAR = "|||"
 COUNTED = re.compile(r"0|[1-9][0-9]{0,14}")  # a sentence number that has only one spelling
-INDEXED = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})", re.DOTALL)
-LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
 LONGEST_GAP = 10_000
 OPTIONS = {
     "bpe": (
@@ -56,9 +53,11 @@ class Row:
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
-def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) -> Iterator[NBest]:
-    """The lists in `path`, one by one; `arrange` makes a Row of a line's fields. UserError with the
-    line of anything malformed.
+def read(
+    path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str, sparse: bool = False
+) -> Iterator[NBest]:
+    """The lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse` a
+    feature may be absent (0) in some lines. UserError with the line of anything malformed.
     """
     pieces.check_marks(bpe, "bpe")
     if gaps not in ("empty", "skip"):
@@ -66,7 +65,8 @@ def read(path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str) ->
     seen: set[str] = set()
     filled: set[str] = set()
     names, last = None, None
-    for utt, group in groupby(rows(path, arrange, bpe), key=lambda row: row[1]):
+    lines = rows(path, arrange, bpe)
+    for utt, group in groupby(fill_absent(lines, path) if sparse else lines, lambda row: row[1]):
         found = list(group)
         where = f"{path}:{found[0][0]}"
         first_time(identifier(utt, where), seen, where)
@@ -132,100 +132,6 @@ def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
             " the option gaps=skip"
         )
     return map(str, range(int(last) + 1, int(utt)))
-
-
-def features(text: str, where: str) -> tuple[dict[str, float], str]:
-    """Scores by name of a features field, and its layout: `TM0=2`, name, sign, number of values."""
-    found: list[tuple[str, str, list[float]]] = []
-    for token in text.split():
-        name, sign, value = (
-            token.rpartition("=")
-            if "=" in token
-            else (token[:-1], ":", "")
-            if token.endswith(":")
-            else ("", "", token)
-        )
-        if sign:
-            found.append((component(name, where), sign, []))
-        elif not found:
-            raise UserError(
-                f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
-                " ...`"
-            )
-        if value:
-            found[-1][2].append(number(value, where, f"feature {found[-1][0]!r}"))
-    scores: dict[str, float] = {}
-    for name, sign, values in found:
-        if not values:
-            raise UserError(
-                f"{where}: feature {name!r} has no value; write one after it or drop the name"
-            )
-        for key, value in zip(keys(name, sign, len(values)), values, strict=True):
-            if key in scores:
-                raise UserError(
-                    f"{where}: two feature values would be called {key!r}; rename the feature"
-                    f" {name!r}"
-                )
-            scores[key] = value
-    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in found)
-
-
-def keys(name: str, sign: str, count: int) -> list[str]:
-    """The names of a feature's values; an old-style name without digit takes the index (lm0)."""
-    if count == 1:
-        return [name]
-    joint = "" if sign == ":" and not name[-1].isdigit() else "_"
-    return [f"{name}{joint}{index}" for index in range(count)]
-
-
-def default_layout(names: Iterable[str]) -> str:
-    """The layout of scores whose source is unknown: names X_0, X_1 .. are the values of one feature
-    X, others have one value each.
-    """
-    names = list(names)
-    counts: dict[str, int] = {}
-    for name in names:
-        if match := INDEXED.fullmatch(name):
-            counts[match[1]] = counts.get(match[1], 0) + 1
-    whole = {
-        stem: count
-        for stem, count in counts.items()
-        if count > 1
-        and stem not in names
-        and all(f"{stem}_{index}" in names for index in range(count))
-    }
-    stems = [
-        match[1] if (match := INDEXED.fullmatch(name)) and match[1] in whole else name
-        for name in names
-    ]
-    return " ".join(f"{stem}={whole.get(stem, 1)}" for stem in dict.fromkeys(stems))
-
-
-def field_of(scores: Mapping[str, float], layout: str | None) -> str:
-    """The features field for all scores but the one of the total: in `layout` where that names
-    exactly these, else in the default one.
-    """
-    named = {name: value for name, value in scores.items() if name != total_name(scores)}
-    groups = group_features(layout or "")
-    if sorted(key for _, _, group in groups for key in group) != sorted(named):
-        groups = group_features(default_layout(named))
-    return " ".join(
-        f"{name}{sign} {' '.join(spell_in_unit(named[key]) for key in group)}"
-        for name, sign, group in groups
-    )
-
-
-def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
-    """(name, sign, names of the scores) of every feature in a layout."""
-    matches = [LAYOUT.fullmatch(part) for part in layout.split()]
-    return [
-        (match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match
-    ]
-
-
-def total_name(scores: Mapping[str, float]) -> str:
-    """The name of the score that the field of the total holds."""
-    return TOTAL if TOTAL in scores else "am"
 
 
 def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> None:

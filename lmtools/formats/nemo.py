@@ -1,14 +1,17 @@
 """NeMo's beams, `preds_out_width128_alpha1.0_beta0.5.tsv` of eval_beamsearch_ngram*.py: lines
-`text TAB score`, the same number for each utterance, best first, in the order of the manifest.
+`text TAB score`, at most as many for each utterance as the beam is wide, best first, in the order
+of the manifest.
 
 With `manifest=F` utterances are called as their audio files, without directory and suffix, and have
-the manifest's texts as references; else they are numbered from 1. How many lines an utterance has
-`width=N` says, or else the file's name, or the manifest's number of utterances. The score is the
-search's total: the component `am`. The format is read, not written.
+the manifest's texts as references; else they are numbered from 1. The width is `width=N`, or else
+what the file's name says. Where a search left fewer beams, an utterance begins where the score
+rises; that is certain only if it rises as often as the manifest says, and anything else is refused.
+The score is the search's total: the component `am`. The format is read, not written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from lmtools.errors import UserError
@@ -20,7 +23,7 @@ from lmtools.types import Hypothesis, NBest
 ABOUT = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
 OPTIONS = {
     "manifest": "the JSON lines that were decoded: names of utterances, references",
-    "width": "lines an utterance (default: as the file's name says, preds_out_widthN_...)",
+    "width": "most lines an utterance (default: as the file's name says, preds_out_widthN_...)",
 }
 NAME = re.compile(r"preds_out_width([1-9][0-9]{0,5})_")
 
@@ -35,19 +38,68 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, manifest: str | None = None, width: str | None = None) -> Iterator[NBest]:
     """The lists of a file; UserError where lines and utterances do not go together."""
-    found = list(rows(path))
-    known = list(read_manifest(manifest)) if manifest else None
-    lines = width_of(path, width, len(found), known)
-    if known is None:
-        known = [(str(number), None) for number in range(1, len(found) // lines + 1)]
-    if len(found) != lines * len(known):
-        told = f" of {manifest}" if manifest else ""
+    hyps = list(rows(path))
+    most = width_of(path, width)
+    if manifest:
+        known = list(read_manifest(manifest))
+        starts = divide_among(hyps, len(known), most)
+        if starts is None:
+            raise UserError(
+                f"{path}: {len(hyps)} lines do not tell where each of {len(known)} utterances of"
+                f" {manifest} begins, which have {f'up to {most}' if most else 'unequally many'}"
+                " beams; give the manifest that was decoded, or dump the beams with their ids"
+                " (format beams)"
+            )
+    else:
+        starts = divide_equally(path, hyps, most)
+        known = [(str(number), None) for number in range(1, len(starts) + 1)]
+    ends = [*starts[1:], len(hyps)][: len(starts)]
+    for (utt, ref), start, end in zip(known, starts, ends, strict=True):
+        yield NBest(utt, tuple(hyps[start:end]), ref)
+
+
+def divide_equally(path, hyps: Sequence[Hypothesis], most: int | None) -> Sequence[int]:
+    """Return where each utterance starts, if all have `most` hypotheses, best first; UserError."""
+    if most is None:
+        raise UserError(f"{path}: its name says no width; give width=N or manifest=F")
+    starts = range(0, len(hyps), most)
+    mixed = find_mixed(hyps, starts)
+    if len(hyps) % most or mixed:
+        where = f"{path}:{mixed + 1}" if mixed else str(path)
+        cause = f"the score rises within {most} lines" if mixed else f"no multiple of {most} lines"
         raise UserError(
-            f"{path}: {len(found)} lines, not {lines} for each of {len(known)} utterances{told};"
-            " give the manifest that was decoded, or width=N"
+            f"{where}: {cause}, so that some utterance has fewer beams; give the manifest that was"
+            " decoded: manifest=F"
         )
-    for number, (utt, ref) in enumerate(known):
-        yield NBest(utt, tuple(found[number * lines : (number + 1) * lines]), ref)
+    return starts
+
+
+def divide_among(hyps: Sequence[Hypothesis], count: int, most: int | None) -> Sequence[int] | None:
+    """Return where each of `count` utterances starts among the hypotheses, of which each has at
+    most `most` (None: not known), best first; None where that is not certain.
+    """
+    if most and len(hyps) == most * count:
+        return range(0, len(hyps), most)
+    rises = [0, *(place for place in range(1, len(hyps)) if is_better(hyps, place))]
+    longest = max(end - start for start, end in pairwise([*rises, len(hyps)]))
+    if hyps and len(rises) == count and longest <= (most or longest):
+        return rises
+    if most or not count or len(hyps) % count or not hyps:
+        return None
+    starts = range(0, len(hyps), len(hyps) // count)
+    return None if find_mixed(hyps, starts) else starts
+
+
+def find_mixed(hyps: Sequence[Hypothesis], starts: Sequence[int]) -> int | None:
+    """Return the place of a hypothesis that starts no list and is better than the one before it."""
+    first = set(starts)
+    places = range(1, len(hyps))
+    return next((at for at in places if at not in first and is_better(hyps, at)), None)
+
+
+def is_better(hyps: Sequence[Hypothesis], place: int) -> bool:
+    """Return whether the hypothesis there has a higher score than the one before it."""
+    return hyps[place].scores["am"] > hyps[place - 1].scores["am"]
 
 
 def rows(path) -> Iterator[Hypothesis]:
@@ -60,17 +112,12 @@ def rows(path) -> Iterator[Hypothesis]:
         yield Hypothesis(" ".join(text.split()), {"am": value})
 
 
-def width_of(path, width: str | None, lines: int, known: list | None) -> int:
-    """How many lines an utterance has."""
-    if width is not None:
-        if not re.fullmatch(r"[1-9][0-9]{0,5}", width):
-            raise UserError(f"width={width}: expected a number of lines, from 1")
-        return int(width)
-    if match := NAME.match(Path(path).name):
-        return int(match[1])
-    if known:
-        return max(1, lines // len(known))
-    raise UserError(f"{path}: its name says no width; give width=N or manifest=F")
+def width_of(path, width: str | None) -> int | None:
+    """Return the most lines of an utterance, by the option or the file's name; None: neither."""
+    if width is not None and not re.fullmatch(r"[1-9][0-9]{0,5}", width):
+        raise UserError(f"width={width}: expected a number of lines, from 1")
+    match = NAME.match(Path(path).name)
+    return int(width or match[1]) if width or match else None
 
 
 def read_manifest(path) -> Iterator[tuple[str, str | None]]:

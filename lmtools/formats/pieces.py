@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from lmtools.errors import UserError
 
 MARKS = ("subword_nmt", "sentencepiece", "none")
+END = "</s>"  # the end of the sentence, which Marian's --no-spm-decode writes as its last piece
 
 
 def check_marks(name: str, spec: str) -> str:
@@ -27,8 +28,13 @@ def guess_marks(texts: Iterable[str]) -> str:
 
 
 def join_pieces(text: str, marks: str) -> str:
-    """The words of `text`, its pieces joined as `marks` says; text without such marks stays."""
-    words = " ".join(text.split())
+    """The words of `text`, its pieces joined as `marks` says, without END as the last one; text
+    without such marks stays.
+    """
+    pieces = text.split()
+    if marks != "none" and pieces[-1:] == [END]:
+        pieces.pop()
+    words = " ".join(pieces)
     if marks == "subword_nmt":
         return f"{words} ".replace("@@ ", "").rstrip()
     if marks == "sentencepiece" and "▁" in words:

@@ -220,6 +220,19 @@ def read_first_line(path) -> str:
     return read_beginning(path).partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
 
 
+def all_rows(path, first: str, fits: Callable[[str], bool]) -> bool:
+    """Return whether every line at the beginning of a file `fits`, of which `first` is the first
+    one; empty lines and comments (`;;`) apart.
+    """
+    if not (first.startswith(";;") or fits(first)):
+        return False
+    beginning = read_beginning(path)
+    lines = beginning.decode("utf-8-sig", "replace").split("\n")
+    whole = lines[:-1] if len(beginning) == HEAD else lines
+    rows = [line for line in whole if line.strip() and not line.startswith(";;")]
+    return bool(rows) and all(map(fits, rows))
+
+
 def describe_formats(formats: Mapping[str, Format]) -> str:
     """All of `formats` and their options, line by line, for a verb's help."""
     lines = []

@@ -1,5 +1,5 @@
-"""Texts of N-best lists and lattices rewritten: words dropped, all normalised; what a format keeps
-of the old words must not contradict.
+"""Texts of N-best lists and lattices rewritten, all in one way: `rewrite_lists` and `rewrite_arcs`;
+what a format keeps of the old words must not contradict.
 """
 
 import re
@@ -14,7 +14,8 @@ from lmtools.types import Hypothesis, Lattice, NBest
 # Extras that say something of each word or token of a text, verbatim, so that they are about the
 # words which stood there
 OF_TOKENS = re.compile(
-    r"words|nwords|token|token_int|alignment|result|WordScores|timestamp\w*|[AHIP]"
+    r"[Ww]ords|nwords|spoken|segments|items|tokens?|token_int|alignment|result|WordScores|[AHIP]"
+    r"|timestamp\w*|timesteps|text_frames|\w+_offsets|ys_(log_)?probs|lm_probs|context_scores"
 )
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
 
@@ -109,7 +110,7 @@ def drop_marks(nbests: Sequence[NBest]) -> tuple[list[NBest], int]:
     def change(text: str) -> str:
         return marks.drop_marks(text) if marks.find_marks(text) else text
 
-    return normalise(nbests, change, change), count
+    return rewrite_lists(nbests, change, change), count
 
 
 def choose_rows(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
@@ -138,24 +139,34 @@ def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
     return replace(nbest, ref=ref, more_refs=more, extra=keep_extras(nbest.extra))
 
 
-def normalise(
+def rewrite_lists(
     nbests: Sequence[NBest],
-    hyps: Callable[[str], str],
-    refs: Callable[[str], str] | None,
+    hyps: Callable[[str], str] | None = None,
+    refs: Callable[[str], str] | None = None,
     keep: bool = False,
 ) -> list[NBest]:
-    """Lists with one normaliser applied to hypotheses, one to references (None: they stay). With
-    `keep`, hypotheses have what they were as `written`.
+    """Return lists with `hyps` applied to the texts of hypotheses, `refs` to those of references;
+    None: they stay. A text that does not change keeps its extras. With `keep`, hypotheses have
+    what they were as `written`.
     """
 
-    def rewrite(hyp: Hypothesis) -> Hypothesis:
+    def rewrite_hyp(hyp: Hypothesis) -> Hypothesis:
         text = hyps(hyp.text)
         if text == hyp.text:
             return hyp
         return drop_stale(hyp.with_text(text) if keep else replace(hyp, text=text))
 
-    made = [replace(nbest, hyps=tuple(map(rewrite, nbest.hyps))) for nbest in nbests]
-    return [rewrite_ref(nbest, refs) for nbest in made] if refs else made
+    if hyps:
+        nbests = [replace(nbest, hyps=tuple(map(rewrite_hyp, nbest.hyps))) for nbest in nbests]
+    return [rewrite_ref(nbest, refs) for nbest in nbests] if refs else list(nbests)
+
+
+def capitalise(text: str) -> str:
+    """Return `text` with its first letter in upper case, unless a digit comes before: what
+    truecasing took from the head of a sentence.
+    """
+    first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
+    return text[:first] + text[first : first + 1].upper() + text[first + 1 :]
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:

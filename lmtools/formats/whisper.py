@@ -12,14 +12,20 @@ Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` a
 `tokens` is the list of tokens or their number. With it the division is undone and the component
 `am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
 length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
+
+Read alone is what the command lines of openai-whisper (`--output_format json`), whisper-ctranslate2
+and whisper.cpp (`--output-json`) leave, a file UTT.json each: a directory of them, or one. Each is
+a list of one hypothesis without score, since the averages in it are of windows, not of texts.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import json_io
 from lmtools.formats.checks import check_nbests, components, first_time, identifier, one_score
+from lmtools.formats.registry import read_beginning
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = (
@@ -28,13 +34,57 @@ ABOUT = (
 )
 KINDS = ("sum_logprob", "avg_logprob", "score")
 
-recognises = json_io.recognise("[", '"utt"', '"hypotheses"')
+is_dump = json_io.recognise("[", '"utt"', '"hypotheses"')
+are_outputs = json_io.recognise_results(
+    r'"(segments|transcription)"\s*:\s*\[',
+    r'"text"\s*:',
+    r'\A(?s:(?!.*"(utt|results|transcripts?|beams|alternatives)"\s*:))',
+)
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Whether the file is such a dump, or it or the first of a directory what Whisper's command
+    line leaves.
+    """
+    return is_dump(path, first) or are_outputs(path, first)
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says, or where hypotheses are
-    scored in different ways.
+    """The lists of a file or directory; UserError for what is not as the format says, or where
+    hypotheses are scored in different ways.
     """
+    if Path(path).is_dir():
+        for utt, tree, where in json_io.results(path):
+            yield read_output(utt, tree, where)
+    elif Path(path).is_file() and is_object(read_beginning(path)):
+        tree = json_io.expect(json_io.load(path), dict, str(path), "the file")
+        utt = identifier(Path(path).name.partition(".json")[0], str(path))
+        yield read_output(utt, tree, str(path))
+    else:
+        yield from read_dump(path)
+
+
+def is_object(beginning: bytes) -> bool:
+    """Return whether JSON with this beginning is an object."""
+    return beginning.decode("utf-8-sig", "replace").lstrip().startswith("{")
+
+
+def read_output(utt: str, tree: Mapping, where: str) -> NBest:
+    """Return the list of what Whisper's command line says of one recording."""
+    if "transcription" in tree:  # of whisper.cpp
+        parts = [
+            json_io.expect(part, dict, where, "a part")
+            for part in json_io.member(tree, "transcription", list, where)
+        ]
+        text = "".join(json_io.member(part, "text", str, where) for part in parts)
+    else:
+        text = json_io.member(tree, "text", str, where)
+    extra = json_io.extras(tree, ("text",), where)
+    return NBest(utt, (Hypothesis(" ".join(text.split()), {}, extra),))
+
+
+def read_dump(path) -> Iterator[NBest]:
+    """Read the lists of a dump."""
     seen: set[str] = set()
     names = kind = None
     for tree, where in json_io.objects(path):

@@ -44,8 +44,8 @@ REFERENCES = ("am", "score", "rank")
 # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
 FAR = 1e10
 UNCHECKED = (
-    "warning: {}: its rows do not say which texts they are of, so nothing tells whether these are"
-    " the lists that were scored"
+    "warning: {}: rows do not say which texts they are of, so nothing tells whether these are the"
+    " lists that were scored"
 )
 
 
@@ -97,21 +97,25 @@ class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
     path of the file of each, and the tokens of its model (hypotheses,) by utterance.
 
-    `warnings` are lines about files whose rows do not vouch for the texts that they were made of.
+    `unchecked` names those of files whose rows do not vouch for the texts that they were made of.
     """
 
     values: Mapping[str, list[np.ndarray]]
     signatures: Mapping[str, Mapping]
     paths: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, np.ndarray]]
-    warnings: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
-        """Some of the columns, in the order of `names`; warnings are of all."""
+        """Some of the columns, in the order of `names`."""
         parts = (self.values, self.signatures, self.paths, self.tokens)
-        return ScoreColumns(
-            *({name: part[name] for name in names} for part in parts), self.warnings
-        )
+        unchecked = tuple(name for name in self.unchecked if name in names)
+        return ScoreColumns(*({name: part[name] for name in names} for part in parts), unchecked)
+
+    def warn_unchecked(self, known: Collection[str] = ()) -> list[str]:
+        """Return one line about the files of `unchecked`, those of `known` names apart."""
+        paths = dict.fromkeys(self.paths[name] for name in self.unchecked if name not in known)
+        return [UNCHECKED.format(", ".join(paths))] if paths else []
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
@@ -139,13 +143,13 @@ def make_columns(
     """The column of each name from its table, which was read from the path of that name; the rest
     is as of `read_columns`.
     """
-    unchecked = [paths[name] for name, table in tables.items() if table.checks is None]
+    unchecked = tuple(name for name, table in tables.items() if table.checks is None)
     return ScoreColumns(
         {n: column_of(n, table, nbests, paths[n], source) for n, table in tables.items()},
         {name: table.signature for name, table in tables.items()},
         paths,
         {name: table.tokens for name, table in tables.items()},
-        tuple(UNCHECKED.format(path) for path in dict.fromkeys(unchecked)),
+        unchecked,
     )
 
 

@@ -39,7 +39,7 @@ def tune_lists(
     features = gather(nbests, columns.values, source, made)
     check_signed(features, options, source)
     warnings = [
-        *columns.warnings,
+        *columns.warn_unchecked(),
         *warn_unseen(columns),
         *features.warnings,
         *warn_empty(nbests, "counts as"),
@@ -75,7 +75,13 @@ def rescore_lists(
             lists = rescore(nbests, some, weights, source)
             yield system, lists, check_signatures(weights, columns.select(own), place(system))
 
-    return [*columns.warnings, *features.warnings], choose()
+    # of a column that was tuned as plain numbers, lmtools tune has warned
+    plain = [
+        name
+        for name in columns.unchecked
+        if all(weights.signatures.get(name) == {} for weights in tuned.values())
+    ]
+    return [*columns.warn_unchecked(plain), *features.warnings], choose()
 
 
 def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:

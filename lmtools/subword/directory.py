@@ -92,11 +92,18 @@ def adopt(
             " --vocab-size out"
         )
     try:
-        subword = SUBWORDS[scheme_of(content)](content, normaliser)
+        scheme = scheme_of(content)
     except (RuntimeError, ValueError) as error:
         raise UserError(
             f"{path}: cannot be a subword model here ({error}); give SentencePiece's .model file or"
             " a word list"
+        ) from None
+    try:
+        subword = SUBWORDS[scheme](content, normaliser)
+    except (RuntimeError, ValueError) as error:
+        raise UserError(
+            f"{path}: a SentencePiece model that cannot be used here ({error}); learn another one"
+            " with lmtools subword"
         ) from None
     return save_subword(subword, out_dir, words)
 

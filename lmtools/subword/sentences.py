@@ -3,7 +3,8 @@
 import io
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, islice
 
 import sentencepiece
 
@@ -12,6 +13,7 @@ from lmtools.subword.base import BOS, EOS, MASK, PAD, SPECIALS, UNK, Subword
 from lmtools.text import MARK
 
 SEED = 1
+TRIED = 200  # pieces that may be a word by themselves
 REMEMBERED = 200_000  # words
 # characters: a longer "word" is noise; nothing is learnt from it and nothing remembered
 WIDEST = 1000
@@ -22,14 +24,15 @@ class Words(dict):
     ids are those of its words in a row.
 
     This is several times faster than segmenting whole texts, and a word's pieces never depend on
-    rounding in its neighbourhood. `ids` says which of our ids each id of the processor is.
+    rounding in its neighbourhood. `cut` gives the processor's ids of a word, and `ids` says which
+    of our ids each of them is.
     """
 
-    def __init__(self, processor: sentencepiece.SentencePieceProcessor, ids: Sequence[int]):
-        self.processor, self.ids = processor, ids
+    def __init__(self, cut: Callable[[str, type], list], ids: Sequence[int]):
+        self.cut, self.ids = cut, ids
 
     def __missing__(self, word: str) -> list[int]:
-        ids = [self.ids[i] for i in self.processor.encode(word, out_type=int)]
+        ids = [self.ids[i] for i in self.cut(word, int)]
         if len(self) < REMEMBERED and len(word) <= WIDEST:
             self[word] = ids
         return ids
@@ -39,7 +42,8 @@ class SentencePiece(Subword):
     """Pieces inside words, `▁` before each word's first; sorted by probability or order of merging.
 
     The content may be another program's SentencePiece model: its pieces follow our specials in
-    their order, its own specials fall away.
+    their order, its own specials, and symbols called as ours, fall away. Unknown characters are its
+    bytes if it has these; a text's first word lacks the `▁` if the model puts none there (`dummy`).
     """
 
     file = "subword.model"
@@ -68,20 +72,55 @@ class SentencePiece(Subword):
         self.processor = sentencepiece.SentencePieceProcessor(model_proto=content)
         chosen = ordinary(self.processor)
         refuse_unfit(self.processor, [self.processor.id_to_piece(i) for i in chosen])
+        self.anchor = find_anchor(self.processor, chosen)
+        self.dummy = self.cut(self.anchor)[0].startswith(MARK)
         ids = [UNK] * self.processor.get_piece_size()
+        self.bytes: dict[int, int] = {}
         for number, i in enumerate(chosen, len(SPECIALS)):
             ids[i] = number
-        self.known = Words(self.processor, ids)
+            if self.processor.is_byte(i):
+                self.bytes[number] = int(self.processor.id_to_piece(i)[3:-1], 16)  # <0x41>
+        self.known = Words(self.cut, ids)
         return (*SPECIALS, *self.processor.id_to_piece(chosen))
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
         words = self.known
-        return [[i for word in text.split() for i in words[word]] for text in texts]
+        return [[i for word in self.split(text) for i in words[word]] for text in texts]
 
     def surfaces(self, text: str) -> list[str]:
-        return [
-            piece for word in text.split() for piece in self.processor.encode(word, out_type=str)
-        ]
+        return [piece for word in self.split(text) for piece in self.cut(word)]
+
+    def cut(self, word: str, kind: type = str) -> list:
+        """Return the pieces (str) or the processor's ids (int) of a word; of one that follows
+        another, which `split` gives a `▁`, by the processor's own blank: it may drop a first one.
+        """
+        encode = self.processor.encode
+        if not word.startswith(MARK):
+            return encode(word, out_type=kind)
+        before = len(encode(self.anchor, out_type=kind))
+        return encode(f"{self.anchor} {word[1:]}", out_type=kind)[before:]
+
+    def split(self, text: str) -> list[str]:
+        """Return the words of a text as `cut` takes them: where the processor puts no `▁` before
+        words, all but a first word that no blank precedes have one.
+        """
+        words = text.split()
+        if self.dummy:
+            return words
+        bare = 0 if text[:1].isspace() else 1
+        return words[:bare] + [MARK + word for word in words[bare:]]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of `ids`, runs of bytes as the characters that they are."""
+        if not self.bytes:
+            return super().decode(ids)
+        parts = []
+        for is_byte, run in groupby(ids, key=self.bytes.__contains__):
+            if is_byte:
+                parts.append(bytes(self.bytes[i] for i in run).decode("utf-8", "replace"))
+            else:
+                parts += [self.vocabulary[i] for i in run if i not in (PAD, EOS, BOS, MASK)]
+        return self.joiner.join(parts).replace(MARK, " ").strip()
 
 
 class BpePieces(SentencePiece):
@@ -97,25 +136,43 @@ class UnigramPieces(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """The ids of the pieces that text is made of, in order: no control, unknown or unused ones."""
+    """The ids of the pieces that text is made of, in order: no control, unknown or unused ones, and
+    none that is called as a special of ours.
+    """
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
-    return [i for i in range(processor.get_piece_size()) if not any(test(i) for test in special)]
+    return [
+        i
+        for i in range(processor.get_piece_size())
+        if not any(test(i) for test in special) and processor.id_to_piece(i) not in SPECIALS
+    ]
 
 
 def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
-    """ValueError unless the model segments word by word, `▁` first, into pieces that are text."""
-    if clash := set(pieces) & set(SPECIALS):
-        raise ValueError(f"its piece {min(clash)} is a special here")
-    if any(MARK in piece.lstrip(MARK) for piece in pieces) or not processor.encode(
-        "a", out_type=str
-    )[0].startswith(MARK):
+    """ValueError unless the model segments word by word, `▁` before each but perhaps the first."""
+    if any(MARK in piece.lstrip(MARK) for piece in pieces):
         raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
-    if any(processor.is_byte(i) for i in range(processor.get_piece_size())):
-        raise ValueError("it falls back on bytes")
+    if MARK not in pieces and any(map(processor.is_byte, range(processor.get_piece_size()))):
+        raise ValueError(f"it falls back on bytes, and {MARK} is no piece of it")
+
+
+def find_anchor(processor: sentencepiece.SentencePieceProcessor, chosen: Sequence[int]) -> str:
+    """Return a word that the model spells as it is written, with `▁` for the blank before it;
+    ValueError if it has none.
+    """
+    words = (processor.id_to_piece(i).strip(MARK) for i in chosen if not processor.is_byte(i))
+    for word in islice(filter(None, words), TRIED):
+        spelled = "".join(processor.encode(f"{word} {word}", out_type=str))
+        if spelled.removeprefix(MARK) == f"{word}{MARK}{word}":
+            return word
+    raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
 
 
 def scheme_of(content: bytes) -> str:
-    """Whether a SentencePiece model is bpe or unigram: BPE's scores are whole numbers."""
+    """Whether a SentencePiece model is bpe or unigram: BPE's scores are whole numbers. RuntimeError
+    or ValueError where it is none.
+    """
+    if not content:
+        raise ValueError("the model is empty")
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     whole = all(processor.get_score(i).is_integer() for i in ordinary(processor))
     return (BpePieces if whole else UnigramPieces).scheme

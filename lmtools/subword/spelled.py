@@ -13,7 +13,6 @@ from lmtools.errors import UserError
 from lmtools.subword.base import MASK, SPECIALS, UNK, Subword
 from lmtools.subword.lists import Char, Word
 from lmtools.subword.sentences import REMEMBERED, BpePieces, UnigramPieces
-from lmtools.text import MARK
 
 PIECES: dict[str, type[Subword]] = {kind.scheme: kind for kind in (BpePieces, UnigramPieces, Char)}
 END = MASK  # the id that marks the end of a word's spelling: nothing is masked here
@@ -42,7 +41,7 @@ class WordTargets:
         """The id of the word so spelled; <unk> if the list or the pieces lack it."""
         found = self.known.get(spelling)
         if found is None:
-            text = "".join(self.pieces.vocabulary[i] for i in spelling).replace(MARK, "")
+            text = self.pieces.decode(spelling)
             found = UNK if UNK in spelling else self.words.ids.get(text, UNK)
             if len(self.known) < REMEMBERED:
                 self.known[spelling] = found

@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, kaldi_text, lists, merging, plain, registry, rewriting
+from lmtools.formats import FORMATS, lists, merging, plain, registry, rewriting
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.texts import read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.types import NBest
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
-CASES = {"upper": str.upper, "lower": str.lower, "sentence": lists.capitalise}
+CASES = {"upper": str.upper, "lower": str.lower, "sentence": rewriting.capitalise}
 NORMALISED = "normalised"
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
 
@@ -136,13 +137,7 @@ def convert_lists(args, source: str, target: str) -> str:
     nbests = read_nbests(args.input, source)
     if not nbests:
         raise UserError(f"{args.input}: no utterances; give the recogniser's N-best lists")
-    if args.ref:
-        nbests = lists.attach_refs(nbests, kaldi_text.read(args.ref), args.input, args.ref)
-    if args.ref_lines:
-        nbests = lists.attach_lines(
-            nbests, {path: plain.read(path) for path in args.ref_lines}, args.input
-        )
-    told = ""
+    nbests, told = attach_references(args, nbests)
     if args.drop_marks:
         nbests, count = rewriting.drop_marks(nbests)
         told += f", {count:,} marks dropped"
@@ -150,19 +145,19 @@ def convert_lists(args, source: str, target: str) -> str:
         nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
         told += f", {count:,} words dropped"
     if args.detokenise_ref:
-        nbests = lists.rewrite_refs(nbests, detokeniser(args.detokenise_ref))
+        nbests = rewriting.rewrite_lists(nbests, refs=detokeniser(args.detokenise_ref))
     if args.detokenise:
-        nbests = lists.rewrite_hyps(nbests, detokeniser(args.detokenise))
+        nbests = rewriting.rewrite_lists(nbests, detokeniser(args.detokenise))
     if has_normaliser_options(args):
         hyps = normaliser_of(args)
         refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
         refs = None if args.normaliser_ref == "none" else refs
-        nbests = rewriting.normalise(nbests, hyps, refs, keep=True)
+        nbests = rewriting.rewrite_lists(nbests, hyps, refs, keep=True)
     elif args.case and args.case != "keep":
-        nbests = rewriting.normalise(nbests, CASES[args.case], None, keep=args.case != "sentence")
+        nbests = rewriting.rewrite_lists(nbests, CASES[args.case], keep=args.case != "sentence")
     if args.map_words:
         map_words = partial(rewriting.spell, spellings=rewriting.read_spellings(args.map_words))
-        nbests = rewriting.normalise(nbests, map_words, map_words, keep=True)
+        nbests = rewriting.rewrite_lists(nbests, map_words, map_words, keep=True)
     if args.mass and not args.dedup:
         raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
@@ -180,6 +175,22 @@ def convert_lists(args, source: str, target: str) -> str:
         f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
         f" hypotheses{told}"
     )
+
+
+def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], str]:
+    """Return the lists with the references that the command line names, and what to say of those
+    that no list has.
+    """
+    if args.ref_lines:
+        lines = {path: plain.read(path) for path in args.ref_lines}
+        return lists.attach_lines(nbests, lines, args.input), ""
+    if not args.ref:
+        return nbests, ""
+    refs = read_texts(args.ref)
+    nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
+    unused = lists.count_unused(nbests, refs)
+    message = f", {unused:,} of {len(refs):,} references not used: they have no list"
+    return nbests, message if unused else ""
 
 
 def merged_by(args) -> Callable[[str], str]:

@@ -12,7 +12,8 @@ def arguments(parser):
         " the verb exits with status 1 if one of them is an error."
     )
     parser.add("--nbest", "--format")
-    parser.add("--ref", help="Kaldi text with the references (default: those in the lists)")
+    about = "references: Kaldi text, trn, stm or ctm (default: those in the lists)"
+    parser.add("--ref", help=about)
     parser.add("--text", help=f"language-model text, one sentence a line ({LINES:,} are read)")
     about = "language model or subword directory: text and hypotheses are compared as it sees them"
     parser.add("--lm", required=False, help=about)

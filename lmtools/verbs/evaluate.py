@@ -4,6 +4,8 @@ comparison with another system.
 
 import dataclasses
 import json
+from collections.abc import Callable
+from functools import partial
 
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
@@ -16,7 +18,15 @@ from lmtools.evaluate import (
     paired_bootstrap,
     show,
 )
-from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.evaluate.inputs import (
+    Texts,
+    lists_of,
+    load,
+    load_plain,
+    references,
+    refuse_first_words,
+    same_length,
+)
 from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
@@ -26,8 +36,8 @@ from lmtools.text import NORMALISERS
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Files are Kaldi text (`utt w1 w2 ...`), trn, or N-best lists, whose first hypotheses and"
-        " references count."
+        "Files are Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, whose first"
+        " hypotheses and references count."
     )
     about = (
         "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
@@ -37,6 +47,11 @@ def arguments(parser):
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
     parser.add("--against", help="hypotheses of another system: is the difference significant?")
+    about = (
+        "format of --hyp and --against, and, if it is named too, of --ref: NAME or"
+        " NAME:option=value,... (default: recognised)"
+    )
+    parser.add("--format", nargs="+", metavar="FMT", help=about)
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
     parser.add("--metric", choices=METRICS)
@@ -81,15 +96,29 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     """Hypotheses, references, and the other system's hypotheses."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
-    read = load_plain if args.plain else load
-    hyp = read(args.hyp)
-    sources = [read(path) for path in args.ref] if args.ref else [hyp]
+    read_hyp, read_ref = choose_readers(args)
+    hyp = read_hyp(args.hyp)
+    sources = [read_ref(path) for path in args.ref] if args.ref else [hyp]
     if hyp.lists is None and sources[0] is hyp:
         raise UserError(f"{args.hyp}: holds no references; give them with --ref")
-    against = read(args.against) if args.against else None
+    against = read_hyp(args.against) if args.against else None
+    for other in filter(None, () if args.plain else (hyp, against)):
+        refuse_first_words(sources[0], other)
     for other in filter(None, [*sources[1:], hyp, against] if args.plain else []):
         same_length(sources[0], other)
     return hyp, sources, against
+
+
+def choose_readers(args) -> tuple[Callable[[str], Texts], Callable[[str], Texts]]:
+    """Return what reads hypotheses and what reads references."""
+    if args.plain and args.format:
+        raise UserError("--format: plain text has none; leave out --plain or --format")
+    if args.plain:
+        return load_plain, load_plain
+    hyp, ref, *more = [*(args.format or []), None, None]
+    if any(more):
+        raise UserError("--format: more than two; give that of --hyp, then that of --ref")
+    return partial(load, spec=hyp), partial(load, spec=ref)
 
 
 def evaluate_system(

@@ -302,7 +302,7 @@ def add_references(
     change what argparse takes for --ref-lines.
     """
     refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
-    parser.add("--ref", among=refs, help=f"Kaldi text with the references{purpose}")
+    parser.add("--ref", among=refs, help=f"references{purpose}: Kaldi text, trn, stm or ctm")
     about = f"plain text with the references, one a line, in the order of the {what}"
     parser.add("--ref-lines", among=refs, **{"help": about} | lines)
 

@@ -357,8 +357,9 @@ def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys)
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("prefix", [True, False])
 @pytest.mark.parametrize("rule, symbols", [("nmt_nfkc_cf", []), ("identity", ["[x]"])])
-def test_the_tokenizer_of_another_toolkits_model(rule, symbols, tmp_path):
+def test_the_tokenizer_of_another_toolkits_model(rule, symbols, prefix, tmp_path):
     """What a SentencePiece model does to text by itself is in the tokenizer too."""
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
     from lmtools.export.tokenizer import make_tokenizer
@@ -366,7 +367,7 @@ def test_the_tokenizer_of_another_toolkits_model(rule, symbols, tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),
         vocab_size=40, model_type="unigram", normalization_rule_name=rule,
-        user_defined_symbols=symbols, minloglevel=2,
+        user_defined_symbols=symbols, add_dummy_prefix=prefix, minloglevel=2,
     )  # fmt: skip
     subword = adopt(tmp_path / "theirs.model", Normaliser(), tmp_path / "ours")
     if symbols:

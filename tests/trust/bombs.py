@@ -26,6 +26,7 @@ LISTS = (
     "moses",
     "marian",
     "fairseq",
+    "sockeye",
     "srilm",
     "systems",
     "hyporadise",
@@ -38,6 +39,7 @@ LISTS = (
     "sherpa-onnx",
     "trn",
     "ctm",
+    "stm",
     "kaldi-text",
 )
 LATTICES = ("kaldi", "slf", "pocketsphinx", "plf", "openfst", "wcn")

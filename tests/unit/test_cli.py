@@ -63,6 +63,15 @@ def test_help_names_every_verb(capsys):
     assert all(f"{verb} {purpose}" in text for verb, purpose in VERBS.items())
 
 
+def test_help_is_for_users_alone(capsys):
+    """What the package's docstring tells those who read the code is no part of it."""
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    first, *rest = (" ".join(part.split()) for part in lmtools.__doc__.strip().split("\n\n"))
+    assert first in printed and rest and not any(part[:40] in printed for part in rest)
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as done:
         main(["--version"])

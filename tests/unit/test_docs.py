@@ -20,8 +20,8 @@ GLOBS = (
     "*.md",
     "docs/*.md",
     "egs/*/README.md",
-    "egs/*/mini/*.md",
-    "egs/*/local/*.md",
+    "egs/*/*/*.md",
+    "egs/*/*/mini/*.md",
     "tests/*/*.md",
 )
 PAGES = [page for pattern in GLOBS for page in sorted(ROOT.glob(pattern))]
@@ -31,7 +31,8 @@ FOREIGN = """of other programs: --nnodes --rdzv-backend --rdzv-id --rdzv-endpoin
     --token-list --list --nproc-per-node --extra-index-url --no-deps --norm --lm_train_config
     --lm_file --lm_weight --asr_train_config --help --asr_model_file --output_dir
     --data_path_and_name_and_type --normalize --unnormalized --only --acoustic-scale --medium
-    --skip_symbols --output_nbest --result"""
+    --skip_symbols --output_nbest --result --nbest-size --output-type --output_format
+    --output-json --no-spm-decode"""
 HOMES = {"lmtools", "tests", "utils", "egs", "conf", "benchmarks", "docs", "local", "figures"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -145,3 +146,28 @@ def test_yaml_of_recipes_is_read(tmp_path):
 def test_prose_is_no_wider_than_code(page):
     for line in split(page)[0].splitlines():
         assert len(line) <= 100 or line.startswith(("|", "<img", "![", "    ")), line
+
+
+CELL = re.compile(r"(?<!\\)\|")
+RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?")
+
+
+def tables(text: str) -> list[list[str]]:
+    """The rows of each Markdown table, the rule under its headers second."""
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"(?:^[^\n]*\|[^\n]*\n)+", prose + "\n", re.MULTILINE)
+    rows = [[row.strip() for row in block.splitlines()] for block in blocks]
+    return [one for one in rows if len(one) > 1 and RULE.fullmatch(one[1])]
+
+
+@pages
+def test_rows_of_tables_have_a_cell_for_each_header(page):
+    for header, *rows in tables(page.read_text()):
+        wrong = [row for row in rows if len(CELL.findall(row)) != len(CELL.findall(header))]
+        assert not wrong, wrong[0]
+
+
+def test_tables_are_found():
+    text = "a|b\n\ntext\n\n| a | b |\n|---|:-:|\n| 1 | x\\|y | z |\n\n```\n| a |\n|---|\n| |\n```\n"
+    ((header, rule, row),) = tables(text)
+    assert [len(CELL.findall(one)) for one in (header, rule, row)] == [3, 3, 4]

@@ -38,11 +38,10 @@ def test_nemo_with_its_manifest(tmp_path, nemo):
     other = tmp_path / "beams.tsv"
     nemo.rename(other)
     assert read(other, f"nemo:manifest={manifest}") == due
-    assert [nbest.utt for nbest in read(other, "nemo:width=4")] == ["1"]
-    with pytest.raises(UserError, match=r"4 lines, not 4 for each of 2 utterances of"):
-        read(other, f"nemo:manifest={manifest},width=4")
-    with pytest.raises(UserError, match=r"4 lines, not 3 for each of 1 utterances; give the man"):
-        read(other, "nemo:width=3")
+    assert read(other, f"nemo:manifest={manifest},width=4") == due  # the score rises once
+    for width in 3, 4:
+        with pytest.raises(UserError, match="some utterance has fewer beams; give the manifest"):
+            read(other, f"nemo:width={width}")
     with pytest.raises(UserError, match="its name says no width; give width=N or manifest=F"):
         read(other, "nemo")
     with pytest.raises(UserError, match="width=x: expected a number of lines"):
@@ -52,6 +51,45 @@ def test_nemo_with_its_manifest(tmp_path, nemo):
 def test_nemo_by_its_name(nemo):
     assert FORMATS.detect(nemo) == "nemo"
     assert [(nbest.utt, len(nbest.hyps)) for nbest in read(nemo)] == [("1", 2), ("2", 2)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "width", "utterances", "sizes"),
+    [
+        ("-1 -2 -3 -0.1", 3, 2, [3, 1]),
+        ("-1 -2 -0.1 -0.9 -0.2 -0.8", 3, 3, [2, 2, 2]),
+        ("-1 -2 -0.1 -0.9 -0.2 -0.8", 3, None, None),  # it rises within three lines
+        ("-1 -2 -3 -4 -5 -6", 3, None, [3, 3]),
+        ("-1 -2 -3 -4 -5 -6", 3, 2, [3, 3]),
+        ("-1 -2 -3 -4 -5", 3, 2, None),  # nothing tells where the second begins
+        ("-1 -2 -3 -4 -0.5", 3, 2, None),  # four lines before it rises
+        ("-1 -2 -0.5 -2 -0.5", 3, 2, None),  # it rises once too often
+        ("-2 -1 -3 -4", 2, 2, [2, 2]),  # as many lines as can be: unsorted ones, too
+        ("-1 -2 -3 -0.1", None, 2, [3, 1]),
+        ("-1 -2 -3 -4", None, 2, [2, 2]),
+        ("-1 -2 -3", None, 2, None),
+        ("-1", 3, 2, None),
+        ("", 3, 2, None),
+        ("", 3, None, []),
+    ],
+)
+def test_an_utterance_with_fewer_beams_than_the_width(tmp_path, scores, width, utterances, sizes):
+    path = tmp_path / (f"preds_out_width{width}_a.tsv" if width else "beams.tsv")
+    path.write_text("".join(f"t{score}\t{score}\n" for score in scores.split()))
+    manifest = tmp_path / "m.json"
+    rows = (f'{{"audio_filepath": "u{number}.wav"}}\n' for number in range(utterances or 0))
+    manifest.write_text("".join(rows))
+    spec = f"nemo:manifest={manifest}" if utterances else "nemo"
+    if sizes is not None:
+        found = read(path, spec)
+        assert [len(nbest.hyps) for nbest in found] == sizes
+        texts = [hyp.text for nbest in found for hyp in nbest.hyps]
+        assert texts == [f"t{score}" for score in scores.split()]
+    else:
+        with pytest.raises(
+            UserError, match=r"(has fewer|unequally many|up to 3) beams.*; give the"
+        ):
+            read(path, spec)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +156,31 @@ def test_a_directory_of_torchaudio(tmp_path):
     assert FORMATS.detect(home) == "beams"
     kept = Hypothesis("blue finch", {"am": -3.5}, {"tokens": "[1, 2]"})
     assert read(home) == [NBest("a1", (kept,)), NBest("a2", hyps(("x", 1.0)))]
+
+
+ROWS = [("blue finch", -3.5, -5.25), ("blew finch", -4.0, -5.5)]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"beams": [[t, FRAMES, a, b] for t, a, b in ROWS]},
+        {"beams": [{"text": t, "text_frames": FRAMES, "logit_score": a, "lm_score": b,
+                    "last_lm_state": None} for t, a, b in ROWS]},
+        {"text": [row[0] for row in ROWS], "logit_score": [row[1] for row in ROWS],
+         "lm_score": [row[2] for row in ROWS], "text_frames": [FRAMES, FRAMES]},
+    ],
+    ids=["row", "by name", "columns"],
+)  # fmt: skip
+def test_the_logit_score_and_the_total_by_any_name(tmp_path, tree):
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({"utt": "a", "ref": "blue finch"} | tree) + "\n")
+    assert FORMATS.detect(path) == "beams"
+    hyps = [Hypothesis(text, {"am": am, "lm": total - am}, KEPT) for text, am, total in ROWS]
+    assert read(path) == [NBest("a", tuple(hyps), "blue finch")]
+
+
+def test_the_best_beam_alone_of_hugging_face(tmp_path):
+    tree = {"utt": "a", "text": "x", "logit_score": -1, "lm_score": -3, "word_offsets": None}
+    (tmp_path / "b.json").write_text(json.dumps(tree))
+    assert read(tmp_path / "b.json") == [NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))]

@@ -99,6 +99,76 @@ def test_pieces_of_a_text_that_was_edited_since_are_not_written(tmp_path):
     assert next(moses.read(tmp_path / "n")).hyps[0].text == "a"
 
 
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("the red |0-1| fox |2-2|", "the red fox"),
+        ("the |0-0,wa=0-0 1-1,total=-1.2,LM0= -3 TM0= -1 -2| fox |1-1,LM0= -2|", "the fox"),
+        ("fin@@ |0-0| ch |1-1|", "fin@@ ch"),
+        ("|0-0|", ""),
+        ("a |0-1| b", "a |0-1| b"),  # no trace, which ends in a segment
+    ],
+)
+def test_segments_of_a_trace_are_no_words(tmp_path, text, spoken):
+    path = tmp_path / "n"
+    path.write_text(f"0 ||| {text} ||| LM0= -4 ||| -1\n")
+    (nbest,) = moses.read(path)
+    assert nbest.hyps[0].text == spoken
+    assert nbest.hyps[0].extra == ({"segments": text} if spoken != text else {})
+    moses.write([nbest], tmp_path / "again")
+    assert (tmp_path / "again").read_text() == path.read_text()
+    (joined,) = moses.read(path, bpe="subword_nmt")
+    assert "@@" not in joined.hyps[0].text
+    moses.write([joined], tmp_path / "again")
+    assert (tmp_path / "again").read_text() == path.read_text()
+    edited = NBest("0", (Hypothesis("x", {}, nbest.hyps[0].extra),))
+    moses.write([edited], tmp_path / "again")
+    assert (tmp_path / "again").read_text() == "0 ||| x |||  ||| \n"
+
+
+SPARSE = """0 ||| a ||| Glue=2 tm_0=-1 tm_1=-2 Pass=1 ||| -1
+0 ||| b ||| Glue=1 tm_0=-3 ||| -1.5
+1 ||| c ||| tm_1=-4 Glue=1 Late= 3 ||| -2
+"""
+
+
+def test_an_absent_sparse_feature_is_0(tmp_path):
+    path = tmp_path / "n"
+    path.write_text(SPARSE)
+    found = list(moses.read(path))
+    names = ["Glue", "tm_0", "tm_1", "Pass", "Late", "am"]
+    assert [[hyp.scores[name] for name in names] for nbest in found for hyp in nbest.hyps] == [
+        [2, -1, -2, 1, 0, -1],
+        [1, -3, 0, 0, 0, -1.5],
+        [1, 0, -4, 0, 3, -2],
+    ]
+    moses.write(found, tmp_path / "again")
+    assert "0 ||| b ||| Glue= 1 tm_0= -3 tm_1= 0 Pass= 0" in (tmp_path / "again").read_text()
+    again = list(moses.read(tmp_path / "again"))
+    assert [[hyp.scores for hyp in nbest.hyps] for nbest in again] == [
+        [hyp.scores for hyp in nbest.hyps] for nbest in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "cause"),
+    [
+        ("0 ||| b ||| TM= -1 ||| -1", "hypothesis 2 has scores"),  # another number of values
+        ("0 ||| b ||| LM= -1 ||| -1", "hypothesis 2 has scores"),  # none of several values
+        ("0 ||| b ||| ||| -1", "hypothesis 2 has scores"),  # no features at all
+        ("0 ||| b ||| LM= -1 TM= -1 -2", "hypothesis 2 has scores"),  # no total
+        (
+            "".join(f"0 ||| b ||| LM= 1 TM= 0 0 x{i}= 1 ||| -1\n" for i in range(1001)),
+            "n: 1001 sparse features, more than 1000",
+        ),
+    ],
+)
+def test_what_is_not_sparse_is_not_made_up(tmp_path, second, cause):
+    (tmp_path / "n").write_text(f"0 ||| a ||| LM= -1 TM= -1 -2 ||| -1\n{second}\n")
+    with pytest.raises(UserError, match=cause):
+        list(moses.read(tmp_path / "n"))
+
+
 @pytest.mark.skipif(not REAL.exists(), reason="no list that Moses wrote")
 def test_a_list_that_moses_wrote(tmp_path):
     found = list(moses.read(REAL))

@@ -102,7 +102,7 @@ READ = [
     ("nemo", "preds_out_width2_alpha1_beta0.tsv", "a\t-1\n%s\n", "", {
         "b -1": ":2: no tab; expected `text TAB score`",
         "b\tnan": ":2: the score is 'nan'; expected a finite number",
-        "b\t-1\nc\t-1": ": 3 lines, not 2 for each of 1 utterances",
+        "b\t-1\nc\t-1": ": no multiple of 2 lines, so that some utterance has fewer",
     }),
     ("cloud", "c.json", '{"utt": "a"}\n%s', ":2: ", {
         "[]": "the line is []; expected an object",
@@ -124,6 +124,32 @@ READ = [
             "2 segments have one 'ref'",
     }),
     ("cloud:text=x", "c.json", "%s", "text=x: neither lexical nor", {'{"utt": "a"}': ""}),
+    ("sockeye", "s.json", '{"sentence_id": 1, "translation": "a", "score": 1}\n%s', "", {
+        "[]": ":2: the line is []; expected an object",
+        "{}": ":2: key 'sentence_id' is missing",
+        '{"sentence_id": 1, "translation": "a", "score": 1}': ":2: utterance '1' occurs a second",
+        '{"sentence_id": true, "translation": "a", "score": 1}': ":2: 'sentence_id' is true",
+        '{"sentence_id": 2, "translation": "a"}': ":2: score 'a score' is null",
+        '{"sentence_id": 2, "score": 1}': ":2: a translation is null; expected a text",
+        '{"sentence_id": 2, "translations": ["a", "b"], "scores": [1]}':
+            ":2: 1 scores for 2 translations",
+        '{"sentence_id": 2, "translations": ["a", "b", "c"], "scores": [1, 2, 1]}':
+            ": scores rise and fall",
+        '{"sentence_id": 2, "translation": "a", "score": -1}': ": scores rise and fall",
+    }),
+    ("sockeye:bpe=x", "s.json", "%s", "bpe=x: no such subword marks", {"": ""}),
+    ("whisper", "u1.json", "%s", ": ", {
+        "{}": "key 'text' is missing",
+        '{"text": 3, "segments": []}': "'text' is 3; expected a text",
+        '{"transcription": [{"text": "a"}, 3]}': "a part is 3; expected an object",
+    }),
+    ("beams", "b.json", '{"utt": "a", "beams": []}\n%s', ":2: ", {
+        '{"utt": "b", "text": ["a"], "logit_score": [1, 2], "lm_score": [1, 2]}':
+            "1 items in 'text' for 2 in 'logit_score'",
+        '{"utt": "b", "text": ["a"], "logit_score": [1]}': "key 'lm_score' is missing",
+        '{"utt": "b", "text": ["a"], "logit_score": [1], "lm_score": ["x"]}':
+            "beam 1: score 'lm_score' is 'x'",
+    }),
     ("sherpa-onnx", "s.txt", '{"utt": "a", "text": ""}\n%s', ":2: ", {
         '{"text": ""}': "no line with the file's name before it",
         '{"utt": "a", "text": ""}': "utterance 'a' occurs a second time",
@@ -372,7 +398,7 @@ READ = [
     }),
     ("whisper", "n.json", "%s", "", {
         '[\n{"utt": }]': ":2: not JSON",
-        "{}": ": the file is {}",
+        "3": ": the file is 3",
         "[3]": ": list 1: it is 3",
         '[{"hypotheses": []}]': ": list 1: key 'utt' is missing",
         '[{"utt": "a"}]': ": utterance 'a': key 'hypotheses' is missing",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from lmtools.cli import main
-from lmtools.formats import jsonl, lattices, read
+from lmtools.formats import jsonl, lattices, read, rewriting
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
 
 LISTS = [
@@ -158,6 +158,40 @@ def test_case_by_language(here, capsys):
     assert texts() == [(["ışık iyi"], "IŞIK")]
     assert convert(capsys, "--normaliser", "librispeech:language=tr")[0] == 0
     assert texts() == [(["ışık iyi"], "ışık")]
+
+
+@pytest.mark.parametrize(
+    "option", [["--case", "upper"], ["--detokenise", "en"], ["--normaliser", "librispeech"]]
+)
+def test_nothing_about_other_words_stays_however_a_text_changes(here, capsys, option):
+    stale = ("words", "spoken", "tokens", "alignment", "result", "word_offsets", "segments")
+    extra = dict.fromkeys(stale, "[1, 2]") | {"times": "1 0 1\n1 1 2", "rank": "3"}
+    jsonl.write([NBest("u", (Hypothesis("The fox , x", {}, extra),))], "n.jsonl")
+    assert convert(capsys, *option)[0] == 0
+    (hyp,) = next(jsonl.read("o.jsonl")).hyps
+    assert hyp.text != "The fox , x" and hyp.extra == {"rank": "3"}
+
+
+def test_lists_are_rewritten_on_the_sides_asked_for():
+    bare, given = LISTS[1], NBest("v", (Hypothesis("Straße b", {"am": -1.0}),), "b", {}, ("c",))
+    assert rewriting.rewrite_lists([bare, given], refs=str.upper) == [
+        bare,
+        NBest("v", given.hyps, "B", {}, ("C",)),
+    ]
+    _, first = rewriting.rewrite_lists([bare, given], str.upper)
+    assert first == NBest("v", (Hypothesis("STRASSE B", {"am": -1.0}),), "b", {}, ("c",))
+
+
+def test_capitalised():
+    texts = {
+        "the dog": "The dog",
+        '"éa B': '"Éa B',
+        "23. june": "23. june",
+        "A b": "A b",
+        "?": "?",
+        "": "",
+    }
+    assert {text: rewriting.capitalise(text) for text in texts} == texts
 
 
 def test_case_alone_is_of_hypotheses(here, capsys):

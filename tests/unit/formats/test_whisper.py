@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lmtools.formats import whisper
+from lmtools.formats import FORMATS, whisper
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 
@@ -69,4 +69,30 @@ def test_what_it_writes(tmp_path):
     whisper.write([NBest("a", (rescored,))], path)
     assert json.loads(path.read_text()) == [
         {"utt": "a", "hypotheses": [{"text": "x", "sum_logprob": -3.0}]}
+    ]
+
+
+OUTPUTS = {
+    "u1": {"text": " The red  fox.", "segments": [{"id": 0, "avg_logprob": -0.3}]},
+    "u2": {"text": "", "segments": [], "language": "en"},
+}
+
+
+def test_what_the_command_line_leaves(tmp_path):
+    """openai-whisper's --output_format all; a file alone; whisper.cpp's --output-json."""
+    for utt, tree in OUTPUTS.items():
+        (tmp_path / f"{utt}.json").write_text(json.dumps(tree, indent=1))
+        (tmp_path / f"{utt}.txt").write_text(tree["text"])
+    extra = {"segments": '[{"id": 0, "avg_logprob": -0.3}]'}
+    first = NBest("u1", (Hypothesis("The red fox.", {}, extra),))
+    for path, due in ((tmp_path, ["The red fox.", ""]), (tmp_path / "u1.json", ["The red fox."])):
+        assert FORMATS.detect(path) == "whisper"
+        lists = FORMATS.read(path)
+        assert lists[0] == first and [nbest.hyps[0].text for nbest in lists] == due
+    parts = [{"offsets": {"from": 0}, "text": " The red"}, {"text": " fox."}]
+    other = tmp_path / "u3.json"
+    other.write_text(json.dumps({"result": {"language": "en"}, "transcription": parts}))
+    assert FORMATS.detect(other) == "whisper"
+    assert [(nbest.utt, nbest.hyps[0].text) for nbest in FORMATS.read(other)] == [
+        ("u3", "The red fox.")
     ]

@@ -144,7 +144,7 @@ def test_read_columns(tmp_path):
     assert (
         columns.signatures == {"tta": {"lm": "x"}}
         and columns.paths == {"tta": str(path)}
-        and not columns.warnings
+        and not columns.unchecked
     )
     assert [column.tolist() for column in columns.values["tta"]] == [[-7, -8], [], [-9]]
     with pytest.raises(UserError, match="a second one called 'tta'"):

@@ -445,7 +445,7 @@ def test_what_cannot_be_checked_warns(here, capsys):
             line.rpartition("\t")[0] for line in (here / f"{name}.scores").read_text().splitlines()
         ]
         (here / f"{name}.scores").write_text("\n".join(bare))
-    about = ": its rows do not say which texts they are of"
+    about = ": rows do not say which texts they are of"
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
     assert "w.json: has no seal" in printed.err
@@ -457,6 +457,47 @@ def test_what_cannot_be_checked_warns(here, capsys):
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
+
+
+@pytest.mark.parametrize("column", [False, True])
+def test_costs_are_told_with_the_option_that_mends_them(here, capsys, column):
+    """The reference's weight is 1; a column of a language model's may not be negative."""
+    words = ["the", "red", "fox", "ran", "home", "again"]
+    lists = []
+    for number in range(30):
+        texts = [
+            " ".join([*words[:-wrong], *["x"] * wrong] if wrong else words) for wrong in range(4)
+        ]
+        hyps = [
+            Hypothesis(t, {"am": 0.0 if column else 5.0 + rank}) for rank, t in enumerate(texts)
+        ]
+        lists.append(NBest(f"u{number}", tuple(hyps), " ".join(words)))
+    jsonl.write(lists, "dev.jsonl")
+    costs = [f"{rank + 0.5 * (rank == 1)}\n" for _ in lists for rank in range(4)]
+    (here / "costs").write_text("".join(costs))
+    tune = ["tune", "--nbest", "dev.jsonl", "--no-words", "--out", "w.json"]
+    tune += ["--scores", "cost=costs", "--fix", "am=0"] if column else []
+    status, printed = run(capsys, *tune)
+    remedy = "--fix cost=-1" if column else "--fix am=-1"
+    assert status == 0 and re.search(r"WER 0.00 -> [1-9]", printed.err)
+    assert (
+        f"as a cost does: the least of it alone gives WER 0.00; tune with {remedy}\n" in printed.err
+    )
+    printed = run(capsys, *tune, *remedy.split())[1].err
+    assert "WER 0.00 -> 0.00" in printed and "as a cost" not in printed
+
+
+def test_plain_numbers_are_told_in_one_line_of_one_verb(here, capsys):
+    for name in ("dev", "test"):
+        count = sum(len(nbest.hyps) for nbest in jsonl.read(f"{name}.jsonl"))
+        for column in ("a", "b"):
+            (here / f"{name}.{column}").write_text(f"-1.{len(column)}\n" * count)
+    columns = [["--scores", f"a={name}.a", f"b={name}.b"] for name in ("dev", "test")]
+    tune = "tune", "--nbest", "dev.jsonl", *columns[0], "--out", "w.json"
+    assert "warning: dev.a, dev.b: rows do not say" in run(capsys, *tune)[1].err
+    rescore = "rescore", "--nbest", "test.jsonl", "--weights", "w.json", "--out", "o", *columns[1]
+    status, printed = run(capsys, *rescore)
+    assert status == 0 and "rows do not say" not in printed.err
 
 
 def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):

@@ -12,6 +12,7 @@ from lmtools.text.marks import drop_marks, find_marks
         ("<|en|><|transcribe|>yes<|endoftext|>", "<|en|>;<|transcribe|>;<|endoftext|>"),
         ("*sighs* <unk> ++NOISE++ </s> !SIL (hm)", "*sighs*;<unk>;++NOISE++;</s>;!SIL;(hm)"),
         ("f*ck and sh*t, ami(e)s of 2 * a * b (1999) !silly a<b", ""),
+        ("the red |0-1| fox |2-2| a|0-1| | 1-2 |", "|0-1|;|2-2|"),
         ("", ""),
     ],
 )

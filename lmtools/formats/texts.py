@@ -1,0 +1,63 @@
+"""References and other texts by utterance, in any format that holds one text an utterance; Kaldi
+text, which nothing tells from other lines, is looked at for what it may be instead.
+"""
+
+import re
+from collections.abc import Mapping
+
+from lmtools.errors import UserError
+from lmtools.formats import FORMATS, kaldi_text
+from lmtools.formats.registry import Formats
+
+KALDI = "kaldi-text"
+TEXTS = Formats({name: form for name, form in FORMATS.items() if not form.lists})
+# Kaldi's files of a line an utterance which are no text, by what stands after each id
+OTHERS = {
+    "utt2dur, the seconds of each utterance": re.compile(r"\d+\.\d+"),
+    "segments, the times of each utterance": re.compile(r"\S+ \d+(\.\d+)? \d+\.\d+"),
+    "wav.scp, the recordings": re.compile(
+        r".*\||\S+\.(wav|flac|mp3|ogg|opus|sph|m4a)", re.IGNORECASE
+    ),
+    "an scp file, places in archives": re.compile(r"\S+:\d+(\[.*\])?"),
+}
+FEWEST = 3  # lines whose first words may show that they are no ids
+
+
+def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
+    """Return the text of each utterance of a file in a format of TEXTS. UserError for what looks
+    like something else; `plain` is the option for lines without ids.
+    """
+    name = KALDI if path == "-" else TEXTS.detect(path, default=KALDI)
+    if name == KALDI:
+        return read_kaldi(path, plain)
+    return {nbest.utt: nbest.hyps[0].text for nbest in TEXTS.read(path, name)}
+
+
+def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") -> dict[str, str]:
+    """Return the texts of a file that is taken for Kaldi text, for want of any other format; else
+    as `read_texts`. `otherwise` is what to do where first words are ids.
+    """
+    remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
+    texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}
+    for what, mark in OTHERS.items():
+        if texts and all(map(mark.fullmatch, texts.values())):
+            raise UserError(f"{path}: looks like Kaldi's {what}; give lines `utt w1 w2 ...`")
+    if lacks_ids(texts):
+        raise UserError(
+            f"{path}: first words such as {next(iter(texts))!r} stand where ids are due; give the"
+            f" file with {plain} if its lines have no ids, or {otherwise}"
+        )
+    return texts
+
+
+def lacks_ids(texts: Mapping[str, str]) -> bool:
+    """Return whether the ids of these texts are their first words: all are letters, and most stand
+    inside the texts, too, or each text is a sentence with its final point.
+    """
+    if len(texts) < FEWEST or not all(utt.replace("'", "").isalpha() for utt in texts):
+        return False
+    words = {word.lower() for text in texts.values() for word in text.split()}
+    inside = sum(utt.lower() in words for utt in texts)
+    return 2 * inside >= len(texts) or all(
+        text.endswith((".", "?", "!")) for text in texts.values()
+    )
