@@ -1,6 +1,6 @@
 """Corpus-level evaluation of one hypothesis an utterance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,11 @@ class References:
         self.refs, self.metric = refs, metric
         self.rows: dict[str, dict[str, np.ndarray]] = {utt: {} for utt in refs}
         self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
+
+    def texts(self) -> Iterator[str]:
+        """All references."""
+        for ref in self.refs.values():
+            yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment:
         """The words of an utterance's hypothesis beside those of its first reference."""

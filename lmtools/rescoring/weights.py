@@ -9,7 +9,7 @@ from lmtools import __version__
 from lmtools.assignments import parse_pairs
 from lmtools.config import build
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
@@ -158,10 +158,10 @@ def read_weights(path) -> Weights:
     ):
         raise UserError(f"{path}: {SIGNATURES!r} is {signatures!r:.40}; {remedy}")
     metric = tree["metric"]
-    if metric not in METRICS:
-        raise UserError(
-            f"{path}: 'metric' is {metric!r}, not one of {', '.join(METRICS)}; {remedy}"
-        )
+    try:
+        find_metric(metric)
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {remedy}") from None
     shaped(tree["dev"], DEV | {metric: float}, path, "'dev'", remedy)
     features = {
         name: number(value, f"{path}: weight of {name!r}", remedy)

@@ -16,9 +16,12 @@ from lmtools.evaluate import (
     paired_bootstrap,
     show,
 )
+from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
+from lmtools.verbs import say
 
 
 def arguments(parser):
@@ -37,7 +40,7 @@ def arguments(parser):
     parser.add("--against", help="hypotheses of another system: is the difference significant?")
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
-    parser.add("--metric", choices=METRICS)
+    parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -51,6 +54,7 @@ def run(args):
     """Evaluate, print, and write the JSON if asked."""
     hyp, sources, against = read_inputs(args)
     ref, refs = sources[0], References(references(sources), args.metric)
+    say(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="")
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
