@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.arguments import check_whole
 from lmtools.errors import UserError
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.metrics import METRICS
@@ -30,7 +31,7 @@ class Evaluation:
 
     def interval(self, seed: int = 1) -> tuple[float, float]:
         """The 95% confidence interval of the score, by the bootstrap over utterances."""
-        return confidence(self.statistics, self.metric, seed)
+        return confidence(self.statistics, self.metric, check_whole(seed, "seed", 0))
 
 
 class References:

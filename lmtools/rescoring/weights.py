@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lmtools import __version__
+from lmtools.arguments import check_among, check_path
 from lmtools.assignments import parse_pairs
 from lmtools.config import build
 from lmtools.errors import UserError
@@ -63,8 +64,8 @@ class SystemLM:
     signature: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        refuse_other("score", self.score, [SUM, *(end.removeprefix("/") for end in MEANS)])
-        refuse_other("source", self.source, [SCORES, LISTS])
+        check_among(self.score, "score", [SUM, *(end.removeprefix("/") for end in MEANS)])
+        check_among(self.source, "source", [SCORES, LISTS])
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class SystemFacts:
     lists: str = FIRST_PASS
 
     def __post_init__(self):
-        refuse_other("lists", self.lists, [FIRST_PASS, LATTICES])
+        check_among(self.lists, "lists", [FIRST_PASS, LATTICES])
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Weights:
 
     def save(self, path) -> None:
         """Write them as JSON."""
+        check_path(path, "path")
         dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}
         tree = {name: getattr(self, name) for name in KEYS}
         tree |= {"features": dict(self.features), "dev": dev, "search": dict(self.search)}
@@ -117,7 +119,7 @@ class Weights:
     @classmethod
     def load(cls, path) -> "Weights":
         """Those in `path`; UserError for keys that are missing, unknown or of another type."""
-        return read_weights(path)
+        return read_weights(check_path(path, "path"))
 
 
 def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
@@ -219,12 +221,6 @@ def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
         Fold(part["name"], tuple(part["utterances"]), part["features"]) for part in tree["parts"]
     )
     return Folds(tree["by"], tree["score"], tuple(parts))
-
-
-def refuse_other(name: str, value: str, known: Sequence[str]) -> None:
-    """UserError unless `value` is one of `known`."""
-    if value not in known:
-        raise UserError(f"{name!r} is {value!r:.40}, not one of {', '.join(known)}")
 
 
 def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:
