@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lmtools.rescoring.weights import Weights
     from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 __all__ = [
     "LM",

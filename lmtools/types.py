@@ -7,7 +7,20 @@ from types import MappingProxyType
 
 import numpy as np
 
+from lmtools.arguments import (
+    check_kind,
+    check_mapping,
+    check_numbers,
+    check_text,
+    check_whole,
+    list_items,
+    list_texts,
+)
+from lmtools.errors import UserError
+
 EMPTY: Mapping = MappingProxyType({})
+FAR = 1 << 32  # beyond any number of a state
+PLAIN = frozenset({dict, MappingProxyType})  # mappings that are not looked into
 # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
 TOTAL = "total"
 # names in signatures: what only the last digits of scores and vectors depend on
@@ -31,7 +44,7 @@ class Hypothesis:
     `extra` is what else its format holds (alignments, times, tokens), by name and verbatim, so that
     it can be written back. `written` is the text as the recogniser wrote it, with case, punctuation
     and digits, where `text` is another, that of language models and metrics; None where it is
-    `text`.
+    `text`. UserError for a text that is no str, and scores that are no mapping.
     """
 
     text: str
@@ -51,6 +64,13 @@ class Hypothesis:
         same = self.display.split() == text.split()
         return replace(self, text=text, written=None if same else self.display)
 
+    def __post_init__(self):
+        if type(self.text) is not str:
+            object.__setattr__(self, "text", check_text(self.text, "text"))
+        if type(self.scores) not in PLAIN or type(self.extra) not in PLAIN:
+            check_mapping(self.scores, "scores", "a mapping of names to numbers")
+            check_mapping(self.extra, "extra", "a mapping of names to texts")
+
 
 @dataclass(frozen=True)
 class NBest:
@@ -58,7 +78,7 @@ class NBest:
 
     `extra` is what else its format holds of the utterance (the source sentence, say), by name and
     verbatim. `more_refs` are references beside `ref`, as good as it, which metrics of translation
-    take.
+    take. UserError for an id or reference that is no str, and hypotheses that are none.
     """
 
     utt: str
@@ -67,16 +87,42 @@ class NBest:
     extra: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     more_refs: tuple[str, ...] = ()
 
+    def __post_init__(self):
+        if type(self.utt) is not str:
+            object.__setattr__(self, "utt", check_text(self.utt, "utt"))
+        where = f"utterance {self.utt!r}"
+        if self.ref is not None and type(self.ref) is not str:
+            object.__setattr__(self, "ref", check_text(self.ref, f"{where}: ref"))
+        if type(self.hyps) is not tuple:
+            hyps = list_items(self.hyps, f"{where}: hyps", "Hypothesis")
+            object.__setattr__(self, "hyps", tuple(hyps))
+        for place, hyp in enumerate(self.hyps):
+            if type(hyp) is not Hypothesis:
+                check_kind(hyp, Hypothesis, f"{where}: hyps[{place}]", "a Hypothesis")
+        if type(self.more_refs) is not tuple or self.more_refs:
+            refs = list_texts(self.more_refs, f"{where}: more_refs")
+            object.__setattr__(self, "more_refs", tuple(refs))
+        if type(self.extra) not in PLAIN:
+            check_mapping(self.extra, f"{where}: extra", "a mapping of names to texts")
+
     @classmethod
     def of(
         cls, utt: str, texts: Iterable[str], ref: str | None = None, **scores: Iterable[float]
     ) -> "NBest":
         """The list of `texts`, best first, and of scores by name, one a text: `NBest.of("u1",
-        texts, am=numbers)`. ValueError where there are more or fewer.
+        texts, am=numbers)`. UserError where there are more or fewer, and where a text is no str.
         """
-        rows = zip(*(map(float, column) for column in scores.values()), strict=True)
-        named = [dict(zip(scores, row, strict=True)) for row in rows]
-        texts = list(texts)
+        where = f"utterance {check_text(utt, 'utt')!r}"
+        texts = list_texts(texts, f"{where}: texts")
+        columns = {name: check_numbers(own, f"{where}: {name}") for name, own in scores.items()}
+        for name, own in columns.items():
+            if len(own) != len(texts):
+                raise UserError(
+                    f"{where}: {name}: {len(own)} numbers for {len(texts)} texts; give each its own"
+                )
+        named = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
         pairs = zip(texts, named if scores else [EMPTY] * len(texts), strict=True)
         return cls(utt, tuple(Hypothesis(text, own) for text, own in pairs), ref)
 
@@ -166,29 +212,41 @@ class Lattice:
         times=None,
         header=EMPTY,
     ) -> "Lattice":
-        """The lattice of rows; scores that a row does not name are 0, extras ''."""
+        """The lattice of rows; scores that a row does not name are 0, extras ''. UserError for rows
+        that are none, and for states, words and scores of other types.
+        """
+        arcs, finals = check_rows(arcs, Arc, "arcs"), check_rows(finals, Final, "finals")
+        check_text(utt, "utt")
+        check_mapping(header, "header", "a mapping of names to texts")
+        check_whole(states, "states")
+        check_whole(start, "start")
         rows = [*arcs, *finals]
         names = list(dict.fromkeys(name for row in rows for name in row.scores))
         extras = list(dict.fromkeys(name for row in rows for name in row.extra))
         columns = [
             (
                 {
-                    n: np.array([row.scores.get(n, 0.0) for row in some], dtype=np.float64)
+                    n: numbers([row.scores.get(n, 0.0) for row in some], f"{side}: scores[{n!r}]")
                     for n in names
                 },
                 {n: tuple(row.extra.get(n, "") for row in some) for n in extras},
             )
-            for some in (arcs, finals)
+            for side, some in (("arcs", arcs), ("finals", finals))
         ]
-        ids = (
-            [arc.source for arc in arcs],
-            [arc.target for arc in arcs],
-            [final.state for final in finals],
+        ends = (
+            integers([arc.source for arc in arcs], "arcs: source"),
+            integers([arc.target for arc in arcs], "arcs: target"),
+            integers([final.state for final in finals], "finals: state"),
         )
-        ends = [np.array(column, dtype=np.int64) for column in ids]
         (scores, extra), (final_scores, final_extra) = columns
         words = tuple(arc.word for arc in arcs)
-        times = None if times is None else np.asarray(times, dtype=np.float64)
+        for place, word in enumerate(words):
+            if word is not None and type(word) is not str:
+                check_text(word, f"arcs[{place}]: word")
+        if times is not None:
+            times = numbers(times, "times")
+            if len(times) != states:
+                raise UserError(f"times: {len(times)} for {states} states; give each its own")
         return cls(
             utt,
             states,
@@ -233,9 +291,10 @@ class Lattice:
 
     def take(self, arcs, finals, /, **changes) -> "Lattice":
         """The lattice of the arcs and finals with these indices, repeats allowed, in this order;
-        `changes` replace further fields.
+        `changes` replace further fields. UserError for an index that there is not.
         """
-        arcs, finals = np.asarray(arcs, dtype=np.int64), np.asarray(finals, dtype=np.int64)
+        arcs = indices(arcs, len(self.words), "arcs")
+        finals = indices(finals, len(self.finals), "finals")
         taken = {
             "source": self.source[arcs], "target": self.target[arcs],
             "words": picked(self.words, arcs),
@@ -273,6 +332,43 @@ class Lattice:
         )
 
     __hash__ = None
+
+
+def check_rows(rows: Iterable, kind: type, name: str) -> list:
+    """Rows of a Lattice; UserError for one of another type."""
+    rows = list_items(rows, name, kind.__name__)
+    for place, row in enumerate(rows):
+        where = f"{name}[{place}]"
+        check_kind(row, kind, where, kind.__name__)
+        if type(row.scores) not in PLAIN or type(row.extra) not in PLAIN:
+            check_mapping(row.scores, f"{where}: scores", "a mapping of names to numbers")
+            check_mapping(row.extra, f"{where}: extra", "a mapping of names to texts")
+    return rows
+
+
+def integers(values: Sequence, name: str) -> np.ndarray:
+    """int64 (N,) of numbers of states; UserError for what is none."""
+    if any(type(value) is not int or abs(value) > FAR for value in values):
+        values = [check_whole(value, f"{name}[{place}]") for place, value in enumerate(values)]
+    return np.array(values, dtype=np.int64)
+
+
+def numbers(values: Sequence, name: str) -> np.ndarray:
+    """float64 (N,) of scores; UserError for what is no number."""
+    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
+    if not plain and (type(values) is not list or any(type(one) is not float for one in values)):
+        values = check_numbers(values, name)
+    return np.array(values, dtype=np.float64)
+
+
+def indices(values, size: int, name: str) -> np.ndarray:
+    """int64 (N,) of places among `size` rows; UserError for what is none."""
+    if type(values) is not np.ndarray or values.ndim != 1 or values.dtype.kind not in "iu":
+        items = list_items(values, name, "places")
+        values = np.array(integers(items, name), dtype=np.int64)
+    if len(wrong := values[(values < 0) | (values >= size)]):
+        raise UserError(f"{name}: there is no row {wrong[0]} among {size}; give places from 0")
+    return values.astype(np.int64, copy=False)
 
 
 def rows_of(columns: Mapping[str, Sequence], length: int) -> list[tuple]:

@@ -1,11 +1,15 @@
 """Lists and lattices of every format, read and written as values."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from lmtools.api.checks import check_nbest
+from lmtools.arguments import check_path, check_text, mismatch
+from lmtools.errors import UserError
 from lmtools.formats import FORMATS
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.registry import find_format
+from lmtools.formats.registry import Formats, find_format
+from lmtools.lattice.arguments import check_lattice
 from lmtools.types import Lattice, NBest
 
 Item = TypeVar("Item", NBest, Lattice)
@@ -19,16 +23,37 @@ def read(path, kind: type[Item] = NBest, *, form: str | None = None) -> list[Ite
     is of no such format or damaged. A str that is one of Kaldi's rspecifiers (`ark:...`) is read as
     one, a Path never is.
     """
-    return KINDS[kind].read(path, form)
+    return formats_of(kind, path, form).read(path, form)
 
 
 def stream(path, kind: type[Item] = NBest, *, form: str | None = None) -> Iterator[Item]:
     """The same one by one, each as soon as the format permits it."""
-    return KINDS[kind].stream(path, form)
+    return formats_of(kind, path, form).stream(path, form)
 
 
 def write(items: Iterable[NBest] | Iterable[Lattice], path, form: str = "jsonl") -> None:
     """Write lists or lattices to `path` in the format `form`, whole or not at all; UserError for
     what it cannot hold.
     """
-    find_format(form, FORMATS | LATTICES).write(items, path)
+    check_path(path, "path")
+    found = find_format(check_text(form, "form"), FORMATS | LATTICES)
+    name = form.partition(":")[0]
+    what = "N-best lists" if name in FORMATS else "lattices"
+    if isinstance(items, NBest | Lattice):
+        raise UserError("items: one alone; write [it]")
+    if isinstance(items, str | bytes | Mapping) or getattr(items, "ndim", 1) != 1:
+        raise mismatch(items, "items", what)
+    if not isinstance(items, Iterable):
+        raise mismatch(items, "items", what)
+    check = check_nbest if name in FORMATS else check_lattice
+    found.write((check(item, f"items[{place}]") for place, item in enumerate(items)), path)
+
+
+def formats_of(kind, path, form: str | None) -> Formats:
+    """The formats of a kind; UserError for arguments that are none."""
+    if not isinstance(kind, type) or kind not in KINDS:
+        raise mismatch(kind, "kind", "lmtools.NBest or lmtools.Lattice")
+    check_path(path, "path")
+    if form is not None:
+        check_text(form, "form")
+    return KINDS[kind]

@@ -9,11 +9,13 @@ from typing import Any, overload
 import numpy as np
 import torch
 
+from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore
+from lmtools.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, Weights, load_weights
+from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import ScoreOptions, Sources, score_texts
 from lmtools.score.compute import score_all
@@ -50,6 +52,7 @@ class LM:
     """
 
     def __init__(self, options: ScoreOptions):
+        check_kind(options, ScoreOptions, "options", "ScoreOptions", "use lmtools.load")
         self.options, self.scorer = options, options.load()
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
 
@@ -61,9 +64,11 @@ class LM:
         there are. UserError where either a translation model or sources are without the other.
         """
         self.check_sources(sources is not None)
+        texts = list_texts(texts, "texts")
         if sources is None:
-            return score_texts(several(texts), self.scorer, self.options).log_prob
-        if len(several(texts)) != len(several(sources)):
+            return score_texts(texts, self.scorer, self.options).log_prob
+        sources = list_texts(sources, "sources")
+        if len(texts) != len(sources):
             raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
         pairs = list(zip(sources, texts, strict=True))
         return score_texts(pairs, self.scorer, self.options).log_prob
@@ -86,7 +91,8 @@ class LM:
         model.
         """
         self.check_sources(False)
-        sentences, which = prepare_distinct(several(texts), self.scorer.prepare)
+        texts = list_texts(texts, "texts")
+        sentences, which = prepare_distinct(texts, self.scorer.prepare)
         values: list = [None] * len(sentences)
         for batch, made in score_all(self.scorer, sentences):
             for index, log_probs in zip(batch, made, strict=True):
@@ -112,10 +118,11 @@ class LM:
         `score`.
         """
         self.check_sources(sources is not None)
+        lists = list_nbests(lists, "lists")
         if sources is None:
             texts, more = [hyp.text for nbest in lists for hyp in nbest.hyps], {}
         else:
-            given = Sources("sources", sources, reverse)
+            given = Sources("sources", check_sources(sources), reverse)
             texts, more = given.pair(lists, 0, "the lists"), given.signature
             given.check_number(len(lists), "the lists")
         flat = score_texts(texts, self.scorer, self.options)
@@ -134,19 +141,24 @@ class LM:
 
     def rescore(self, nbest, weights):
         """A list, or several, with the best hypothesis first, by weights that were tuned with this
-        model as their one column, or "default:whisper" for lists of Whisper.
+        model as their one column, or "default:whisper" for lists of Whisper. Lists without
+        hypotheses stay as they are.
 
         UserError where the weights are of no or several columns, or of another model's.
         """
-        lists = [nbest] if isinstance(nbest, NBest) else list(nbest)
-        if isinstance(weights, str):
+        lists = list_nbests([nbest] if isinstance(nbest, NBest) else nbest, "nbest")
+        if is_default(weights):
             weights = load_weights(weights, lists, "lm")
+        remedy = "read a file with lmtools.Weights.load(path)"
+        check_kind(weights, Weights, "weights", "Weights", remedy)
+        if not any(one.hyps for one in lists):
+            return nbest if isinstance(nbest, NBest) else lists
         own = {name for one in lists for hyp in one.hyps for name in hyp.scores}
         missing = [name for name in weights.features if name not in {*own, *DERIVED, "rank"}]
         if len({summed(name) for name in missing}) != 1:
             raise UserError(
-                f"the weights are of {', '.join(weights.features)}, where the lists lack"
-                f" {', '.join(missing) or 'none'}: not one column; use lmtools.rescore"
+                f"nbest: lacks {', '.join(missing) or 'none'} of {', '.join(weights.features)},"
+                " which the weights are of: not one column; use lmtools.rescore"
             )
         table = self.score_lists(lists)
         best = rescore(lists, weights, dict.fromkeys(missing, table))
@@ -173,19 +185,20 @@ def load(
     `noise`, `pairs` for a translation model (lmtools.score.ScoreOptions). UserError where there is
     no such model, or it cannot do what is asked.
     """
+    check_path(lm, "lm")
     if threads is not None:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(check_whole(threads, "threads", 1))
     options = ScoreOptions(
         str(lm), precision=precision, device=device, engine=engine, cache=cache, **more
     )
     return LM(options)
 
 
-def several(texts: Sequence[str]) -> Sequence[str]:
-    """The texts; UserError for a single one, whose characters they would be."""
-    if isinstance(texts, str):
-        raise UserError("one text alone; write [text]")
-    return texts
+def check_sources(sources) -> Mapping[str, str] | list[str]:
+    """Sources by utterance or in the lists' order; UserError for what is no text."""
+    if not isinstance(sources, Mapping):
+        return list_texts(sources, "sources")
+    return {utt: check_text(text, f"sources[{utt!r}]") for utt, text in sources.items()}
 
 
 def number_words(counts: Sequence[int] | None, tokens: int) -> np.ndarray:

@@ -1,29 +1,36 @@
 """WER, CER, BLEU and their like of texts and lists, with confidence intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
+from lmtools.api.checks import list_nbests, name_metric
+from lmtools.arguments import check_text, list_items, list_texts
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS, Evaluation, evaluate, reference
-from lmtools.rescoring.weights import refuse_other
+from lmtools.evaluate import Evaluation, evaluate, reference
 from lmtools.types import NBest
 
-Texts = Mapping[str, str] | Sequence[str] | Sequence[NBest]
+Texts = Mapping[str, str] | Iterable[str] | Iterable[NBest]
 
 
 def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Evaluation:
-    """A metric (wer, cer, bleu, chrf, ter) of hypotheses against references over the whole set.
+    """A metric of hypotheses against references over the whole set: wer, cer, bleu, chrf, ter, or
+    one with options, as `bleu:tokenize=zh`.
 
-    Texts are a mapping by utterance, a sequence (joined by place), or N-best lists, of which
-    references and first hypotheses count; without `hyps` both are of the lists `refs`. The result's
-    `score` is in percent (BLEU and chrF: 0 to 100), `interval()` its 95% confidence interval,
-    `signature` what one must know to compute it again. UserError for a list without reference, and
-    for hypotheses without.
+    Texts are a mapping by utterance, an iterable (joined by place, so that both have as many), or
+    N-best lists, of which references and first hypotheses count; without `hyps` both are of the
+    lists `refs`. The result's `score` is in percent (BLEU and chrF: 0 to 100), `interval()` its 95%
+    confidence interval, `signature` what one must know to compute it again. UserError for a list
+    without reference, for hypotheses without, for an utterance that comes twice, and for what is no
+    text.
     """
-    refuse_other("metric", metric, METRICS)
-    chosen = refs if hyps is None else hyps
-    if hyps is None and not holds_lists(refs):
-        raise UserError("hyps: missing; only N-best lists hold references and hypotheses")
-    return evaluate(by_utterance(refs, reference), by_utterance(chosen, first_text), metric)
+    metric = name_metric(metric)
+    given = hold(refs, "refs")
+    chosen = given if hyps is None else hold(hyps, "hyps")
+    if hyps is None and not holds_lists(given):
+        what = "missing" if given else "missing, and refs are empty"
+        raise UserError(f"hyps: {what}; only N-best lists hold references and hypotheses")
+    refuse_unlike(given, chosen)
+    own = by_utterance(given, "refs", reference)
+    return evaluate(own, by_utterance(chosen, "hyps", first_text), metric, "hyps")
 
 
 def wer(refs: Texts, hyps: Texts | None = None) -> Evaluation:
@@ -41,20 +48,52 @@ def bleu(refs: Texts, hyps: Texts | None = None) -> Evaluation:
     return measure(refs, hyps, "bleu")
 
 
-def holds_lists(texts: Texts) -> bool:
-    """Whether these are N-best lists; UserError for a single text."""
-    if isinstance(texts, str | NBest):
-        raise UserError("one text or list alone: give a sequence of them, or a mapping by id")
-    return not isinstance(texts, Mapping) and any(isinstance(one, NBest) for one in texts)
+def hold(texts: Texts, name: str) -> Mapping | list:
+    """A mapping, or the items of another iterable; lists are looked at."""
+    if isinstance(texts, Mapping):
+        return texts
+    if isinstance(texts, NBest):
+        raise UserError(f"{name}: one list alone; write [nbest]")
+    items = list_items(texts, name)
+    return list_nbests(items, name) if holds_lists(items) else items
 
 
-def by_utterance(texts: Texts, text_of) -> dict[str, str]:
+def holds_lists(texts: Mapping | list) -> bool:
+    """Whether these are N-best lists."""
+    return isinstance(texts, list) and any(isinstance(one, NBest) for one in texts)
+
+
+def refuse_unlike(refs: Mapping | list, hyps: Mapping | list) -> None:
+    """UserError where one side is joined by utterance and the other by place, and for fewer or more
+    texts by place than references.
+    """
+    placed = [isinstance(side, list) and not holds_lists(side) for side in (refs, hyps)]
+    if placed[0] != placed[1] and refs and hyps:
+        raise UserError(
+            "refs, hyps: one by utterance, the other a sequence; give both as mappings or lists, or"
+            " both as sequences"
+        )
+    if all(placed) and len(refs) != len(hyps):
+        raise UserError(
+            f"refs, hyps: {len(refs)} references, {len(hyps)} hypotheses; give one a reference (''"
+            " where there is none), or mappings by utterance"
+        )
+
+
+def by_utterance(texts: Mapping | list, name: str, text_of) -> dict:
     """The texts by utterance; of lists what `text_of` says, of others their places from 1."""
     if holds_lists(texts):
         return {nbest.utt: text_of(nbest) for nbest in texts}
     if isinstance(texts, Mapping):
-        return dict(texts)
-    return {str(place): text for place, text in enumerate(texts, 1)}
+        return {utt: check_own(text, f"{name}[{utt!r}]") for utt, text in texts.items()}
+    return {str(place + 1): check_own(text, f"{name}[{place}]") for place, text in enumerate(texts)}
+
+
+def check_own(text, where: str) -> str | tuple[str, ...]:
+    """A text, or several references of an utterance, of which there is one at least."""
+    if where.startswith("refs") and isinstance(text, list | tuple) and text:
+        return tuple(list_texts(text, where))
+    return check_text(text, where)
 
 
 def first_text(nbest: NBest) -> str:

@@ -5,12 +5,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
+from lmtools.api.checks import (
+    list_names,
+    list_nbests,
+    map_numbers,
+    map_texts,
+    name_metric,
+    read_column,
+)
+from lmtools.arguments import check_among, check_kind, check_mapping, check_text, check_whole
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS
-from lmtools.formats import scores
-from lmtools.formats.columns import read_column_file
 from lmtools.rescoring import (
     FORMS,
     LENGTHS,
@@ -20,13 +24,13 @@ from lmtools.rescoring import (
     SystemPlan,
     TuningOptions,
     Weights,
+    is_default,
     load_weights,
     make_columns,
     parse_folds,
     rescore_lists,
     tune_lists,
 )
-from lmtools.rescoring.weights import refuse_other
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
@@ -52,8 +56,8 @@ def tune(
     source: str = "lists",
 ) -> Weights:
     """The weights of the lists' own scores and of `columns` that are best for `metric` (wer, cer,
-    bleu, chrf, ter) on lists with references: what `lmtools tune` finds with options of these
-    names.
+    bleu, chrf, ter, or one with options, as `bleu:tokenize=zh`) on lists with references: what
+    `lmtools tune` finds with options of these names.
 
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
     numbers, one sequence a list; NAME/token and NAME/word are means of the first two. The weights
@@ -61,19 +65,25 @@ def tune(
     `source` is what messages and the weights call the lists. UserError for what does not fit
     together; lesser doubts are warnings.
     """
+    lists, metric = list_nbests(lists, source), name_metric(metric)
+    lengths, negative = list_names(lengths, "lengths"), list_names(negative, "negative") or []
     for name, value, known in (
-        ("metric", metric, METRICS),
         ("objective", objective, OBJECTIVES),
         ("form", form, FORMS),
         *(("lengths", length, LENGTHS) for length in lengths or ()),
     ):
-        refuse_other(name, value, known)
-    table = build_columns(columns, lists, source)
+        check_among(value, name, known)
+    check_whole(seed, "seed", 0)
+    if reference is not None:
+        check_text(reference, "reference")
+    table, fixed = build_columns(columns, lists, source), map_numbers(fix, "fix")
     options = TuningOptions(
-        metric, seed, dict(fix or {}), (), form, allow_negative, reference, objective, negative
+        metric, seed, fixed, (), form, allow_negative, reference, objective, negative
     )
     crossing = None
     if folds is not None:
+        if speakers is not None:
+            speakers = map_texts(speakers, "speakers")
         crossing = Crossing(lists, parse_plan(folds), seed, speakers, source)
     told, tuned = tune_lists(lists, table, plan_of(table), source, options, lengths, loop, crossing)
     warn(told)
@@ -94,9 +104,12 @@ def rescore(
     "default:whisper" for lists of Whisper and one column. UserError unless they fit, and where
     scores are surely of another model.
     """
+    lists = list_nbests(lists, source)
     table = build_columns(columns, lists, source)
-    if isinstance(weights, str):
+    if is_default(weights):
         weights = load_weights(weights, lists, table)
+    remedy = "read a file with lmtools.Weights.load(path)"
+    check_kind(weights, Weights, "weights", "Weights", remedy)
     told, chosen = rescore_lists(
         lists, table, plan_of(table), {None: weights}, source, lambda _: weights.dev.path
     )
@@ -107,28 +120,14 @@ def rescore(
 
 def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) -> ScoreColumns:
     """The columns as the verbs have them."""
-    if isinstance(lists, NBest):
-        raise UserError(f"{source}: one list alone; write [nbest]")
-    columns = columns or {}
+    columns = {} if columns is None else columns
+    check_mapping(columns, "columns", "a mapping of names to columns")
     tables = {name: read_column(name, column, lists, source) for name, column in columns.items()}
     paths = {
         name: str(column) if isinstance(column, str | os.PathLike) else f"column {name!r}"
         for name, column in columns.items()
     }
     return make_columns(tables, paths, lists, source)
-
-
-def read_column(name: str, column: Column, lists: Sequence[NBest], source: str) -> ScoreTable:
-    """The scores of a column; UserError for numbers that are not one a hypothesis."""
-    if isinstance(column, ScoreTable):
-        return column
-    if isinstance(column, str | os.PathLike):
-        return read_column_file(column, lists, source)
-    values = [np.asarray(row, dtype=np.float64) for row in column]
-    if [len(row) for row in values] != [len(nbest.hyps) for nbest in lists]:
-        raise UserError(f"column {name!r}: not one number for each hypothesis of each list")
-    counts = [np.ones(len(row), dtype=np.int64) for row in values]
-    return scores.make_table(lists, values, counts, {})
 
 
 def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:

@@ -2,7 +2,7 @@
 found before anything is scored.
 """
 
-from lmtools.doctor import lists, scores, texts, tokenisation
+from lmtools.doctor import blanks, lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
 from lmtools.doctor.inputs import DoctorInputs, read_inputs
 
@@ -30,6 +30,7 @@ CHECKS = {
     "empty": lists.empty,
     "length": lists.length,
     "loops": lists.loops,
+    "blanks": blanks.blanks,
 }
 
 __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]

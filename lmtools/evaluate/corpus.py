@@ -1,10 +1,11 @@
 """Corpus-level evaluation of one hypothesis an utterance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.arguments import check_whole
 from lmtools.errors import UserError
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.metrics import METRICS
@@ -30,7 +31,7 @@ class Evaluation:
 
     def interval(self, seed: int = 1) -> tuple[float, float]:
         """The 95% confidence interval of the score, by the bootstrap over utterances."""
-        return confidence(self.statistics, self.metric, seed)
+        return confidence(self.statistics, self.metric, check_whole(seed, "seed", 0))
 
 
 class References:
@@ -44,6 +45,11 @@ class References:
         self.refs, self.metric = refs, metric
         self.rows: dict[str, dict[str, np.ndarray]] = {utt: {} for utt in refs}
         self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
+
+    def texts(self) -> Iterator[str]:
+        """All references."""
+        for ref in self.refs.values():
+            yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment:
         """The words of an utterance's hypothesis beside those of its first reference."""

@@ -2,18 +2,22 @@
 bootstrap only sum arrays.
 
 METRICS["wer"].statistics(ref, hyps) has one row a hypothesis; METRICS["wer"].score(rows.sum(0)) is
-the corpus-level figure.
+the corpus-level figure. A metric with options is METRICS["NAME:option=value,..."].
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from lmtools import __version__
+from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
+from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.types import EMPTY
 
 
 def words(text: str) -> list[str]:
@@ -26,15 +30,25 @@ def characters(text: str) -> str:
     return " ".join(text.split())
 
 
+def characters_alone(text: str) -> str:
+    """The characters of `text` without white space, as icefall counts them for AISHELL."""
+    return "".join(text.split())
+
+
 @dataclass(frozen=True)
 class ErrorRate:
     """WER or CER in percent; statistics are substitutions, deletions, insertions and reference
     length.
+
+    `rules` is what the signature says beside the rest. `choices`: option -> value, the default
+    first -> the fields that it changes.
     """
 
     title: str
     unit: str
     split: Callable[[str], Sequence[str]]
+    rules: str = ""
+    choices: Mapping[str, Mapping[str, Mapping]] = field(default_factory=lambda: EMPTY, hash=False)
     lower_is_better = True
     width = 4
 
@@ -89,17 +103,94 @@ class ErrorRate:
         split = f"{counts.substitutions} sub, {counts.deletions} del, {counts.insertions} ins"
         return f"{split}; {counts.length} {self.unit}"
 
+    def change(self, fields: Mapping) -> "ErrorRate":
+        """The metric with what its options change."""
+        return replace(self, **fields)
+
     @property
     def signature(self) -> str:
         """What one must know to compute the figure again."""
-        rules = "case:mixed|norm:none|nrefs:1|missing:deleted"
+        rules = "case:mixed|norm:none|nrefs:1|missing:deleted" + self.rules
         return f"metric:{self.title.lower()}|{rules}|version:lmtools-{__version__}"
 
 
-METRICS = {
-    "wer": ErrorRate("WER", "words", words),
-    "cer": ErrorRate("CER", "characters", characters),
-    "bleu": Sacre("BLEU", "BLEU", 2 + 2 * BLEU_ORDER, bleu, sentence_bleu),
-    "chrf": Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf),
-    "ter": Sacre("TER", "TER", 2, ter, lower_is_better=True),
-}
+class Metrics(dict[str, ErrorRate | Sacre]):
+    """The metrics by name. [spec] is also one with options, as NAME:option=value,... says;
+    UserError where that is none.
+    """
+
+    def __missing__(self, spec: str) -> ErrorRate | Sacre:
+        return find_metric(spec)[1]
+
+
+@functools.cache
+def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
+    """The metric that NAME or NAME:option=value,... means, under the name that all ways to write it
+    have: without options of default values.
+    """
+    name, _, rest = spec.partition(":")
+    if name not in METRICS:
+        raise UserError(f"no metric is called {name!r:.40}; known are {', '.join(METRICS)}")
+    metric = METRICS[name]
+    known = f"{name} takes {describe_options(metric.choices) or 'no options'}"
+    options = parse_pairs(filter(None, rest.split(",")), f"metric {spec:.60}: option", remedy=known)
+    for option, value in options.items():
+        if value not in metric.choices.get(option, ()):
+            raise UserError(f"metric {spec!r:.60}: no option {option}={value:.40}; {known}")
+    chosen = {
+        option: options[option]
+        for option, values in metric.choices.items()
+        if option in options and options[option] != next(iter(values))
+    }
+    fields: dict = {}
+    for option, value in chosen.items():
+        fields |= metric.choices[option][value]
+    assigned = ",".join(f"{option}={value}" for option, value in chosen.items())
+    return f"{name}:{assigned}" if chosen else name, metric.change(fields)
+
+
+def describe_metrics() -> str:
+    """The metrics and their options."""
+    some = (
+        f"{name} ({about})" if (about := describe_options(metric.choices)) else name
+        for name, metric in METRICS.items()
+    )
+    return ", ".join(some)
+
+
+def describe_options(choices: Mapping[str, Mapping]) -> str:
+    """Options and their values, the default first."""
+    return ", ".join(f"{option}={'|'.join(values)}" for option, values in choices.items())
+
+
+METRICS = Metrics(
+    wer=ErrorRate("WER", "words", words),
+    cer=ErrorRate(
+        "CER",
+        "characters",
+        characters,
+        "|blanks:yes",
+        {"blanks": {"yes": {}, "no": {"split": characters_alone, "rules": "|blanks:no"}}},
+    ),
+    bleu=Sacre(
+        "BLEU",
+        "BLEU",
+        2 + 2 * BLEU_ORDER,
+        bleu,
+        sentence_bleu,
+        choices={"tokenize": {name: {"tokenize": name} for name in TOKENISERS}},
+    ),
+    chrf=Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf),
+    ter=Sacre(
+        "TER",
+        "TER",
+        2,
+        ter,
+        lower_is_better=True,
+        choices={
+            "normalized": {"no": {}, "yes": {"normalized": True}},
+            "asian": {"no": {}, "yes": {"asian_support": True}},
+        },
+    ),
+)
+METRIC_HELP = f"NAME or NAME:option=value,... of {describe_metrics()}"

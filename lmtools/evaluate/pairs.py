@@ -22,7 +22,8 @@ def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.nda
     Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
     sacrebleu's), minus percent for TER.
     """
-    return PAIRS.get(metric, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))
+    name = metric.partition(":")[0]
+    return PAIRS.get(name, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))
 
 
 def sentence_signature(metric: str) -> str:

@@ -6,13 +6,16 @@ ones; setup.py bounds its version, and tests compare what comes out with sacrebl
 """
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from lmtools import __version__
+from lmtools.errors import UserError
+from lmtools.evaluate.tokenisers import load_metric
+from lmtools.types import EMPTY
 
 BLEU_ORDER, CHRF_ORDER = 4, 6
 CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
@@ -40,11 +43,11 @@ class SacrePaired:
 
 @dataclass(frozen=True)
 class Sacre:
-    """A sacrebleu metric with its defaults; `name` is its class in sacrebleu.metrics,
-    `corpus_score` its score from summed statistics.
+    """A sacrebleu metric; `name` is its class in sacrebleu.metrics, `settings` what that takes
+    beside its defaults, `corpus_score` its score from summed statistics.
 
     `sentence_score` is the score of statistics of single sentences where that is another. A missing
-    hypothesis counts as an empty one.
+    hypothesis counts as an empty one. `choices`: option -> value, the default first -> settings.
     """
 
     title: str
@@ -53,17 +56,23 @@ class Sacre:
     corpus_score: Callable[[np.ndarray], np.ndarray]
     sentence_score: Callable[[np.ndarray], np.ndarray] | None = None
     lower_is_better: bool = False
+    settings: Mapping = field(default_factory=lambda: EMPTY, hash=False)
+    choices: Mapping[str, Mapping[str, Mapping]] = field(default_factory=lambda: EMPTY, hash=False)
 
     @cached_property
     def corpus(self):
         """sacrebleu's object for corpus scores, imported when first needed: most runs of the
-        command need no BLEU.
+        command need no BLEU. UserError where a tokeniser lacks a package or a file.
         """
-        import sacrebleu.metrics
-
-        metric = getattr(sacrebleu.metrics, self.name)()
+        metric = load_metric(self.name, self.settings)
         metric.num_refs = 1
         return metric
+
+    def change(self, settings: Mapping) -> "Sacre":
+        """The metric with what its options set; UserError for what sacrebleu would ignore."""
+        if settings.get("asian_support") and not settings.get("normalized"):
+            raise UserError("ter: asian=yes does nothing alone; write ter:normalized=yes,asian=yes")
+        return replace(self, settings=settings)
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
         """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from lmtools.evaluate.corpus import Evaluation
-from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import Bootstrap, MatchedPairs
 
@@ -72,10 +72,10 @@ def matched_pairs_line(result: MatchedPairs) -> str:
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
     """An evaluation as JSON holds it; of the error rates also the counts."""
     total = evaluation.total.tolist()
-    rates = {"wer", "cer"} & {evaluation.metric}
+    rate = isinstance(METRICS[evaluation.metric], ErrorRate)
     counts = (
         dict(zip(("substitutions", "deletions", "insertions", "length"), total, strict=True))
-        if rates
+        if rate
         else {"statistics": total}
     )
     return {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.order import alive, arcs_by_state, reachable, trim
 from lmtools.types import Final, Lattice
 
@@ -25,6 +26,7 @@ class LatticeProblem:
         return f"{self.severity}: {self.kind}: {self.count}, first {self.example}"
 
 
+@check_arguments
 def problems(lattice: Lattice) -> list[LatticeProblem]:
     """Everything wrong with a lattice, the worst first; cycles only once the ends of arcs exist.
 
@@ -192,6 +194,7 @@ def find_closing_arcs(lattice: Lattice) -> np.ndarray:
     return closing
 
 
+@check_arguments
 def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
     """The nearest trimmed lattice without problems but times, and a phrase for each thing done.
 

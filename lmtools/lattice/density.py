@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments, list_words
 from lmtools.lattice.order import states_on_paths, topological
 from lmtools.lattice.paths import best
 from lmtools.types import Lattice
@@ -46,6 +47,7 @@ class Statistics:
         return self.counted_arcs / self.words if self.words else None
 
 
+@check_arguments
 def statistics(
     lattice: Lattice, weights: Mapping[str, float] | None = None, ref: Sequence[str] | None = None
 ) -> Statistics:
@@ -53,7 +55,11 @@ def statistics(
 
     UserError where there is a cycle, or no possible path for `weights`.
     """
-    words = ref if ref is not None else best(lattice, weights).words if weights is not None else ()
+    words: Sequence[str] = ()
+    if ref is not None:
+        words = list_words(ref, "ref")
+    elif weights is not None:
+        words = best(lattice, weights).words
     spoken = [word for word in lattice.words if word is not None]
     seconds = duration(lattice)
     return Statistics(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward
 from lmtools.lattice.order import no_path, trim
@@ -27,6 +28,7 @@ class Step:
     scores: Scores
 
 
+@check_arguments
 def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = STATES) -> Lattice:
     """The trimmed lattice with each word sequence once, scored as its best path under `weights`.
 

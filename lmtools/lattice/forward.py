@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice
@@ -101,6 +102,7 @@ def through(
     )
 
 
+@check_arguments
 def posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0
 ) -> tuple[np.ndarray, float]:
@@ -113,6 +115,7 @@ def posteriors(
     return np.minimum(np.exp(arcs - everything), 1.0), everything
 
 
+@check_arguments
 def add_posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, beside: bool = True
 ) -> Lattice:

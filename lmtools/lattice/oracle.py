@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments, list_words
 from lmtools.lattice.forward import sweep
 from lmtools.lattice.order import arcs_by_state, levels, no_path
 from lmtools.types import Lattice
@@ -31,6 +32,7 @@ class Oracle:
         return self.substitutions + self.deletions + self.insertions
 
 
+@check_arguments
 def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
     """The path of the fewest errors (Levenshtein) against the words of `ref`, whatever its scores.
 
@@ -38,6 +40,7 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
     lattice alone. Takes memory of 8 bytes x states x (reference words + 1). UserError where there
     is no path or a cycle.
     """
+    ref = list_words(ref, "ref")
     numbers = {word: number for number, word in enumerate(dict.fromkeys(ref))}
     reference = np.array([numbers[word] for word in ref], dtype=np.int64)
     words = np.array(

@@ -5,6 +5,7 @@ import heapq
 import numpy as np
 
 from lmtools.errors import UserError
+from lmtools.lattice.arguments import check_arguments
 from lmtools.types import Lattice
 
 
@@ -104,6 +105,7 @@ def states_on_paths(lattice: Lattice) -> np.ndarray:
     return reachable(lattice) & alive(lattice)
 
 
+@check_arguments
 def trim(lattice: Lattice) -> Lattice:
     """The same paths without other states and arcs: topological order, start 0, arcs by source.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.epsilon import Chain, Closures, Stop, Stops, unroll_chain
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import levels, no_path
@@ -24,11 +25,13 @@ class Path:
     score: float
 
 
+@check_arguments
 def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
     """The path of the highest score; UserError where no path is possible or there is a cycle."""
     return nbest(lattice, weights, 1)[0]
 
 
+@check_arguments
 def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
     """The n best distinct word sequences, or all, best first, each with its best path; exact.
 
@@ -37,7 +40,6 @@ def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
     are opened. Equal scores come in an order that depends on the lattice alone, not on n: a shorter
     list is the beginning of a longer one. UserError where no path is possible or there is a cycle.
     """
-    assert n > 0, n
     search = Search(lattice, weights)
     more = 4 * n
     while search.narrow(more):
@@ -189,6 +191,7 @@ class Search:
         )
 
 
+@check_arguments
 def as_nbest(
     lattice: Lattice,
     weights: Mapping[str, float],

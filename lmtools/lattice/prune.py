@@ -4,11 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.forward import through
 from lmtools.lattice.order import arcs_by_state, trim
 from lmtools.types import Lattice
 
 
+@check_arguments
 def prune(
     lattice: Lattice,
     weights: Mapping[str, float],

@@ -4,7 +4,7 @@ chosen with them.
 
 from lmtools.rescoring.apply import check_signatures, rescore, weighted_totals
 from lmtools.rescoring.crossing import Crossing
-from lmtools.rescoring.defaults import load_weights
+from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import (
     DERIVED,
     LENGTHS,
@@ -62,6 +62,7 @@ __all__ = [
     "describe_lm",
     "describe_system",
     "gather",
+    "is_default",
     "list_lengths",
     "load_weights",
     "make_columns",

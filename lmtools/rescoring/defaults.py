@@ -20,6 +20,11 @@ LM = "LM"  # stands for the one column of a language model
 DEFAULTS = {"whisper": {"am": 1.0, LM: 0.15, "words": 1.3}}
 
 
+def is_default(weights) -> bool:
+    """Return whether `weights` names default ones."""
+    return isinstance(weights, str) and weights.startswith(PREFIX)
+
+
 def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> Weights:
     """Return the weights in the file `path`, or the default ones where it is `default:NAME`, for
     lists with `columns` of scores (or one that has yet to be computed, by its name).
@@ -27,9 +32,9 @@ def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> 
     UserError for a name that is not there, lists without the scores that it weighs, and for none
     or several columns.
     """
-    if not str(path).startswith(PREFIX):
+    if not is_default(path):
         return Weights.load(path)
-    known = DEFAULTS.get(str(path).removeprefix(PREFIX))
+    known = DEFAULTS.get(path.removeprefix(PREFIX))
     if known is None:
         names = ", ".join(f"{PREFIX}{name}" for name in DEFAULTS)
         raise UserError(

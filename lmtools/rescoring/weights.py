@@ -6,10 +6,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lmtools import __version__
+from lmtools.arguments import check_among, check_path
 from lmtools.assignments import parse_pairs
 from lmtools.config import build
 from lmtools.errors import UserError
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
@@ -63,8 +64,8 @@ class SystemLM:
     signature: dict = field(default_factory=dict)
 
     def __post_init__(self):
-        refuse_other("score", self.score, [SUM, *(end.removeprefix("/") for end in MEANS)])
-        refuse_other("source", self.source, [SCORES, LISTS])
+        check_among(self.score, "score", [SUM, *(end.removeprefix("/") for end in MEANS)])
+        check_among(self.source, "source", [SCORES, LISTS])
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class SystemFacts:
     lists: str = FIRST_PASS
 
     def __post_init__(self):
-        refuse_other("lists", self.lists, [FIRST_PASS, LATTICES])
+        check_among(self.lists, "lists", [FIRST_PASS, LATTICES])
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Weights:
 
     def save(self, path) -> None:
         """Write them as JSON."""
+        check_path(path, "path")
         dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}
         tree = {name: getattr(self, name) for name in KEYS}
         tree |= {"features": dict(self.features), "dev": dev, "search": dict(self.search)}
@@ -122,7 +124,7 @@ class Weights:
     @classmethod
     def load(cls, path) -> "Weights":
         """Those in `path`; UserError for keys that are missing, unknown or of another type."""
-        return read_weights(path)
+        return read_weights(check_path(path, "path"))
 
 
 def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
@@ -163,10 +165,10 @@ def read_weights(path) -> Weights:
     ):
         raise UserError(f"{path}: {SIGNATURES!r} is {signatures!r:.40}; {remedy}")
     metric = tree["metric"]
-    if metric not in METRICS:
-        raise UserError(
-            f"{path}: 'metric' is {metric!r}, not one of {', '.join(METRICS)}; {remedy}"
-        )
+    try:
+        find_metric(metric)
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {remedy}") from None
     shaped(tree["dev"], DEV | {metric: float}, path, "'dev'", remedy)
     features = {
         name: number(value, f"{path}: weight of {name!r}", remedy)
@@ -224,12 +226,6 @@ def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
         Fold(part["name"], tuple(part["utterances"]), part["features"]) for part in tree["parts"]
     )
     return Folds(tree["by"], tree["score"], tuple(parts))
-
-
-def refuse_other(name: str, value: str, known: Sequence[str]) -> None:
-    """UserError unless `value` is one of `known`."""
-    if value not in known:
-        raise UserError(f"{name!r} is {value!r:.40}, not one of {', '.join(known)}")
 
 
 def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from lmtools.arguments import check_number, check_path, check_text, check_whole
 from lmtools.batching import prepare_distinct
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, scores, stream
@@ -54,6 +55,18 @@ class ScoreOptions:
     noise_power: float = 0.75  # of unigram noise
     engine: str = "auto"  # what multiplies, of lmtools.engine.ENGINES
     pairs: bool = False  # its texts are pairs of source and target, for a translation model
+
+    def __post_init__(self):
+        for name in ("lm", "precision", "normalise", "device", "engine"):
+            check_text(getattr(self, name), name)
+        check_path(self.cache, "cache")
+        check_number(self.oov_penalty, "oov_penalty", 0)
+        check_number(self.noise_power, "noise_power", 0)
+        check_whole(self.nj, "nj", 1)
+        if self.rows is not None:
+            check_whole(self.rows, "rows", 1)
+        if self.noise is not None:
+            check_text(self.noise, "noise")
 
     def load(self) -> Scorer:
         """The scorer; UserError for an n-gram model that is not to normalise, and where either a

@@ -18,6 +18,7 @@ from lmtools.evaluate import (
     paired_bootstrap,
     show,
 )
+from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.inputs import (
     Texts,
     lists_of,
@@ -27,10 +28,12 @@ from lmtools.evaluate.inputs import (
     refuse_first_words,
     same_length,
 )
+from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 from lmtools.text import NORMALISERS
+from lmtools.verbs import say
 
 
 def arguments(parser):
@@ -54,7 +57,7 @@ def arguments(parser):
     parser.add("--format", nargs="+", metavar="FMT", help=about)
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
-    parser.add("--metric", choices=METRICS)
+    parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
     parser.add("--map-words")
     about = (
         f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
@@ -77,6 +80,7 @@ def run(args):
         hyp, *sources = map(rules.rewrite, [hyp, *sources])
         against = against and rules.rewrite(against)
     ref, refs = sources[0], References(references(sources), args.metric)
+    say(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)

@@ -5,9 +5,11 @@ reranking.
 import sys
 
 from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read, scores
 from lmtools.rescoring import Risk, minimum_risk
 from lmtools.rescoring.risk import UNIFORM
+from lmtools.verbs.numbers import metric
 
 
 def arguments(parser):
@@ -27,9 +29,10 @@ def arguments(parser):
     parser.add("--format")
     parser.add_argument(
         "--utility",
-        choices=METRICS,
+        type=metric,
+        metavar="METRIC",
         default=Risk.utility,
-        help="metric whose expectation is computed (default: %(default)s)",
+        help=f"metric whose expectation is computed: {METRIC_HELP} (default: %(default)s)",
     )
     about = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
     parser.add("--scale", default=Risk.scale, help=about)

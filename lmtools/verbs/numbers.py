@@ -7,6 +7,7 @@ import math
 import sys
 
 from lmtools import files
+from lmtools.errors import UserError
 from lmtools.jobs import QUEUES
 
 
@@ -102,6 +103,16 @@ def folds(text: str):
     try:
         return parse_folds(text)
     except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def metric(text: str) -> str:
+    """A metric, NAME or NAME:option=value,..., under its one name."""
+    from lmtools.evaluate.metrics import find_metric  # as above
+
+    try:
+        return find_metric(text)[0]
+    except UserError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 

@@ -9,7 +9,7 @@ from lmtools.files import LONGEST, MAX_LINE
 from lmtools.jobs import CMD
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
-from lmtools.verbs.numbers import amount, layers, place, positive, seed, size
+from lmtools.verbs.numbers import amount, layers, metric, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
@@ -48,11 +48,13 @@ GROUPS: dict[str, dict[str, dict]] = {
             f"{WEIGHTS} (default: those of the lattice's header, as an SLF's lmscale and wdpenalty,"
             " or else 1 for each score)",
         ),
-        "--metric": {"default": "wer", "help": "what is computed (default: %(default)s)"},
         "--map-words": value(
             "FILE",
             "other words for some, in hypotheses and references once they are normalised: lines"
             " `mr mister`",
+        ),
+        "--metric": value(
+            "METRIC", "what is computed (default: %(default)s)", type=metric, default="wer"
         ),
         "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
         "--max-ngram-order": value(

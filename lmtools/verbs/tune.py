@@ -4,6 +4,7 @@ set.
 
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import (
     FORMS,
@@ -30,9 +31,8 @@ def arguments(parser):
         " report."
     )
     parser.add("--nbest", "--format", "--scores", "--systems")
-    parser.add(
-        "--metric", choices=METRICS, help="what is tuned, over the whole set (default: %(default)s)"
-    )
+    about = f"what is tuned, over the whole set: {METRIC_HELP} (default: %(default)s)"
+    parser.add("--metric", help=about)
     about = (
         "expected: the metric that the lists expect, where no hypothesis has more errors than its"
         " reference has words, so that one bad utterance cannot spoil the weights; exact: the"

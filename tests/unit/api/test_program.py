@@ -168,5 +168,5 @@ def test_files_of_lists_and_lattices(tmp_path):
     (read,) = lmtools.read(tmp_path / "u.slf", lmtools.Lattice)
     assert lmtools.lattice.best(read, {"am": 1.0}).words == ("a",)
     assert [path.words for path in lmtools.lattice.nbest(read, {"am": -1.0}, 2)] == [("b",), ("a",)]
-    with pytest.raises(ValueError):
+    with pytest.raises(lmtools.UserError, match="utterance 'u': am: 2 numbers for 1 texts"):
         lmtools.NBest.of("u", ["a"], am=[1, 2])

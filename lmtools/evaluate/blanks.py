@@ -1,0 +1,103 @@
+"""Texts without blanks between words, as Chinese, Japanese and Thai are written: what the metrics
+of words count there, and which metric to take.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lmtools.evaluate.metrics import METRICS, find_metric
+
+LOOKED_AT = 2000  # texts
+SHARE = 0.2  # of all letters, from which texts are of a language
+KANA = 0.05  # of Chinese characters and kana, from which these are Japanese
+SEVERAL = 5  # texts of one word each, from which that is no accident
+CHINESE, JAPANESE = "Chinese", "Japanese"
+# The beginning of a letter's Unicode name -> the language.
+SCRIPTS = {
+    "CJK": CHINESE,
+    **dict.fromkeys(("HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA"), JAPANESE),
+    **{name.upper(): name for name in ("Thai", "Lao", "Khmer", "Myanmar", "Tibetan")},
+}
+# The letters a word, on average, that no language has which puts blanks between words.
+LONG = {CHINESE: 4, JAPANESE: 4}
+LONG_ELSEWHERE = 10
+# Metrics that take what stands between blanks for a word, and language -> the one to take; None: of
+# the others.
+OF_WORDS: dict[tuple[str, ...], dict[str | None, str]] = {
+    ("wer",): {None: "cer:blanks=no"},
+    ("bleu", "bleu:tokenize=intl", "bleu:tokenize=none"): {
+        CHINESE: "bleu:tokenize=zh",
+        JAPANESE: "bleu:tokenize=ja-mecab",
+        None: "bleu:tokenize=char",
+    },
+    ("ter", "ter:normalized=yes"): {CHINESE: "ter:normalized=yes,asian=yes", None: "chrf"},
+}
+REMEDIES = {name: remedies for names, remedies in OF_WORDS.items() for name in names}
+OF_CHARACTERS = "cer", "cer:blanks=no"  # the metric that blanks matter to, and the one without
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """The language of texts, of those that are written without blanks between words (None: of
+    others), and whether they have such blanks all the same.
+    """
+
+    language: str | None
+    blanks: bool = False
+
+
+def find_spacing(texts: Iterable[str]) -> Spacing:
+    """How the first LOOKED_AT texts are written."""
+    letters: Counter = Counter()
+    words, lines = 0, 0
+    own: dict[str, str | None] = {}  # the language of a letter
+    for text, _ in zip(texts, range(LOOKED_AT), strict=False):
+        counts = Counter(filter(str.isalpha, text))
+        letters.update(counts)
+        own |= {letter: language_of(letter) for letter in counts.keys() - own.keys()}
+        some = sum(any(map(own.get, word)) for word in text.split())
+        words, lines = words + some, lines + bool(some)
+    languages: Counter = Counter()
+    for letter, count in letters.items():
+        if own[letter]:
+            languages[own[letter]] += count
+    size = languages.total()
+    if size <= SHARE * letters.total() or not size:
+        return Spacing(None)
+    language = languages.most_common(1)[0][0]
+    if languages[JAPANESE] > KANA * (languages[CHINESE] + languages[JAPANESE]):
+        language = max(JAPANESE, language, key=lambda name: languages[name] * (name != CHINESE))
+    alone = words == lines >= SEVERAL and size > words
+    return Spacing(language, not alone and size < LONG.get(language, LONG_ELSEWHERE) * words)
+
+
+def language_of(letter: str) -> str | None:
+    """The language of SCRIPTS that a letter is of."""
+    name = unicodedata.name(letter, "")
+    return next((SCRIPTS[begin] for begin in SCRIPTS if name.startswith(begin)), None)
+
+
+def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source) -> Iterator[str]:
+    """A warning about a metric that does not fit how references or hypotheses, which are from
+    `source`, are written.
+    """
+    sides = [one for one in (find_spacing(refs), find_spacing(hyps)) if one.language]
+    bare = next((one.language for one in sides if not one.blanks), None)
+    name, title = find_metric(metric)[0], METRICS[metric].title
+    if bare and name in REMEDIES:
+        remedy = remedy_of(name, bare)
+        cause = f"{bare} without blanks between words, so that {title} takes a phrase for a word"
+    elif name == OF_CHARACTERS[0] and any(one.blanks for one in sides):
+        remedy = OF_CHARACTERS[1]
+        cause = f"{sides[0].language} with blanks, which CER counts as characters"
+    else:
+        return
+    yield f"warning: {source}: {cause}; take --metric {remedy}"
+
+
+def remedy_of(metric: str, language: str) -> str:
+    """The metric to take in place of one that takes what stands between blanks for a word."""
+    remedies = REMEDIES[metric]
+    return remedies.get(language, remedies[None])

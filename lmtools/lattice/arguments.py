@@ -1,0 +1,81 @@
+"""What programs give to the algorithms: one check for each name of an argument."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import ParamSpec, TypeVar
+
+from lmtools.arguments import (
+    check_kind,
+    check_mapping,
+    check_number,
+    check_text,
+    check_whole,
+    list_items,
+    mismatch,
+)
+from lmtools.types import Lattice
+
+Given, Result = ParamSpec("Given"), TypeVar("Result")
+
+
+def check_lattice(value, name: str) -> Lattice:
+    """`value` if it is a Lattice."""
+    return check_kind(value, Lattice, name, "a Lattice", "make it with lmtools.Lattice.of")
+
+
+def check_weights(value, name: str) -> Mapping[str, float]:
+    """Finite weights by the names of scores."""
+    check_mapping(value, name, "a mapping of names to weights")
+    return {key: check_number(weight, f"{name}[{key!r}]") for key, weight in value.items()}
+
+
+def check_amount(value, name: str) -> float:
+    """A finite number from 0."""
+    return check_number(value, name, 0)
+
+
+def check_size(value, name: str) -> int:
+    """A whole number from 1."""
+    return check_whole(value, name, 1)
+
+
+def check_count(value, name: str) -> int:
+    """A whole number from 0."""
+    return check_whole(value, name, 0)
+
+
+CHECKS: dict[str, Callable] = {
+    "lattice": check_lattice,
+    "weights": check_weights,
+    "n": check_size,
+    "states": check_size,
+    "scale": check_amount,
+    "beam": check_amount,
+    "arcs": check_count,
+    "density": check_amount,
+}
+
+
+def check_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The function behind the checks of its arguments; None is taken where it is the default."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def checked(*args: Given.args, **more: Given.kwargs) -> Result:
+        given = signature.bind(*args, **more)
+        for name, value in given.arguments.items():
+            optional = value is None and signature.parameters[name].default is None
+            if name in CHECKS and not optional:
+                given.arguments[name] = CHECKS[name](value, name)
+        return function(*given.args, **given.kwargs)
+
+    return checked
+
+
+def list_words(words: Iterable[str], name: str) -> list[str]:
+    """The words of a text; UserError for the text itself, whose characters they would be."""
+    if isinstance(words, str):
+        raise mismatch(words, name, "a list of words", "split it: text.split()")
+    items = list_items(words, name, "words")
+    return [check_text(word, f"{name}[{place}]") for place, word in enumerate(items)]
