@@ -146,6 +146,7 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
     "jsonl": [
         single(
             '{"utt": "a", "hyps": [{"text": "x", "scores": {"am": -1}, "extra": {"t": ""}}]}\r',
+            '{"utt": "d", "hyps": [{"text": "x", "written": "X.", "scores": {"am": -1}}]}',
             "",
             '{"utt":"b","hyps":[]}',
         )
