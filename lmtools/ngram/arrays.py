@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
-from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
+from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -22,8 +22,9 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
     """The model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
     `counts` are known; `ids` gets its new words.
 
-    Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. UserError
-    where the file is damaged, has an n-gram twice or one without its context.
+    Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
+    without its context gets one, which changes no probability. UserError where the file is damaged
+    or has an n-gram twice, and where `counts` are known for one without its context: none of ours.
     """
     lines = ArpaLines(path)
     sizes = lines.read_header()
@@ -37,17 +38,22 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
         lines.expect_section(n, sizes)
         if n == 2:
             table = WordTable(ids)
-        model.levels.append(read_level(lines, model, sizes, ids, table))
+        model.levels.append(read_level(lines, model, sizes, ids, table, counts is not None))
     lines.expect_end(sizes)
     model.drop_empty()
     return model
 
 
 def read_level(
-    lines: ArpaLines, model: BackoffModel, sizes: Sequence[int], ids: dict, table: WordTable | None
+    lines: ArpaLines,
+    model: BackoffModel,
+    sizes: Sequence[int],
+    ids: dict,
+    table: WordTable | None,
+    strict: bool,
 ) -> Level:
     """The n-grams of the order after those of `model`, sorted; `table` of the unigrams, when they
-    are known.
+    are known. `model` gets their contexts, or if `strict` UserError where it lacks one.
     """
     n = model.order + 1
     size, last = sizes[n - 1], n == len(sizes) > 1
@@ -59,7 +65,9 @@ def read_level(
         if n == 1:
             key[here] = words[:, 0]
         else:
-            key[here] = pack(find_contexts(lines, block, model, words), words[:, -1])
+            if strict:
+                refuse_missing(lines, block, model, words)
+            key[here] = pack(add_contexts(model, words, key[:at]), words[:, -1])
         prob[here] = values[0]
         if not last:
             backoff[here] = values[1]
@@ -81,20 +89,30 @@ def read_level(
     return made
 
 
-def find_contexts(
-    lines: ArpaLines, block: Sequence[bytes], model: BackoffModel, words: np.ndarray
-) -> np.ndarray:
-    """(R,) indices of the contexts of n-grams that are the lines taken last; UserError where one is
-    not there.
+def add_contexts(model: BackoffModel, words: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """(R,) indices of the contexts of n-grams (R, n); those that `model` lacks are added, and the
+    keys of n-grams so far, `key`, follow.
     """
     context = model.find(words[:, :-1])
-    if (context < 0).any():
-        number, line = lines.numbered(block)[int(np.argmax(context < 0))]
+    missing = context < 0
+    if not missing.any():
+        return context
+    moved = model.add_ngrams(words[missing, :-1])
+    key[:] = pack(moved[key >> SHIFT], key & WORD)
+    return model.find(words[:, :-1])
+
+
+def refuse_missing(
+    lines: ArpaLines, block: Sequence[bytes], model: BackoffModel, words: np.ndarray
+) -> None:
+    """UserError where one of the lines taken last is an n-gram whose context is not there."""
+    missing = model.find(words[:, :-1]) < 0
+    if missing.any():
+        number, line = lines.numbered(block)[int(np.argmax(missing))]
         raise UserError(
             f"{lines.name}:{number}: the context of {line!r:.{SHOWN}} is no n-gram of the file;"
             f" {AGAIN}"
         )
-    return context
 
 
 def fill_unigrams(model: BackoffModel, size: int) -> None:

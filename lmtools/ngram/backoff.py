@@ -149,6 +149,41 @@ class BackoffModel:
             self.levels[order - 2].backoff = backoff_weights(followed, own, lower)
         self.levels[-1].backoff = ones(len(self.levels[-1]))
 
+    def add_ngrams(self, words: np.ndarray) -> np.ndarray | None:
+        """Add those of `words` (R, n), and of their beginnings, that are not there, with the
+        probability that back-off gives them and the weight 1, so that no probability changes.
+
+        (N,) the new index of each former n-gram of n words; None where none has come.
+        """
+        places = None
+        for n in range(2, words.shape[1] + 1):
+            part = words[:, :n]
+            new = np.unique(part[self.find(part) < 0], axis=0)
+            places = self.insert(new) if len(new) else None
+        return places
+
+    def insert(self, words: np.ndarray) -> np.ndarray:
+        """Add n-grams (R, n) that are not there while their contexts are; as `add_ngrams`."""
+        n = words.shape[1]
+        level, prob = self.levels[n - 1], self.query(words)
+        key = np.concatenate((level.key, pack(self.find(words[:, :-1]), words[:, -1])))
+        by_key = np.argsort(key)
+        values = (level.prob, prob), (level.backoff, np.ones(len(words)))
+        self.levels[n - 1] = Level(key[by_key], *(np.concatenate(v)[by_key] for v in values))
+        places = np.empty(len(key), dtype=np.int64)
+        places[by_key] = np.arange(len(key))
+        places = places[: len(level)]
+        if n < self.order:
+            above = self.levels[n]
+            above.key = pack(places[above.context], above.word)
+        return places
+
+    def add_endings(self) -> None:
+        """Add the n-grams without the first word that are not there, as KenLM wants them."""
+        for order in range(self.order, 2, -1):
+            for _, words in self.pieces(order):
+                self.add_ngrams(words[:, 1:])
+
     def drop_empty(self) -> None:
         """Leave out the highest orders that have no n-gram."""
         while self.order > 1 and not len(self.levels[-1]):

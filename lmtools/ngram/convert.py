@@ -26,6 +26,7 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
     programs = check_names(path, out, kenlm)
     ids = arrays.new_vocabulary()
     model = arrays.read_arpa(path, ids)
+    model.add_endings()
     if programs is None:
         with atomic_text(out) as stream:
             arrays.write_arpa(stream.buffer, model, ids)

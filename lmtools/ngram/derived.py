@@ -16,6 +16,7 @@ from lmtools.files import sha256
 from lmtools.lock import hold_lock
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
+from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.directory import ARPA, BINARY, find_arpa, guard, tokeniser
 from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.model import (
@@ -158,7 +159,12 @@ def quantize(
         subword = check_vocabularies([source])(ids)
         flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
         with uncompressed(source.arpa, directory) as arpa:
-            programs.binarise(arpa, directory / BINARY, "trie", more=list(map(str, flags)))
+            try:
+                programs.binarise(arpa, directory / BINARY, "trie", more=list(map(str, flags)))
+            except UserError as error:
+                raise (
+                    error if source.description else explain_refusal(source.arpa, arpa, str(error))
+                ) from None
         made = replace(made, order=len(made.counts), file=BINARY)
         return seal(
             directory, made, subword, [source],

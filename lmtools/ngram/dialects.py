@@ -15,6 +15,14 @@ BACKOFF = rb"\t[+-]?%b" % DIGITS
 ZERO = rb"\t-?0+(?:\.0*)?"  # a back-off weight of the highest order
 
 
+# what KenLM says of n-grams that others leave out, whose probability back-off gives
+LEFT_OUT = {
+    "The context of every": "has n-grams whose beginnings it leaves out",
+    "Avoid pruning n-grams": "has n-grams whose endings it leaves out",
+}
+MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram convert {} NEW.arpa"
+
+
 def explain_refusal(path, file, cause: str) -> UserError:
     """What to say of the ARPA file `path`, plain in `file`, that KenLM refuses for `cause`: the
     first line that it does not read, and whether `lmtools ngram convert` mends it.
@@ -25,10 +33,10 @@ def explain_refusal(path, file, cause: str) -> UserError:
         return error
     if quirk:
         number, what = quirk
-        return UserError(
-            f"{path}:{number}: {what}, which KenLM does not read; write it as KenLM does: lmtools"
-            f" ngram convert {path} NEW.arpa"
-        )
+        return UserError(f"{path}:{number}: {what}, {MENDED.format(path)}")
+    for words, what in LEFT_OUT.items():
+        if words in cause:
+            return UserError(f"{path}: {what}, {MENDED.format(path)}")
     if order := ORDER.search(cause):
         return UserError(
             f"{path}: a model of order {order[1]}, but KenLM reads {order[2]} at most; estimate it"

@@ -3,6 +3,7 @@ what `lmtools ngram convert` makes of them.
 """
 
 import gzip
+import itertools
 
 import kenlm
 import numpy as np
@@ -153,6 +154,43 @@ def test_a_bigram_twice_and_weights_that_no_model_has(tmp_path):
         NgramModel.load(path).score(["hello mars"])
 
 
+LEFT_OUT = {  # beginnings in the first, endings in the second, too many for KenLM's own room
+    "beginnings": ["world hello world", "world world hello"],
+    "endings": ["<s> hello world", "hello world </s>", "hello world world", "hello world hello"],
+}
+
+
+@pytest.mark.parametrize("what", LEFT_OUT)
+@pytest.mark.parametrize("lines", [1, 100])
+def test_ngrams_that_others_leave_out_are_put_back(tmp_path, monkeypatch, what, lines):
+    """With the probability of back-off, so that no probability changes."""
+    monkeypatch.setattr("lmtools.ngram.arpa_lines.LINES", lines)
+    rows = LEFT_OUT[what]
+    third = "".join(f"-0.{i}5\t{row}\n" for i, row in enumerate(rows, 1))
+    path, out = tmp_path / "lm.arpa", tmp_path / "out.arpa"
+    path.write_text(change(("2=4\n", f"2=4\nngram 3={len(rows)}\n"),
+                           ("\n\\end", f"\n\\3-grams:\n{third}\n\\end")))  # fmt: skip
+    if what == "beginnings":
+        with pytest.raises(UserError, match=rf"{what} it leaves out.*lmtools ngram convert"):
+            NgramModel.load(path)
+    made = convert(path, out, "none")[0]
+    assert len(made.levels[1]) > 4 and len(made.levels[2]) == len(rows)
+    orders = arpa.read(path)
+
+    def log_prob(*words):
+        if words in orders[len(words) - 1]:
+            return orders[len(words) - 1][words][0]
+        context = orders[len(words) - 2].get(words[:-1], (0, 0))
+        return context[1] + log_prob(*words[1:])
+
+    vocabulary, model = ["hello", "world", "</s>"], NgramModel.load(out)
+    for text in itertools.product(vocabulary[:2], repeat=4):
+        words = ["<s>", *text, "</s>"]
+        expected = [log_prob(*words[max(0, i - 2) : i + 1]) for i in range(1, len(words))]
+        scores = model.conditional(" ".join(text))[0] / np.log(10)
+        np.testing.assert_allclose(scores, expected, atol=1e-5)
+
+
 def test_orders_that_kenlm_does_not_read(tmp_path):
     path = tmp_path / "lm.arpa"
     more = "".join(f"ngram {n}=0\n" for n in range(3, 9))
@@ -211,6 +249,18 @@ def test_the_binary_form_scores_the_same(tmp_path):
     convert(tmp_path / "lm.arpa", tmp_path / "lm.bin")
     made, expected = (NgramModel.load(tmp_path / name) for name in ("lm.bin", "same.arpa"))
     np.testing.assert_allclose(made.score(TEXTS)[0], expected.score(TEXTS)[0], atol=1e-6)
+
+
+def test_quantize_says_what_build_binary_does_not_read(tmp_path):
+    for name in ("lmplz", "build_binary"):
+        (tmp_path / name).write_text("#!/bin/sh\necho Expected tab >&2\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "lm.arpa").write_text(PLAIN.replace("\t", " "))
+    with pytest.raises(UserError, match=r"lm\.arpa:6: blanks stand .*lmtools ngram convert"):
+        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", 8, 8, 22, str(tmp_path))
+    (tmp_path / "lm.arpa").write_text(PLAIN)
+    with pytest.raises(UserError, match="Expected tab"):
+        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", 8, 8, 22, str(tmp_path))
 
 
 SPACED = [
