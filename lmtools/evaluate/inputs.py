@@ -1,11 +1,12 @@
 """References and hypotheses from files of any known format, joined by utterance id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lmtools.errors import UserError
 from lmtools.evaluate.nbest import reference
-from lmtools.formats import FORMATS, detect, plain
+from lmtools.formats import FORMATS, detect, plain, rewriting
+from lmtools.text.unify import unifier
 from lmtools.types import NBest
 
 
@@ -31,6 +32,15 @@ def load(path: str) -> Texts:
 def load_plain(path: str) -> Texts:
     """The lines of `path` under their numbers from 1."""
     return Texts(path, {str(number): line for number, line in enumerate(plain.read(path), 1)})
+
+
+def unify_texts(source: Texts, forms: Iterable[str]) -> Texts:
+    """The texts, and hypotheses and references of the lists, in one form of Unicode: that of some
+    of UNIFIERS.
+    """
+    unify = unifier(forms)
+    lists = source.lists and tuple(rewriting.normalise(source.lists, unify, unify))
+    return Texts(source.path, {utt: unify(text) for utt, text in source.texts.items()}, lists)
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:

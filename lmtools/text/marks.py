@@ -2,12 +2,14 @@
 
 [noise] <unk> </s> (laughter) ++breath++ !SIL       of Kaldi, HTK, Sphinx
 [Music playing] (applause) *sighs* ♪ <|endoftext|>  of Whisper
+fox</s> |0-1|                                       of Marian's pieces, Moses's segments
 """
 
 import re
 
 MARK = re.compile(
-    r"<\|[^|\s]*\|>|[♩♪♫♬🎵🎶]+|(?<!\w)(?:</?[a-z]+>|\[[^\[\]]+\]|\((?=[^()]*[a-z])[^()]+\)"
+    r"<\|[^|\s]*\|>|</?s>|(?<!\S)\|\d+-\d+(?:,[^|\s]*)?\|(?!\S)|[♩♪♫♬🎵🎶]+"
+    r"|(?<!\w)(?:</?[a-z]+>|\[[^\[\]]+\]|\((?=[^()]*[a-z])[^()]+\)"
     r"|\*(?=[a-z])[^*]*[a-z]\*|\+\+[^\s+]+\+\+|!sil|!null)(?!\w)",
     re.IGNORECASE,
 )

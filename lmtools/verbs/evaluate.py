@@ -16,7 +16,15 @@ from lmtools.evaluate import (
     paired_bootstrap,
     show,
 )
-from lmtools.evaluate.inputs import Texts, lists_of, load, load_plain, references, same_length
+from lmtools.evaluate.inputs import (
+    Texts,
+    lists_of,
+    load,
+    load_plain,
+    references,
+    same_length,
+    unify_texts,
+)
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 
@@ -38,6 +46,7 @@ def arguments(parser):
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
     parser.add("--metric", choices=METRICS)
+    parser.add("--unify")
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -70,7 +79,11 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     """Hypotheses, references, and the other system's hypotheses."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
-    read = load_plain if args.plain else load
+    plain = load_plain if args.plain else load
+
+    def read(path: str) -> Texts:
+        return unify_texts(plain(path), args.unify) if args.unify else plain(path)
+
     hyp = read(args.hyp)
     sources = [read(path) for path in args.ref] if args.ref else [hyp]
     if hyp.lists is None and sources[0] is hyp:
@@ -84,6 +97,9 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
 def evaluate_system(refs: References, hyp: Texts, args, prefix: str):
     """The tree and the evaluation of one system, printed on the way."""
     evaluation = refs.evaluate(hyp.texts, hyp.path)
+    if args.unify:
+        signature = f"{evaluation.signature}|unify:{'+'.join(args.unify)}"
+        evaluation = dataclasses.replace(evaluation, signature=signature)
     interval = evaluation.interval(args.seed)
     print(prefix + show.line(evaluation, interval))
     if evaluation.missing:

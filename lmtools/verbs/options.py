@@ -8,7 +8,8 @@ from types import ModuleType
 from lmtools.files import LONGEST, MAX_LINE
 from lmtools.jobs import CMD
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser
-from lmtools.verbs.numbers import amount, layers, place, positive, seed, size
+from lmtools.text.unify import UNIFIERS
+from lmtools.verbs.numbers import amount, forms, layers, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
@@ -44,6 +45,13 @@ GROUPS: dict[str, dict[str, dict]] = {
             " or else 1 for each score)",
         ),
         "--metric": {"default": "wer", "help": "what is computed (default: %(default)s)"},
+        "--unify": value(
+            "FORM,..",
+            "write hypotheses and references in one form of Unicode: "
+            + "; ".join(f"{name}: {form.about}" for name, form in UNIFIERS.items()),
+            type=forms,
+            default=(),
+        ),
         "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
         "--max-ngram-order": value(
             "N",
