@@ -2,7 +2,7 @@
 found before anything is scored.
 """
 
-from lmtools.doctor import lists, scores, texts, tokenisation
+from lmtools.doctor import forms, inventory, lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
 from lmtools.doctor.inputs import DoctorInputs, read_inputs
 
@@ -17,7 +17,9 @@ CHECKS = {
     "case": texts.case,
     "truecasing": tokenisation.truecasing,
     "punctuation": texts.punctuation,
-    "characters": texts.characters,
+    "forms": forms.forms,
+    "characters": inventory.characters,
+    "word ids": forms.word_ids,
     "marks": texts.marks,
     "vocabulary": texts.vocabulary,
     "leak": texts.leak,

@@ -3,13 +3,13 @@ they can be read.
 """
 
 import itertools
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from lmtools.doctor.signs import SIGNS, undo_signs
+from lmtools.doctor.profile import Profile
+from lmtools.doctor.trials import Trial, choose_forms, choose_remedies
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, read
@@ -17,74 +17,11 @@ from lmtools.ngram.model import SUBWORD, NgramModel
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
 from lmtools.text.blocks import read_text
+from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
 LINES = 2_000_000  # of language-model text, at most
-APOSTROPHES = "'’‘"
-
-
-@dataclass
-class Profile:
-    """What a collection of texts is made of; `first`: in which line each character or sign came
-    first; `whole`: which `wanted` texts came.
-
-    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
-    as they are.
-    """
-
-    name: str
-    path: str
-    lines: int = 0
-    words: Counter = field(default_factory=Counter)
-    characters: Counter = field(default_factory=Counter)
-    signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
-    first: dict[str, str] = field(default_factory=dict)
-    starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
-    whole: set[str] = field(default_factory=set)
-
-    def add(self, place: str, text: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Count one text; of its words only those that are `wanted`."""
-        words = text.split()
-        self.lines += 1
-        for name, sign in SIGNS.items():
-            if count := len(sign.found.findall(text)):
-                self.signs[name] += count
-                self.first.setdefault(name, place)
-        text = undo_signs(text) if self.signs else text
-        for character in set(text).difference(self.first):
-            self.first[character] = place
-        self.characters.update(text)
-        self.words.update(words if wanted is None else filter(wanted, words))
-        if words and self.lines <= 1000:
-            self.starts[words[0]] += 1
-
-    def letters(self, chosen: Callable[[str], bool]) -> int:
-        """How many of its characters are `chosen`."""
-        return sum(count for character, count in self.characters.items() if chosen(character))
-
-    @property
-    def spaces(self) -> int:
-        """About how many words it has (of a long text, `words` has only some)."""
-        return self.letters(str.isspace) + self.lines
-
-    @property
-    def case(self) -> str | None:
-        """lower, upper or mixed; None for scripts without case."""
-        upper, lower = self.letters(str.isupper), self.letters(str.islower)
-        if not upper + lower:
-            return None
-        part = upper / (upper + lower)
-        return "lower" if part < 0.002 else "upper" if part > 0.998 else "mixed"
-
-    def punctuation(self) -> Counter:
-        """Its punctuation and symbols; apostrophes belong to words."""
-        return Counter(
-            {
-                c: n
-                for c, n in self.characters.items()
-                if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
-            }
-        )
+WORDS = 500_000  # of which it is remembered whether they are wanted
 
 
 @dataclass
@@ -109,6 +46,17 @@ class DoctorInputs:
     known: Callable[[str], bool] | None  # whether the language model knows a word
     files: Sequence[str]
     problems: Sequence[UserError]
+    trial: Trial  # of the first hypotheses
+    remedies: Sequence[str]  # the rewritings that bring hypotheses and references together
+    text_forms: Sequence[str]  # the forms of Unicode that bring hypotheses and text together
+
+    def helps(self, option: str) -> bool:
+        """Whether a rewriting, beside the other remedies, brings references and hypotheses nearer;
+        True where there are none to try it on.
+        """
+        others = [name for name in self.remedies if name != option]
+        errors = self.trial.errors
+        return not self.trial.pairs or errors([*others, option]) < errors(others)
 
 
 def read_inputs(
@@ -151,7 +99,11 @@ def read_inputs(
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     texts = nbest, nbests, places, refs, ref or nbest, ref_places
     profiles = hyps, references, model_hyps, model_references, seen
-    return DoctorInputs(*texts, *profiles, normalise, lm, known, files, problems)
+    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
+    remedies = choose_remedies(trial, hyps, references)
+    forms = choose_forms(model_hyps.words, seen.words) if seen else []
+    tried = trial, remedies, forms
+    return DoctorInputs(*texts, *profiles, normalise, lm, known, files, problems, *tried)
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
@@ -227,13 +179,15 @@ def vocabulary(lm: str) -> tuple[Callable[[str], str], Callable[[str], bool] | N
 
 def profile_text(path: str, normalise, wanted: set[str], lines: set[str]) -> Profile:
     """The profile of language-model text; of its words and lines only those that occur in the lists
-    or references are kept.
+    or references, words also in another form of Unicode, are kept.
     """
-    made = Profile("text", path)
+    made, unify = Profile("text", path), unifier(UNIFIERS)
+    unified = set(map(unify, wanted))
+    is_wanted = lru_cache(WORDS)(lambda word: unify(word) in unified)
     for number, line in itertools.islice(read_text(path), LINES):
         text = normalise(line)
         if text.strip():
-            made.add(f"{path}:{number}", text, wanted.__contains__)
+            made.add(f"{path}:{number}", text, is_wanted)
             if text in lines:
                 made.whole.add(text)
     return made

@@ -47,6 +47,9 @@ MIXED = re.compile(
 )
 
 
+CUTS = re.compile(r"(?<=\S)@@(?:\s|$)|\s##(?=\w)")  # between pieces of one word
+
+
 class Invisible(dict):
     """A table, filled as characters turn up, that takes out what is not seen."""
 
@@ -82,6 +85,12 @@ def merge_letters(text: str) -> str:
     return MIXED.sub(lambda word: word[0].translate(CYRILLIC), text).translate(ALIKE)
 
 
+def join_pieces(text: str) -> str:
+    """`text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin ch`."""
+    text = CUTS.sub("", text)
+    return "".join(text.split()).replace("▁", " ") if "▁" in text else text
+
+
 def join_characters(text: str) -> str:
     """`text` without blanks beside characters of scripts that put none between words."""
     return text if text.isascii() else AROUND.sub("", text)
@@ -106,12 +115,13 @@ def translate(table) -> Callable[[str], str]:
 # In the order in which they are applied: compatibility forms take an acute accent apart that may be
 # an apostrophe.
 UNIFIERS = {
+    "pieces": Unifier("with the pieces of subwords joined", join_pieces),
     "apostrophes": Unifier("with straight apostrophes", lambda text: text.translate(STRAIGHTEN)),
     "dashes": Unifier("with hyphens for dashes", translate(DASHES)),
     "quotes": Unifier("with straight quotation marks", translate(QUOTES)),
     "nfc": Unifier("with letters and accents joined", partial(unicodedata.normalize, "NFC")),
     "invisible": Unifier(
-        "without invisible characters (zero-width, soft hyphens, byte-order marks, tatweel)",
+        "without invisible characters (zero-width, soft hyphen, byte-order mark, tatweel)",
         lambda text: text.translate(INVISIBLE),
     ),
     "separators": Unifier(

@@ -1,0 +1,168 @@
+"""Remedies tried on the data: what the error rate of the first hypotheses is once both sides are
+rewritten, and the least combination of rewritings that brings it down.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from lmtools.doctor.finding import grade_rate
+from lmtools.doctor.profile import APOSTROPHES, Profile
+from lmtools.evaluate import METRICS
+from lmtools.text.marks import drop_marks
+from lmtools.text.normaliser import Normaliser
+from lmtools.text.unify import CHARACTER, UNIFIERS, unifier
+from lmtools.text.unknown import conversion
+
+SAMPLE = 500  # utterances, evenly from all
+SLACK = 0.01  # of the errors: what a rewriting has to take away to be worth its place
+# Rewritings beside those of UNIFIERS, by the options of lmtools convert, in the order of that verb;
+# each in the words of `0.0 in lower case`
+MARKS = "--drop-marks"
+OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
+    MARKS: ("without marks", drop_marks),
+    "--case lower": ("in lower case", Normaliser(case="lower")),
+    "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
+    "--apostrophe strip": ("without apostrophes", Normaliser(apostrophe="strip")),
+}
+
+
+def describe(names: Iterable[str]) -> str:
+    """How texts are written after some rewritings."""
+    return " and ".join(OPTIONS[n][0] if n in OPTIONS else UNIFIERS[n].about for n in names)
+
+
+def rewriting(names: Iterable[str]) -> Callable[[str], str]:
+    """The function that applies rewritings in the order in which lmtools convert does."""
+    names = set(names)
+    changes = [change for name, (_, change) in OPTIONS.items() if name in names]
+    changes.insert(0, unifier(names.intersection(UNIFIERS)))
+
+    def rewrite(text: str) -> str:
+        for change in changes:
+            text = change(text)
+        return text
+
+    return rewrite
+
+
+def convert_options(names: Iterable[str]) -> str:
+    """The command that applies rewritings to hypotheses and references."""
+    names = set(names)
+    command = conversion(" ".join(name for name in OPTIONS if name in names and name != MARKS))
+    if forms := [name for name in UNIFIERS if name in names]:
+        command += f" --unify {','.join(forms)}"
+    return " ".join([*command.split(), *[MARKS] * (MARKS in names)])
+
+
+@dataclass
+class Trial:
+    """A sample of hypotheses beside their references; errors are of words, or of characters where
+    most of the references is of scripts without blanks.
+    """
+
+    pairs: Sequence[tuple[str, str]]
+    sums: dict[frozenset[str], tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.pairs = self.pairs[:: -(-len(self.pairs) // SAMPLE) or 1]
+        letters = "".join(ref for _, ref in self.pairs)
+        few = 2 * len(CHARACTER.findall(letters)) <= len(letters)
+        self.metric = METRICS["wer" if few else "cer"]
+
+    def measure(
+        self, hyps: Callable[[str], str], refs: Callable[[str], str] | None = None
+    ) -> tuple[int, int]:
+        """Errors and length of the references, once both sides are rewritten, references by `refs`
+        (None: as hypotheses are).
+        """
+        errors = length = 0
+        for hyp, ref in self.pairs:
+            hyp, ref = hyps(hyp), (refs or hyps)(ref)
+            length += len(self.metric.split(ref))
+            if hyp != ref:
+                errors += int(self.metric.statistics(ref, [hyp])[0, :3].sum())
+        return errors, length
+
+    def errors(self, names: Collection[str] = ()) -> int:
+        """Errors after some rewritings."""
+        names = frozenset(names)
+        if names not in self.sums:
+            self.sums[names] = self.measure(rewriting(names))
+        return self.sums[names][0]
+
+    def rate(self, names: Collection[str] = ()) -> float:
+        """The error rate after them, in percent."""
+        return 100 * self.errors(names) / max(1, self.sums[frozenset(names)][1])
+
+    def rate_of(self, *changes: Callable[[str], str]) -> float:
+        """The error rate after changes as of `measure`, in percent."""
+        errors, length = self.measure(*changes)
+        return 100 * errors / max(1, length)
+
+
+def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[str]) -> list[str]:
+    """Those of `names`, the least changes first, without which there would be more errors: each in
+    turn is left out, the greatest change first, where nothing is lost.
+    """
+    before, left, least = errors(()), list(names), errors(names)
+    for name in reversed(names):
+        others = [other for other in left if other != name]
+        without = errors(others)
+        if without <= least + SLACK * before:
+            left, least = others, without
+    return left if before - least > SLACK * before else []
+
+
+def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[str]:
+    """The least combination of rewritings that brings hypotheses and references together; what
+    makes words of other meaning the same only where one side hardly shows the difference.
+    """
+    if not trial.pairs or not trial.errors():
+        return []
+    doubts = {name: lacks(hyps, references, name) for name in UNIFIERS if UNIFIERS[name].folds}
+    doubts |= {
+        "--case lower": hyps.case != references.case,
+        "--punctuation strip": any(
+            grade_rate(more.foreign_punctuation(less).total() / more.spaces, 0.001, 0.02)
+            for more, less in ((hyps, references), (references, hyps))
+        ),
+        "--apostrophe strip": any(
+            not side.letters(APOSTROPHES.__contains__) for side in (hyps, references)
+        ),
+    }
+    safe = [name for name in (*UNIFIERS, MARKS) if name not in doubts]
+    names = [*safe, *(name for name in reversed(doubts) if doubts[name])]
+    texts = [text for pair in trial.pairs for text in pair]
+    plain = rewriting(())
+    changed = [
+        name for name in names if any(rewriting([name])(text) != plain(text) for text in texts)
+    ]
+    return least_combination(trial.errors, changed)
+
+
+def lacks(one: Profile, other: Profile, form: str) -> bool:
+    """Whether one of two sides hardly has the characters that a form of Unicode changes."""
+    change = UNIFIERS[form].change
+    shares = [
+        side.letters(lambda character: change(character) != character) / side.spaces
+        for side in (one, other)
+    ]
+    return min(shares) < 0.1 * max(shares)
+
+
+def choose_forms(words: Counter, text: Collection[str]) -> list[str]:
+    """The least combination of forms of Unicode by which most of `words` (with counts) are among
+    those of `text`.
+    """
+
+    def unknown(names: Collection[str]) -> int:
+        change = unifier(names)
+        known = {part for word in text for part in change(word).split()}
+        return sum(
+            count for word, count in words.items() if not known.issuperset(change(word).split())
+        )
+
+    whole = ("pieces", "blanks")  # of lines, which are not kept
+    names = [name for name in UNIFIERS if not UNIFIERS[name].folds and name not in whole]
+    return least_combination(unknown, names) if words and text else []
