@@ -13,6 +13,7 @@ CHECKS = {
     "ids": lists.ids,
     "first word": texts.first_word,
     "references": lists.references,
+    "fit": lists.fit,
     "tokenisation": tokenisation.tokenisation,
     "case": texts.case,
     "truecasing": tokenisation.truecasing,

@@ -58,10 +58,8 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
             enough = lacking.lines >= ENOUGH and side is hyps
             if odd and (enough or part >= LARGE):
                 first = side.first.get(most(odd, odd)[0], side.path)
-                cause = (
-                    f"{plural(odd.total(), 'character')} ({100 * part:.2g}%: {name_kinds(odd)}) that"
-                    f" {name_profile(lacking)} not: {show_characters(odd)}"
-                )
+                what = f"{plural(odd.total(), 'character')} ({100 * part:.2g}%: {name_kinds(odd)})"
+                cause = f"{what} that {name_profile(lacking)} not: {show_characters(odd)}"
                 level = grade_rate(part, LARGE, LARGE) or HINT
                 yield Finding(level, first, cause, advise(inputs, odd, lacking, other, remedy))
 

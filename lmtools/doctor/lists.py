@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
 from lmtools.doctor.inputs import DoctorInputs, single
+from lmtools.evaluate.fit import REMEDY, measure_fit
 from lmtools.text import NORMALISERS
 from lmtools.text.loops import count_looped, is_looping
 from lmtools.types import NBest
@@ -116,6 +117,18 @@ def references(inputs: DoctorInputs) -> Iterator[Finding]:
             " word there is an insertion"
         )
         yield Finding(HINT, inputs.ref_places[empty[0]], cause, "see whether nothing was said")
+
+
+def fit(inputs: DoctorInputs) -> Iterator[Finding]:
+    """References that cannot be of these lists."""
+    pairs = [
+        (inputs.refs[one.utt], [hyp.text for hyp in one.hyps])
+        for one in inputs.nbests
+        if one.utt in inputs.refs
+    ]
+    measured = measure_fit(pairs)
+    if measured and not measured.possible:
+        yield Finding(ERROR, inputs.ref, str(measured), REMEDY)
 
 
 def empty(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ writing, and the functions of these names in Python.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, LOOP, ScoreColumns, gather
@@ -38,7 +39,9 @@ def tune_lists(
     made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, made)
     check_signed(features, options, source)
-    warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as")]
+    pairs = [(one.ref, [hyp.text for hyp in one.hyps]) for one in nbests if one.ref is not None]
+    doubts = doubt_references(pairs, source)
+    warnings = [*columns.warnings, *features.warnings, *warn_empty(nbests, "counts as"), *doubts]
     return warnings, tune_systems(
         systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance
     )

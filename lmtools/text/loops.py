@@ -44,8 +44,7 @@ def count_looped_letters(word: str) -> int:
     unit inside `word`, 0 for fewer than LOOPING: people do write `hahaha`. Case and punctuation
     make no other letters, and digits alone no unit.
     """
-    # a copy has as many letters as are no repeats, so that a run of COPIES repeats more
-    if len(word) - len(set(word.lower())) < COPIES:
+    if len(word) < LOOPING * min(LETTERS.values()) or len(word) - len(set(word.lower())) < COPIES:
         return 0
     letters = "".join(c for c in word.lower() if unicodedata.category(c)[0] in "LMN")
     looped = 0

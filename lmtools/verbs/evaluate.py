@@ -16,17 +16,20 @@ from lmtools.evaluate import (
     paired_bootstrap,
     show,
 )
+from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     Texts,
     lists_of,
     load,
     load_plain,
+    pair_hypotheses,
     references,
     same_length,
     unify_texts,
 )
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
+from lmtools.verbs import say
 
 
 def arguments(parser):
@@ -61,6 +64,8 @@ def run(args):
     hyp, sources, against = read_inputs(args)
     ref, refs = sources[0], References(references(sources), args.metric)
     tree, first = evaluate_system(refs, hyp, args, prefix="")
+    place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"
+    say(doubt_references(pair_hypotheses(refs.refs, hyp), place))
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
     if against:

@@ -15,6 +15,7 @@ from lmtools.rescoring import (
     read_scores,
     tune_lists,
 )
+from lmtools.rescoring.doubts import describe_doubts
 from lmtools.verbs import say
 from lmtools.verbs.numbers import folds, named, share
 
@@ -162,7 +163,8 @@ def describe_weights(weights):
         )
     if weights.search.get("sharpened"):
         yield "sharpened: exact line searches are clearly better on this set"
-    if is_worse(weights):
+    yield from describe_doubts(weights)
+    if is_worse(weights) and "costs" not in weights.search:
         remedy = "--reference rank tunes from that order on, --negative NAME may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
