@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lmtools.doctor.profile import Profile
-from lmtools.doctor.trials import Trial, choose_forms, choose_remedies
+from lmtools.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import kaldi_text, read
@@ -17,6 +17,7 @@ from lmtools.ngram.model import SUBWORD, NgramModel
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
 from lmtools.text.blocks import read_text
+from lmtools.text.marks import drop_marks
 from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
@@ -81,8 +82,11 @@ def read_inputs(
         normalise, known = attempt(problems, (single, None), lambda: vocabulary(lm))
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
-    hyps = profile_rows("hypotheses", nbest, spoken)
-    references = profile_rows("references", ref or nbest, told)
+    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
+    # marks that have a finding of their own are no punctuation and no digits
+    bare = drop_marks if trial.errors([MARKS]) < trial.errors() else str
+    hyps = profile_rows("hypotheses", nbest, spoken, bare)
+    references = profile_rows("references", ref or nbest, told, bare)
     model_hyps = profile_rows(
         "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken]
     )
@@ -99,7 +103,6 @@ def read_inputs(
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     texts = nbest, nbests, places, refs, ref or nbest, ref_places
     profiles = hyps, references, model_hyps, model_references, seen
-    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
     remedies = choose_remedies(trial, hyps, references)
     forms = choose_forms(model_hyps.words, seen.words) if seen else []
     tried = trial, remedies, forms
@@ -120,11 +123,13 @@ def single(text: str) -> str:
     return " ".join(text.split())
 
 
-def profile_rows(name: str, path: str, rows: Iterable[tuple[str, str]]) -> Profile:
-    """The profile of texts given as pairs (place, text)."""
+def profile_rows(
+    name: str, path: str, rows: Iterable[tuple[str, str]], bare: Callable[[str], str] = str
+) -> Profile:
+    """The profile of texts given as pairs (place, text), characters those of what `bare` leaves."""
     made = Profile(name, path)
     for place, text in rows:
-        made.add(place, text)
+        made.add(place, text, bare=bare)
     return made
 
 

@@ -179,7 +179,9 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
             " differ from another in case and punctuation alone, which the references lack (first"
             f" in {variants[0].utt!r})"
         )
-        remedy = "merge them: lmtools convert --normaliser librispeech --dedup normalised"
+        better = not inputs.trial.pairs or inputs.trial.rate_of(normalise) < inputs.trial.rate()
+        normaliser = "--normaliser librispeech " if better else ""
+        remedy = f"merge them: lmtools convert {normaliser}--dedup normalised"
         yield Finding(HINT, inputs.places[variants[0].utt], cause, remedy)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lmtools.doctor.signs import SIGNS, undo_signs
+from lmtools.text.unify import count_gaps
 
 APOSTROPHES = "'’‘‛ʼ＇"
 
@@ -26,18 +27,31 @@ class Profile:
     characters: Counter = field(default_factory=Counter)
     signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
     first: dict[str, str] = field(default_factory=dict)
+    gaps: int = 0  # blanks beside characters of scripts that put none between words, and these
+    blankless: int = 0
     starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
     whole: set[str] = field(default_factory=set)
 
-    def add(self, place: str, text: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Count one text; of its words only those that are `wanted`."""
+    def add(
+        self,
+        place: str,
+        text: str,
+        wanted: Callable[[str], bool] | None = None,
+        bare: Callable[[str], str] = str,
+    ) -> None:
+        """Count one text; of its words only those that are `wanted`, of its characters those that
+        `bare` leaves.
+        """
         words = text.split()
         self.lines += 1
         for name, sign in SIGNS.items():
             if count := len(sign.found.findall(text)):
                 self.signs[name] += count
                 self.first.setdefault(name, place)
-        text = undo_signs(text) if self.signs else text
+        text = bare(undo_signs(text) if self.signs else text)
+        gaps, blankless = count_gaps(text)
+        self.gaps += gaps
+        self.blankless += blankless
         for character in set(text).difference(self.first):
             self.first[character] = place
         self.characters.update(text)

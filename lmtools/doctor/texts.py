@@ -125,10 +125,10 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
         alone = (
             f", and {plural(nothing_else, 'hypothesis')} hold nothing else" if nothing_else else ""
         )
-        worse = inputs.trial.errors([MARKS]) > inputs.trial.errors()
+        gain = inputs.trial.rate() - inputs.trial.rate([MARKS])
         remedy = "they count as words: " + (
             "--drop-marks makes more errors here; name words to drop: lmtools convert --drop-words"
-            if worse
+            if gain < 0
             else f"lmtools convert {MARKS} (or --drop-words FILE), unless references and text have"
             " them too"
         )
@@ -136,7 +136,7 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
             f"{plural(found.total(), 'word')} of the hypotheses are marks:"
             f" {some(most(found, found))} (first in {first!r}){alone}"
         )
-        yield Finding(HINT, inputs.places[first], cause, remedy)
+        yield Finding(grade_rate(gain, 1, 1) or HINT, inputs.places[first], cause, remedy)
 
 
 def first_word(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lmtools.evaluate.edits import align
+from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import NORMALISERS
 from lmtools.text.unify import CHARACTER, UNIFIERS, unifier
 
@@ -81,10 +82,10 @@ BARE = unifier(UNIFIERS)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation, in one form of Unicode; characters of
-    scripts without blanks one by one.
+    """The words of a text in lower case, without marks and punctuation, in one form of Unicode;
+    characters of scripts without blanks one by one.
     """
-    text = NORMALISERS["librispeech"](BARE(text))
+    text = NORMALISERS["librispeech"](BARE(drop_marks(text)))
     return (text if text.isascii() else CHARACTER.sub(r" \g<0> ", text)).split()
 
 

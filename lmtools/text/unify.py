@@ -85,6 +85,13 @@ def merge_letters(text: str) -> str:
     return MIXED.sub(lambda word: word[0].translate(CYRILLIC), text).translate(ALIKE)
 
 
+def count_gaps(text: str) -> tuple[int, int]:
+    """How many blanks stand beside characters of scripts that put none between words, and how many
+    such characters there are.
+    """
+    return (0, 0) if text.isascii() else (len(AROUND.findall(text)), len(CHARACTER.findall(text)))
+
+
 def join_pieces(text: str) -> str:
     """`text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin ch`."""
     text = CUTS.sub("", text)

@@ -96,7 +96,8 @@ STRIP = "--punctuation strip"
 @pytest.mark.parametrize(
     ("pair", "advised", "not_advised"),
     [
-        (SEGMENTS, "convert --drop-marks", f"convert {STRIP}"),
+        (SEGMENTS, "convert --drop-marks", STRIP),
+        (SEGMENTS, "convert --drop-marks", "digits"),
         (("the fox</s>", "the fox"), "convert --drop-marks", f"convert {STRIP}"),
         (("the fo ##x is he ##re", "the fox is here"),
           "convert --unify pieces", f"convert {STRIP}"),
@@ -111,6 +112,10 @@ STRIP = "--punctuation strip"
 def test_what_does_nothing_is_not_advised(examine, pair, advised, not_advised):
     out = examine([pair] * 24)
     assert advised in out and not_advised not in out, out
+
+
+def test_marks_that_make_many_errors_are_an_error(examine):
+    assert examine([SEGMENTS] * 8).startswith("error: n.jsonl:1: 16 words of the hypotheses are")
 
 
 def test_numbers(examine, monkeypatch):
@@ -163,6 +168,16 @@ def test_the_least_combination():
     assert least_combination(errors, "abcd") == ["a", "c"]
     assert least_combination(errors, "bd") == ["b"]
     assert least_combination(errors, "d") == least_combination(errors, "") == []
+
+
+@pytest.mark.parametrize("hyp, line", [("今天 天气 很 好", "今天天气很好"), ("ดีครับ", "ดี ครับ")])
+def test_blanks_in_text_alone(examine, tmp_path, hyp, line):
+    (tmp_path / "text").write_text(f"{line}\n" * 20)
+    out = examine([(hyp, hyp)] * 8, "--text", "text")
+    assert "blanks between letters of a script without blanks" in out
+    assert "lmtools convert --unify blanks, and utils/unify.py blanks < text" in out
+    (tmp_path / "text").write_text(f"{hyp}\n" * 20)
+    assert "unify" not in examine([(hyp, hyp)] * 8, "--text", "text")
 
 
 def test_words_that_a_model_knows_in_another_form(examine, tmp_path):
