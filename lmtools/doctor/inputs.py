@@ -51,6 +51,10 @@ class DoctorInputs:
     remedies: Sequence[str]  # the rewritings that bring hypotheses and references together
     text_forms: Sequence[str]  # the forms of Unicode that bring hypotheses and text together
 
+    def forms_of(self, other: Profile) -> Sequence[str]:
+        """The remedies that bring hypotheses together with references, or with text."""
+        return self.text_forms if other.name == "text" else self.remedies
+
     def helps(self, option: str) -> bool:
         """Whether a rewriting, beside the other remedies, brings references and hypotheses nearer;
         True where there are none to try it on.

@@ -13,12 +13,14 @@ from lmtools.doctor.profile import APOSTROPHES, Profile
 from lmtools.doctor.texts import ENOUGH, name_profile, pairs, remedy_of
 from lmtools.errors import UserError
 from lmtools.text import NORMALISERS
-from lmtools.text.unify import ACCENTS, UNIFIERS, unifier
+from lmtools.text.unify import ACCENTS
 
 LARGE = 0.005  # a share of the characters that is no accident
 BETTER = 0.95  # of the error rate: what a normaliser has to bring it below
 SCRIPTS = {"CJK": "Han"}  # where the names of characters begin with another word
 DIGITS = "digits"
+# Kinds with thousands of letters, of which a text has some; this share is of another orthography
+OPEN, MANY = ("Han letters", "Hangul letters"), 0.2
 
 
 def is_part_of_words(character: str) -> bool:
@@ -48,8 +50,7 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
     for what forms of Unicode explain.
     """
     for hyps, other, remedy in pairs(inputs):
-        forms = inputs.text_forms if other.name == "text" else inputs.remedies
-        ours, theirs = (unify_characters(side.characters, forms) for side in (hyps, other))
+        ours, theirs = (side.unify(inputs.forms_of(other)).characters for side in (hyps, other))
         sides = [(hyps, missing_from(theirs, ours), other)]
         if other.name == "references":
             sides.append((other, kinds_missing_from(ours, theirs), hyps))
@@ -58,24 +59,11 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
             enough = lacking.lines >= ENOUGH and side is hyps
             if odd and (enough or part >= LARGE):
                 first = side.first.get(most(odd, odd)[0], side.path)
-                what = f"{plural(odd.total(), 'character')} ({100 * part:.2g}%: {name_kinds(odd)})"
+                many = plural(odd.total(), "character")
+                what = f"{many} ({max(part, 0.001):.1%}: {name_kinds(odd)})"
                 cause = f"{what} that {name_profile(lacking)} not: {show_characters(odd)}"
                 level = grade_rate(part, LARGE, LARGE) or HINT
                 yield Finding(level, first, cause, advise(inputs, odd, lacking, other, remedy))
-
-
-def unify_characters(counts: Counter, names) -> Counter:
-    """Characters as forms of Unicode among `names` write them; letters and accents apart where one
-    of the forms joins them.
-    """
-    names = [name for name in names if name in UNIFIERS]
-    unify = unifier(names)
-    made = Counter()
-    for character, count in counts.items():
-        text = unify(character)
-        for part in unicodedata.normalize("NFD", text) if "nfc" in names else text:
-            made[part] += count
-    return made
 
 
 def missing_from(there: Counter, counts: Counter) -> Counter:
@@ -83,7 +71,10 @@ def missing_from(there: Counter, counts: Counter) -> Counter:
     folded = {c for letter in there for c in (letter.lower(), letter.upper(), letter)}
     if any(letter.isascii() and letter.isalpha() for letter in folded):
         folded.update(ascii_letters)
-    return Counter({c: n for c, n in counts.items() if c not in folded and is_part_of_words(c)})
+    odd = Counter({c: n for c, n in counts.items() if c not in folded and is_part_of_words(c)})
+    kinds, ours, theirs = map(count_kinds, (odd, counts, there))
+    some = {kind for kind in OPEN if theirs[kind] and kinds[kind] < MANY * ours[kind]}
+    return Counter({c: n for c, n in odd.items() if name_kind(c) not in some})
 
 
 def kinds_missing_from(there: Counter, counts: Counter) -> Counter:

@@ -2,11 +2,11 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 
 from lmtools.doctor.signs import SIGNS, undo_signs
-from lmtools.text.unify import count_gaps
+from lmtools.text.unify import UNIFIERS, count_gaps, unifier
 
 APOSTROPHES = "'’‘‛ʼ＇"
 
@@ -86,6 +86,18 @@ class Profile:
                 if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
             }
         )
+
+    def unify(self, names: Collection[str]) -> "Profile":
+        """The profile with characters as forms of Unicode among `names` write them; letters and
+        accents apart where one of the forms joins them.
+        """
+        forms = [name for name in names if name in UNIFIERS]
+        change, made = unifier(forms), Counter()
+        for character, count in self.characters.items():
+            text = character if character.isspace() else change(character)
+            for part in unicodedata.normalize("NFD", text) if "nfc" in forms else text:
+                made[part] += count
+        return replace(self, characters=made) if forms else self
 
     def foreign_punctuation(self, other: "Profile") -> Counter:
         """Its punctuation that `other` hardly has."""

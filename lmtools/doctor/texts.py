@@ -93,7 +93,8 @@ def where_cased(profile: Profile, other: Profile) -> str:
 def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
     """Punctuation on one side that the other has not."""
     for hyps, other, remedy in pairs(inputs):
-        for more, less in ((hyps, other), (other, hyps)):
+        ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
+        for more, less in ((ours, theirs), (theirs, ours)):
             odd = more.foreign_punctuation(less)
             if level := grade_rate(odd.total() / more.spaces, 0.001, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
@@ -103,7 +104,7 @@ def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
                 )
                 yield Finding(
                     level,
-                    more.first[most(odd, odd)[0]],
+                    more.first.get(most(odd, odd)[0], more.path),
                     cause,
                     remedy_of(inputs, remedy, other, "--punctuation strip"),
                 )

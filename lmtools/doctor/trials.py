@@ -15,6 +15,7 @@ from lmtools.text.unify import CHARACTER, UNIFIERS, unifier
 from lmtools.text.unknown import conversion
 
 SAMPLE = 500  # utterances, evenly from all
+MEANT = 0.7  # of the errors are left at most where two ways of writing make them
 SLACK = 0.01  # of the errors: what a rewriting has to take away to be worth its place
 # Rewritings beside those of UNIFIERS, by the options of lmtools convert, in the order of that verb;
 # each in the words of `0.0 in lower case`
@@ -116,12 +117,11 @@ def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[
 
 def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[str]:
     """The least combination of rewritings that brings hypotheses and references together; what
-    makes words of other meaning the same only where one side hardly shows the difference.
+    makes words of other meaning the same only where it is meant.
     """
     if not trial.pairs or not trial.errors():
         return []
-    doubts = {name: lacks(hyps, references, name) for name in UNIFIERS if UNIFIERS[name].folds}
-    doubts |= {
+    doubts = {
         "--case lower": hyps.case != references.case,
         "--punctuation strip": any(
             grade_rate(more.foreign_punctuation(less).total() / more.spaces, 0.001, 0.02)
@@ -131,8 +131,9 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
             not side.letters(APOSTROPHES.__contains__) for side in (hyps, references)
         ),
     }
+    doubts |= {name: is_meant(trial, name) for name in UNIFIERS if UNIFIERS[name].folds}
     safe = [name for name in (*UNIFIERS, MARKS) if name not in doubts]
-    names = [*safe, *(name for name in reversed(doubts) if doubts[name])]
+    names = [*safe, *(name for name in doubts if doubts[name])]
     texts = [text for pair in trial.pairs for text in pair]
     plain = rewriting(())
     changed = [
@@ -141,14 +142,16 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
     return least_combination(trial.errors, changed)
 
 
-def lacks(one: Profile, other: Profile, form: str) -> bool:
-    """Whether one of two sides hardly has the characters that a form of Unicode changes."""
-    change = UNIFIERS[form].change
-    shares = [
-        side.letters(lambda character: change(character) != character) / side.spaces
-        for side in (one, other)
-    ]
-    return min(shares) < 0.1 * max(shares)
+def is_meant(trial: Trial, form: str) -> bool:
+    """Whether a form of Unicode that makes other words the same, too, takes most errors away, or
+    one of two sides hardly has words that it changes: recognisers make some errors of accents.
+    """
+    change = unifier([form])
+    shares = []
+    for side in zip(*trial.pairs, strict=True):
+        words = [word for text in side for word in text.split()]
+        shares.append(sum(change(word) != word for word in words) / max(1, len(words)))
+    return min(shares) < 0.1 * max(shares) or trial.errors([form]) < MEANT * trial.errors()
 
 
 def choose_forms(words: Counter, text: Collection[str]) -> list[str]:

@@ -30,9 +30,11 @@ UNSEEN = {0x640, 0x34F, 0x115F, 0x1160, 0x3164, 0xFFA0, *range(0x180B, 0x1810)}
 UNSEEN |= {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―⁃−﹘﹣－", "-"))
 QUOTES = str.maketrans(dict.fromkeys("“”„‟«»″＂", '"'))
-# Letters of the Latin script with a stroke, which have no decomposition
-STROKES = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i"})
-STROKES |= str.maketrans({"Ø": "O", "Ł": "L", "Đ": "D", "Ħ": "H", "Ŧ": "T"})
+# Letters of the Latin script with a stroke and ligatures, which have no decomposition
+STROKES = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ß": "ss", "æ": "ae"}
+)
+STROKES |= str.maketrans({"Ø": "O", "Ł": "L", "Đ": "D", "Ħ": "H", "Ŧ": "T", "œ": "oe", "Æ": "AE"})
 # Accents of alphabets (Latin, Greek, Cyrillic, Hebrew, Arabic with hamza); й is a letter of its own
 ACCENTS = re.compile(
     "(?<![иИ])\u0306|[\u0300-\u0305\u0307-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4"
