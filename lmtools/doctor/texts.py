@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lmtools.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
 from lmtools.doctor.inputs import DoctorInputs, is_huggingface, most
 from lmtools.doctor.profile import Profile
-from lmtools.doctor.trials import MARKS, convert_options
+from lmtools.doctor.trials import MARKS, RARE, convert_options
 from lmtools.errors import UserError
 from lmtools.formats.registry import read_beginning
 from lmtools.text.marks import drop_marks, find_marks
@@ -96,7 +96,7 @@ def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
         ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
         for more, less in ((ours, theirs), (theirs, ours)):
             odd = more.foreign_punctuation(less)
-            if level := grade_rate(odd.total() / more.spaces, 0.001, 0.02):
+            if level := grade_rate(odd.total() / more.spaces, RARE, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
                 cause = (
                     f"{name_profile(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"

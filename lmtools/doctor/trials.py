@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lmtools.doctor.finding import grade_rate
 from lmtools.doctor.profile import APOSTROPHES, Profile
 from lmtools.evaluate import METRICS
 from lmtools.text.marks import drop_marks
@@ -16,14 +15,15 @@ from lmtools.text.unknown import conversion
 
 SAMPLE = 500  # utterances, evenly from all
 MEANT = 0.7  # of the errors are left at most where two ways of writing make them
+RARE = 0.001  # marks a word that are an accident
 SLACK = 0.01  # of the errors: what a rewriting has to take away to be worth its place
 # Rewritings beside those of UNIFIERS, by the options of lmtools convert, in the order of that verb;
 # each in the words of `0.0 in lower case`
-MARKS = "--drop-marks"
+MARKS, PUNCTUATION = "--drop-marks", "--punctuation strip"
 OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
     MARKS: ("without marks", drop_marks),
     "--case lower": ("in lower case", Normaliser(case="lower")),
-    "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
+    PUNCTUATION: ("without punctuation", Normaliser(punctuation="strip")),
     "--apostrophe strip": ("without apostrophes", Normaliser(apostrophe="strip")),
 }
 
@@ -116,30 +116,38 @@ def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[
 
 
 def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[str]:
-    """The least combination of rewritings that brings hypotheses and references together; what
-    makes words of other meaning the same only where it is meant.
+    """The least combination of rewritings that brings hypotheses and references together: forms of
+    Unicode before case and punctuation, which would hide them, and what makes words of other
+    meaning the same only where it is meant.
     """
     if not trial.pairs or not trial.errors():
         return []
-    doubts = {
-        "--case lower": hyps.case != references.case,
-        "--punctuation strip": any(
-            grade_rate(more.foreign_punctuation(less).total() / more.spaces, 0.001, 0.02)
-            for more, less in ((hyps, references), (references, hyps))
-        ),
-        "--apostrophe strip": any(
-            not side.letters(APOSTROPHES.__contains__) for side in (hyps, references)
-        ),
-    }
-    doubts |= {name: is_meant(trial, name) for name in UNIFIERS if UNIFIERS[name].folds}
-    safe = [name for name in (*UNIFIERS, MARKS) if name not in doubts]
-    names = [*safe, *(name for name in doubts if doubts[name])]
+    lower = ["--case lower"] * (hyps.case != references.case)
+    folds = [name for name in UNIFIERS if UNIFIERS[name].folds and is_meant(trial, name)]
+    safe = [name for name in UNIFIERS if not UNIFIERS[name].folds]
+    found: set[str] = set()
+    # quotation marks show where punctuation stays, an apostrophe beside a full stop where it goes
+    for others in (lower, [*lower, PUNCTUATION]):
+        found.update(least_beside(trial, others, safe))
+    forms = [name for name in safe if name in found]
+    sides = [side.unify(forms) for side in (hyps, references)]
+    odd = max(
+        one.foreign_punctuation(other).total() / one.spaces
+        for one, other in (sides, reversed(sides))
+    )
+    bare = any(not side.letters(APOSTROPHES.__contains__) for side in sides)
+    doubts = [MARKS, *lower, *[PUNCTUATION] * (odd >= RARE), *["--apostrophe strip"] * bare, *folds]
+    return [*forms, *least_beside(trial, forms, doubts)]
+
+
+def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The least combination of `names` beside other rewritings; of those that change any text."""
     texts = [text for pair in trial.pairs for text in pair]
     plain = rewriting(())
     changed = [
         name for name in names if any(rewriting([name])(text) != plain(text) for text in texts)
     ]
-    return least_combination(trial.errors, changed)
+    return least_combination(lambda some: trial.errors([*others, *some]), changed)
 
 
 def is_meant(trial: Trial, form: str) -> bool:

@@ -88,6 +88,14 @@ def test_each_of_several_forms_is_told_with_its_part(examine):
     assert "only the hypotheses have ’ (U+2019), U+00AD soft hyphen" in out
 
 
+def test_forms_come_before_punctuation(examine):
+    """Stripping would do, too, and take away more; where it is needed, forms are found beside it."""
+    out = examine([("he said “go,” and", 'he said "go," and')] * 8)
+    assert out.count("lmtools") == 1 and "convert --unify quotes" in out
+    out = examine([("“Don’t!” he said.", "don't he said")] * 8)
+    assert "--case lower --punctuation strip --unify apostrophes" in out
+
+
 def test_errors_of_accents_are_errors(examine):
     """What makes words of other meaning the same is named only where one side lacks
     accents, or most errors are of them.
