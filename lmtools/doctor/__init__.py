@@ -2,7 +2,7 @@
 found before anything is scored.
 """
 
-from lmtools.doctor import blanks, lists, scores, texts, tokenisation
+from lmtools.doctor import blanks, forms, inventory, lists, scores, texts, tokenisation
 from lmtools.doctor.finding import ERROR, HINT, Finding
 from lmtools.doctor.inputs import DoctorInputs, read_inputs
 
@@ -13,11 +13,14 @@ CHECKS = {
     "ids": lists.ids,
     "first word": texts.first_word,
     "references": lists.references,
+    "fit": lists.fit,
     "tokenisation": tokenisation.tokenisation,
     "case": texts.case,
     "truecasing": tokenisation.truecasing,
     "punctuation": texts.punctuation,
-    "characters": texts.characters,
+    "forms": forms.forms,
+    "characters": inventory.characters,
+    "word ids": forms.word_ids,
     "marks": texts.marks,
     "vocabulary": texts.vocabulary,
     "unseen": texts.unseen,

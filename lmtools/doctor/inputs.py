@@ -3,13 +3,13 @@ they can be read.
 """
 
 import itertools
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from lmtools.doctor.signs import SIGNS, undo_signs
+from lmtools.doctor.profile import Profile
+from lmtools.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import read
@@ -18,75 +18,12 @@ from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_foreign
 from lmtools.subword import load_subword
 from lmtools.subword.base import DESCRIPTION
 from lmtools.text.blocks import read_text
+from lmtools.text.marks import drop_marks
+from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
 LINES = 2_000_000  # of language-model text, at most
-APOSTROPHES = "'’‘"
-
-
-@dataclass
-class Profile:
-    """What a collection of texts is made of; `first`: in which line each character or sign came
-    first; `whole`: which `wanted` texts came.
-
-    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
-    as they are.
-    """
-
-    name: str
-    path: str
-    lines: int = 0
-    words: Counter = field(default_factory=Counter)
-    characters: Counter = field(default_factory=Counter)
-    signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
-    first: dict[str, str] = field(default_factory=dict)
-    starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
-    whole: set[str] = field(default_factory=set)
-    split: Callable[[str], list[str]] = str.split  # into words
-
-    def add(self, place: str, text: str, wanted: Callable[[str], bool] | None = None) -> None:
-        """Count one text; of its words only those that are `wanted`."""
-        words = self.split(text)
-        self.lines += 1
-        for name, sign in SIGNS.items():
-            if count := len(sign.found.findall(text)):
-                self.signs[name] += count
-                self.first.setdefault(name, place)
-        text = undo_signs(text) if self.signs else text
-        for character in set(text).difference(self.first):
-            self.first[character] = place
-        self.characters.update(text)
-        self.words.update(words if wanted is None else filter(wanted, words))
-        if words and self.lines <= 1000:
-            self.starts[words[0]] += 1
-
-    def letters(self, chosen: Callable[[str], bool]) -> int:
-        """How many of its characters are `chosen`."""
-        return sum(count for character, count in self.characters.items() if chosen(character))
-
-    @property
-    def spaces(self) -> int:
-        """About how many words it has (of a long text, `words` has only some)."""
-        return self.letters(str.isspace) + self.lines
-
-    @property
-    def case(self) -> str | None:
-        """lower, upper or mixed; None for scripts without case."""
-        upper, lower = self.letters(str.isupper), self.letters(str.islower)
-        if not upper + lower:
-            return None
-        part = upper / (upper + lower)
-        return "lower" if part < 0.002 else "upper" if part > 0.998 else "mixed"
-
-    def punctuation(self) -> Counter:
-        """Its punctuation and symbols; apostrophes belong to words."""
-        return Counter(
-            {
-                c: n
-                for c, n in self.characters.items()
-                if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
-            }
-        )
+WORDS = 500_000  # of which it is remembered whether they are wanted
 
 
 @dataclass
@@ -112,6 +49,21 @@ class DoctorInputs:
     notes: Sequence[ModelNote]  # what is unusual about the language model's unknown words
     files: Sequence[str]
     problems: Sequence[UserError]
+    trial: Trial  # of the first hypotheses
+    remedies: Sequence[str]  # the rewritings that bring hypotheses and references together
+    text_forms: Sequence[str]  # the forms of Unicode that bring hypotheses and text together
+
+    def forms_of(self, other: Profile) -> Sequence[str]:
+        """The remedies that bring hypotheses together with references, or with text."""
+        return self.text_forms if other.name == "text" else self.remedies
+
+    def helps(self, option: str) -> bool:
+        """Whether a rewriting, beside the other remedies, brings references and hypotheses nearer;
+        True where there are none to try it on.
+        """
+        others = [name for name in self.remedies if name != option]
+        errors = self.trial.errors
+        return not self.trial.pairs or errors([*others, option]) < errors(others)
 
 
 def read_inputs(
@@ -137,8 +89,11 @@ def read_inputs(
     normalise = model.normalise
     spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
     told = [(ref_places[utt], words) for utt, words in refs.items()]
-    hyps = profile_rows("hypotheses", nbest, spoken)
-    references = profile_rows("references", ref or nbest, told)
+    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
+    # marks that have a finding of their own are no punctuation and no digits
+    bare = drop_marks if trial.errors([MARKS]) < trial.errors() else str
+    hyps = profile_rows("hypotheses", nbest, spoken, bare=bare)
+    references = profile_rows("references", ref or nbest, told, bare=bare)
     model_hyps = profile_rows(
         "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken], model
     )
@@ -153,8 +108,11 @@ def read_inputs(
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     texts = nbest, nbests, places, refs, ref or nbest, ref_places
     profiles = hyps, references, model_hyps, model_references, seen
+    remedies = choose_remedies(trial, hyps, references)
+    forms = choose_forms(model_hyps.words, seen.words) if seen else []
+    tried = trial, remedies, forms
     told_of_lm = normalise, lm, model.known, model.notes
-    return DoctorInputs(*texts, *profiles, *told_of_lm, files, problems)
+    return DoctorInputs(*texts, *profiles, *told_of_lm, files, problems, *tried)
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
@@ -184,12 +142,18 @@ class ModelWords:
 
 
 def profile_rows(
-    name: str, path: str, rows: Iterable[tuple[str, str]], model: ModelWords | None = None
+    name: str,
+    path: str,
+    rows: Iterable[tuple[str, str]],
+    model: ModelWords | None = None,
+    bare: Callable[[str], str] = str,
 ) -> Profile:
-    """The profile of texts given as pairs (place, text), with the words of `model`."""
+    """Return the profile of texts given as pairs (place, text), with the words of `model`, and the
+    characters of what `bare` leaves.
+    """
     made = Profile(name, path, split=(model or ModelWords()).split)
     for place, text in rows:
-        made.add(place, text)
+        made.add(place, text, bare=bare)
     return made
 
 
@@ -244,13 +208,15 @@ def read_words(lm: str) -> ModelWords:
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
     """The profile of language-model text; of its words and lines only those that occur in the lists
-    or references are kept.
+    or references, words also in another form of Unicode, are kept.
     """
-    made = Profile("text", path, split=model.split)
+    made, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
+    unified = set(map(unify, wanted))
+    is_wanted = lru_cache(WORDS)(lambda word: unify(word) in unified)
     for number, line in itertools.islice(read_text(path), LINES):
         text = model.normalise(line)
         if text.strip():
-            made.add(f"{path}:{number}", text, wanted.__contains__)
+            made.add(f"{path}:{number}", text, is_wanted)
             if text in lines:
                 made.whole.add(text)
     return made

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
 from lmtools.doctor.inputs import DoctorInputs, single
+from lmtools.evaluate.fit import REMEDY, measure_fit
 from lmtools.text import NORMALISERS
 from lmtools.text.loops import count_looped, is_looping
 from lmtools.types import NBest
@@ -119,6 +120,18 @@ def references(inputs: DoctorInputs) -> Iterator[Finding]:
         yield Finding(HINT, inputs.ref_places[empty[0]], cause, "see whether nothing was said")
 
 
+def fit(inputs: DoctorInputs) -> Iterator[Finding]:
+    """References that cannot be of these lists."""
+    pairs = [
+        (inputs.refs[one.utt], [hyp.text for hyp in one.hyps])
+        for one in inputs.nbests
+        if one.utt in inputs.refs
+    ]
+    measured = measure_fit(pairs)
+    if measured and not measured.possible:
+        yield Finding(ERROR, inputs.ref, str(measured), REMEDY)
+
+
 def empty(inputs: DoctorInputs) -> Iterator[Finding]:
     """Empty lists, and hypotheses without words."""
     lists = [one.utt for one in inputs.nbests if not one.hyps]
@@ -167,7 +180,9 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
             " differ from another in case and punctuation alone, which the references lack (first"
             f" in {variants[0].utt!r})"
         )
-        remedy = "merge them: lmtools convert --normaliser librispeech --dedup normalised"
+        better = not inputs.trial.pairs or inputs.trial.rate_of(normalise) < inputs.trial.rate()
+        normaliser = "--normaliser librispeech " if better else ""
+        remedy = f"merge them: lmtools convert {normaliser}--dedup normalised"
         yield Finding(HINT, inputs.places[variants[0].utt], cause, remedy)
 
 

@@ -6,6 +6,9 @@ import numpy as np
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, share
 from lmtools.doctor.inputs import DoctorInputs
+from lmtools.doctor.trials import SAMPLE
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.signs import are_costs, are_positive
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
@@ -88,21 +91,41 @@ def signs(inputs: DoctorInputs) -> Iterator[Finding]:
     """Costs in the place of logarithms of probabilities: positive, and growing down the lists."""
     for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
-        positive = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
+        if not are_positive(values):
+            continue
         rising = np.mean([row[-1] > row[0] for row in lists])
-        if positive and (is_lm(name) or rising > 0.6):
-            cause = f"all values of {name!r} are positive" + (
-                ", and they grow down the lists" if rising > 0.6 else ""
-            )
-            yield Finding(
-                ERROR,
-                inputs.nbest,
-                f"{cause}: costs, not log-probabilities?",
-                "give their negative: higher must be better",
-            )
-        elif positive:
+        lower_is_better = choose_by(inputs, name)
+        if lower_is_better or (lower_is_better is None and (is_lm(name) or rising > 0.6)):
+            cause = f"all values of {name!r} are positive"
+            cause += ", and they grow down the lists" if rising > 0.6 else ""
+            cause += ", and the lowest choose better than the highest" if lower_is_better else ""
+            remedy = "give their negative: higher must be better"
+            if not is_lm(name):
+                remedy += f" (lmtools tune --fix {name}=-1 turns the sign of a first pass)"
+            yield Finding(ERROR, inputs.nbest, f"{cause}: costs, not log-probabilities?", remedy)
+        else:
             remedy = "fine for densities and similarities; give the negative of costs"
             yield Finding(HINT, inputs.nbest, f"all values of {name!r} are positive", remedy)
+
+
+def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
+    """Whether the lowest scores of a component choose better than the highest, None in doubt, by
+    the references of a sample.
+    """
+    lists = [
+        one
+        for one in inputs.nbests
+        if inputs.refs.get(one.utt) and all(name in hyp.scores for hyp in one.hyps) and one.hyps
+    ]
+    lists = lists[:: -(-len(lists) // SAMPLE) or 1]
+    gain, texts = METRICS["wer"].gain, ([hyp.text for hyp in one.hyps] for one in lists)
+    sizes = np.array([len(one.hyps) for one in lists], dtype=int)
+    valid = np.arange(sizes.max(initial=0)) < sizes[:, None]
+    values, gains = np.zeros(valid.shape), np.zeros(valid.shape)
+    values[valid] = [hyp.scores[name] for one in lists for hyp in one.hyps]
+    for row, one, hyps in zip(gains, lists, texts, strict=True):
+        row[: len(hyps)] = gain(METRICS["wer"].statistics(inputs.refs[one.utt], hyps))
+    return are_costs(values, valid, gains)
 
 
 def base(inputs: DoctorInputs) -> Iterator[Finding]:

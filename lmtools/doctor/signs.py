@@ -33,7 +33,8 @@ class Sign:
 
 
 SIGNS = {
-    "pieces": Sign("subword marks", re.compile(r"(?<=\S)@@(?: |$)|▁"), 0.002, lambda match: ""),
+    "pieces": Sign("subword marks", re.compile(r"(?<=\S)@@(?: |$)|▁| ##(?=\w)"), 0.002,
+                   lambda match: ""),
     "escapes": Sign("escapes of Moses's tokeniser",
     re.compile(rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"), 0.0005,
                     lambda match: ESCAPES.get(match[1], "-")),

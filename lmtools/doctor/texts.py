@@ -1,14 +1,14 @@
-"""Checks of texts against each other: case, punctuation, characters, ids in the place of words,
+"""Checks of texts against each other: case, punctuation, marks, ids in the place of words,
 vocabulary.
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from string import ascii_letters
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
-from lmtools.doctor.inputs import APOSTROPHES, DoctorInputs, Profile, is_huggingface, most
+from lmtools.doctor.inputs import DoctorInputs, is_huggingface, most
+from lmtools.doctor.profile import Profile
+from lmtools.doctor.trials import MARKS, RARE, convert_options
 from lmtools.errors import UserError
 from lmtools.formats.registry import read_beginning
 from lmtools.text.marks import drop_marks, find_marks
@@ -33,11 +33,17 @@ def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
         yield inputs.model_hyps, inputs.text, "normalise both: lmtools subword"
 
 
-def remedy_of(remedy: str, other: Profile, option: str) -> str:
-    """The remedy of a pair with the normaliser's options that bring it about: where text is learnt,
-    or for hypotheses and references.
+def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) -> str:
+    """The remedy of a pair with the option that brings it about: where text is learnt, or for
+    hypotheses and references if that brings them nearer.
     """
-    return f"{remedy} {option}" if other.name == "text" else f"{remedy}, {conversion(option)}"
+    if other.name == "text":
+        return f"{remedy} {option}"
+    if inputs.helps(option):
+        return f"{remedy}, {convert_options([option])}"
+    before, after = inputs.trial.rate(), inputs.trial.rate([option])
+    title = inputs.trial.metric.title
+    return f"{remedy} ({option} does not do it: {title} {before:.1f}, then {after:.1f})"
 
 
 def name_profile(profile: Profile) -> str:
@@ -71,7 +77,10 @@ def case(inputs: DoctorInputs) -> Iterator[Finding]:
                 f"{name_profile(other)} {other.case} case, {name_profile(hyps)} {hyps.case} case"
             )
             yield Finding(
-                ERROR, where_cased(other, hyps), cause, remedy_of(remedy, other, "--case lower")
+                ERROR,
+                where_cased(other, hyps),
+                cause,
+                remedy_of(inputs, remedy, other, "--case lower"),
             )
 
 
@@ -84,14 +93,10 @@ def where_cased(profile: Profile, other: Profile) -> str:
 def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
     """Punctuation on one side that the other has not."""
     for hyps, other, remedy in pairs(inputs):
-        for more, less in ((hyps, other), (other, hyps)):
-            rare = {
-                mark
-                for mark, count in more.punctuation().items()
-                if less.characters[mark] / less.spaces < 0.1 * count / more.spaces
-            }
-            odd = Counter({mark: more.characters[mark] for mark in rare})
-            if level := grade_rate(odd.total() / more.spaces, 0.001, 0.02):
+        ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
+        for more, less in ((ours, theirs), (theirs, ours)):
+            odd = more.foreign_punctuation(less)
+            if level := grade_rate(odd.total() / more.spaces, RARE, 0.02):
                 shown = " ".join(most(odd, odd)[:10])
                 cause = (
                     f"{name_profile(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
@@ -99,61 +104,10 @@ def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
                 )
                 yield Finding(
                     level,
-                    more.first[most(odd, odd)[0]],
+                    more.first.get(most(odd, odd)[0], more.path),
                     cause,
-                    remedy_of(remedy, other, "--punctuation strip"),
+                    remedy_of(inputs, remedy, other, "--punctuation strip"),
                 )
-
-
-def characters(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case;
-    a to z count as one.
-    """
-    for hyps, other, remedy in pairs(inputs):
-        there = {
-            folded
-            for character in other.characters
-            for folded in (character.lower(), character.upper(), character)
-        }
-        if any(letter.isascii() and letter.isalpha() for letter in there):
-            there.update(ascii_letters)
-        odd = Counter(
-            {c: n for c, n in hyps.characters.items() if c not in there and name_characters(c)}
-        )
-        if odd and other.lines >= ENOUGH:
-            shown = ", ".join(f"{c} (U+{ord(c):04X})" for c in most(odd, odd)[:5])
-            cause = f"{plural(odd.total(), 'character')} that {name_profile(other)} not: {shown}"
-            level = grade_rate(odd.total() / hyps.characters.total(), 0.005, 0.005) or HINT
-            yield Finding(level, hyps.first[most(odd, odd)[0]], cause, advice(odd, other, remedy))
-
-
-def name_characters(character: str) -> bool:
-    """Whether it is part of words: a letter, digit, accent or apostrophe."""
-    return character in APOSTROPHES or unicodedata.category(character)[0] in "LNM"
-
-
-def advice(odd: Counter, other: Profile, remedy: str) -> str:
-    """The remedy for odd characters: apostrophes and composed letters have their own."""
-    text = other.name == "text"
-    if any(character in APOSTROPHES for character in odd):
-        option = (
-            "--apostrophe straight"
-            if any(map(other.characters.get, APOSTROPHES))
-            else "--apostrophe strip"
-        )
-        return remedy_of(remedy, other, option)
-    there = any(map(unicodedata.combining, other.characters))
-    composed = any(map(unicodedata.decomposition, odd))
-    if any(map(unicodedata.combining, odd)) or (there and composed):
-        return "letters and accents are joined on one side: " + remedy_of(
-            remedy, other, "--unicode-form NFC"
-        )
-    return (
-        "the model would not know them: write the hypotheses as the text is written, or add text"
-        " that has them"
-        if text
-        else remedy
-    )
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
@@ -172,17 +126,18 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
         alone = (
             f", and {plural(nothing_else, 'hypothesis')} hold nothing else" if nothing_else else ""
         )
+        gain = inputs.trial.rate() - inputs.trial.rate([MARKS])
+        remedy = "they count as words: " + (
+            "--drop-marks makes more errors here; name words to drop: lmtools convert --drop-words"
+            if gain < 0
+            else f"lmtools convert {MARKS} (or --drop-words FILE), unless references and text have"
+            " them too"
+        )
         cause = (
             f"{plural(found.total(), 'word')} of the hypotheses are marks:"
             f" {some(most(found, found))} (first in {first!r}){alone}"
         )
-        yield Finding(
-            HINT,
-            inputs.places[first],
-            cause,
-            "they count as words: lmtools convert --drop-marks (or --drop-words FILE), unless"
-            " references and text have them too",
-        )
+        yield Finding(grade_rate(gain, 1, 1) or HINT, inputs.places[first], cause, remedy)
 
 
 def first_word(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -5,18 +5,17 @@ that is right inside sentences only.
 from collections.abc import Iterator
 
 from lmtools.doctor.finding import ERROR, HINT, Finding
-from lmtools.doctor.inputs import DoctorInputs, Profile
+from lmtools.doctor.inputs import DoctorInputs
+from lmtools.doctor.profile import Profile
 from lmtools.doctor.signs import SIGNS
 from lmtools.doctor.texts import ENOUGH, name_profile, pairs
+from lmtools.formats.rewriting import capitalise
 
-JOIN = "join them: sed 's/@@ //g', or spm_decode for ▁"
+JOIN = "join them: lmtools convert --unify pieces"
 REMEDIES = {
-    (
-        "hypotheses",
-        "pieces",
-    ): "join them: lmtools convert --format FORMAT:bpe=subword_nmt (@@) or sentencepiece (▁)",
+    ("hypotheses", "pieces"): JOIN,
     ("references", "pieces"): JOIN,
-    ("text", "pieces"): JOIN,
+    ("text", "pieces"): "join them: utils/unify.py pieces < cut > joined",
     "hypotheses": "lmtools convert --detokenise LANG",
     "references": "lmtools convert --detokenise-ref LANG",
     "text": "utils/detokenise.py LANG < tokenised > detokenised",
@@ -89,12 +88,11 @@ def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
                     f"{name_profile(lower)} {1 - low:.0%} of first words in lower case,"
                     f" {name_profile(upper)} {1 - high:.0%}: truecased?"
                 )
-                yield Finding(
-                    ERROR,
-                    lower.path,
-                    cause,
-                    "lmtools convert --case sentence" if lower is hyps else remedy,
-                )
+                rate = inputs.trial.rate_of
+                better = not inputs.trial.pairs or rate(capitalise, str) < rate(str)
+                if lower is hyps and (better or other.name == "text"):
+                    remedy = "lmtools convert --case sentence"
+                yield Finding(ERROR, lower.path, cause, remedy)
 
 
 def begins_upper(profile: Profile) -> float:

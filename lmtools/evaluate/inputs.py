@@ -60,6 +60,15 @@ def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
     }
 
 
+def pair_hypotheses(
+    refs: Mapping[str, str | tuple[str, ...]], hyp: Texts
+) -> list[tuple[str, list[str]]]:
+    """The first reference of each utterance beside its hypotheses, of those that have some."""
+    lists = {one.utt: [hyp.text for hyp in one.hyps] for one in hyp.lists or ()}
+    lists = {utt: [text] for utt, text in hyp.texts.items()} | lists
+    return [(refs_of(ref)[0], lists[utt]) for utt, ref in refs.items() if lists.get(utt)]
+
+
 def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
     """All references of an utterance."""
     return (ref,) if isinstance(ref, str) else ref

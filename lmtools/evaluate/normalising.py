@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.inputs import Texts
 from lmtools.formats import rewriting
 from lmtools.text.normaliser import parse_normaliser
+from lmtools.text.unify import unifier
 
 UNSAID = "norm:none"  # in the signatures of error rates
 
@@ -23,19 +24,24 @@ class TextRules:
     signature: str
 
     @classmethod
-    def read(cls, normaliser: str | None, map_words: str | None) -> "TextRules | None":
-        """Return the rules of a normaliser's spec, and after it of a file of other words for some,
-        as `lmtools convert` has them; None without either.
+    def read(
+        cls, forms: Sequence[str], normaliser: str | None, map_words: str | None
+    ) -> "TextRules | None":
+        """Return the rules of forms of Unicode (names in UNIFIERS), after them of a normaliser's
+        spec, and then of a file of other words for some, as `lmtools convert` has them; None
+        without any.
         """
-        if not (normaliser or map_words):
+        if not (forms or normaliser or map_words):
             return None
-        normalise = parse_normaliser(normaliser or "none")
+        unify, normalise = unifier(forms), parse_normaliser(normaliser or "none")
         spellings = rewriting.read_spellings(map_words) if map_words else {}
-        signature = normalise.signature
+        own = [normalise.signature] if normaliser or not forms else []
+        signature = "+".join([*forms, *own])
         if map_words:
             content = hashlib.sha256(json.dumps(spellings, sort_keys=True).encode())
             signature += f"+{Path(map_words).name}:{content.hexdigest()[:8]}"
-        return cls(cache(lambda text: rewriting.spell(normalise(text), spellings)), signature)
+        change = cache(lambda text: rewriting.spell(normalise(unify(text)), spellings))
+        return cls(change, signature)
 
     def rewrite(self, source: Texts) -> Texts:
         """Return the texts of a file, and its lists with their references, by the rules."""

@@ -5,6 +5,7 @@ writing, and the functions of these names in Python.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from lmtools.evaluate.blanks import advise_metric
+from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, LOOP, ScoreColumns, gather
@@ -39,14 +40,15 @@ def tune_lists(
     made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, made)
     check_signed(features, options, source)
-    refs = (nbest.ref for nbest in nbests if nbest.ref is not None)
-    hyps = (hyp.text for nbest in nbests for hyp in nbest.hyps)
+    pairs = [(one.ref, [hyp.text for hyp in one.hyps]) for one in nbests if one.ref is not None]
+    refs, hyps = (ref for ref, _ in pairs), (text for _, texts in pairs for text in texts)
     warnings = [
         *columns.warn_unchecked(),
         *warn_unseen(columns),
         *features.warnings,
         *warn_empty(nbests, "counts as"),
         *advise_metric(refs, hyps, options.metric, source),
+        *doubt_references(pairs, source),
     ]
     return warnings, tune_systems(
         systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance

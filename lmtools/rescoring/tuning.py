@@ -7,6 +7,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
+from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import LOOP, REFERENCES, Features, best, combine, set_hash
@@ -124,7 +125,8 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         if name in options.lms
     }
     given = {"form": options.form, "objective": options.objective}
-    notes = given | {"fixed": dict(options.fixed or {})} | notes | {"curves": curves}
+    doubts = doubts_of(features, found, statistics, options)
+    notes = given | doubts | {"fixed": dict(options.fixed or {})} | notes | {"curves": curves}
     if options.objective == EXPECTED:
         capped = before_and_after(METRICS[options.metric].cap(statistics), chosen, options.metric)
         if capped != (dev.first_pass, dev.score):
@@ -137,6 +139,24 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
             name: part if name == lm else weight * (1 - part) for name, weight in found.items()
         }
     return Weights(options.metric, found, options.reference_of(features), dev, notes)
+
+
+def doubts_of(
+    features: Features, found: Mapping[str, float], statistics: np.ndarray, options: TuningOptions
+) -> dict:
+    """Notes on weights that cannot be meant, for `describe_doubts`; none of sound ones."""
+    # of other features a cost gets its negative weight by itself
+    bound = [options.reference_of(features), *filter(options.at_least_0, features.names)]
+    names = [name for name in dict.fromkeys(bound) if found[name] >= 0]
+    parts = {
+        name: abs(weight) * spread(features.column(name), features.valid)
+        for name, weight in found.items()
+    }
+    notes = {
+        "costs": find_costs(features, names, statistics, options.metric),
+        "runaway": find_runaway(parts, options.reference_of(features)),
+    }
+    return {name: note for name, note in notes.items() if note}
 
 
 def before_and_after(

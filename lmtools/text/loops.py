@@ -1,14 +1,21 @@
 """Loops: what a recogniser says again and again when its decoder runs wild, as in `it was a poor
-poor poor poor`.
+poor poor poor`, also inside a word or a line without blanks: `hahahahahahahaha`, `谢谢谢谢谢谢`.
 """
 
+import re
 import string
+import unicodedata
 from collections.abc import Sequence
+
+from lmtools.text.unify import join_characters
 
 COPIES = 3  # in a row make a loop; people say a word or a phrase twice
 PHRASE = 100  # words at most, so that time grows as the text does
 LOOPING = 4  # words in excess that no one means
 EDGES = string.punctuation + "…–—。、，！？：；«»“”„‘’¿¡"
+# a unit of letters, the shortest, in COPIES copies and more, whatever stands between words
+UNITS = re.compile(rf"(.{{1,{PHRASE}}}?)\1{{{COPIES - 1},}}", re.DOTALL)
+LETTERS = {"wide": 2, "narrow": 5}  # of a word: of Chinese, Japanese and Korean, of alphabets
 
 
 def count_looped(text: str) -> int:
@@ -21,9 +28,36 @@ def count_looped(text: str) -> int:
     of them a best one. A compression ratio (zlib) above 2.4, by which Whisper decodes again
     (Radford et al. 2023, section 4.5), finds 13 of the 25 and no other: a text of ten words never
     compresses so well. A second copy is what people say: 656 of 2000 references of telephone speech
-    have one, 56 a third, one LOOPING words in excess. A text without spaces is one word.
+    have one, 56 a third, one LOOPING words in excess. Copies inside a word count by
+    `count_looped_letters`; a text whose words do not loop is one word where its script has no
+    blanks.
     """
     words = text.split()
+    looped = count_looped_words(words)
+    return looped + sum(
+        map(count_looped_letters, words if looped else join_characters(text).split())
+    )
+
+
+def count_looped_letters(word: str) -> int:
+    """How many words (of LETTERS) the letters would make that stand beyond the second copy of a
+    unit inside `word`, 0 for fewer than LOOPING: people do write `hahaha`. Case and punctuation
+    make no other letters, and digits alone no unit.
+    """
+    if len(word) < LOOPING * min(LETTERS.values()) or len(word) - len(set(word.lower())) < COPIES:
+        return 0
+    letters = "".join(c for c in word.lower() if unicodedata.category(c)[0] in "LMN")
+    looped = 0
+    for run in UNITS.finditer(letters):
+        unit = run[1]
+        if any(map(str.isalpha, unit)):
+            width = "wide" if unicodedata.east_asian_width(unit[0]) == "W" else "narrow"
+            looped += (len(run[0]) - 2 * len(unit)) // LETTERS[width]
+    return looped if looped >= LOOPING else 0
+
+
+def count_looped_words(words: Sequence[str]) -> int:
+    """The same of copies of whole words."""
     # with fewer than COPIES - 1 repeats no run can be
     if len(words) < COPIES:
         return 0

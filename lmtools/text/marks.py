@@ -2,13 +2,14 @@
 
 [noise] <unk> </s> (laughter) ++breath++ !SIL       of Kaldi, HTK, Sphinx
 [Music playing] (applause) *sighs* ♪ <|endoftext|>  of Whisper
-the red |0-1| fox |2-2|                             of Moses: the source words of a phrase
+the red</s> |0-1| fox |2-2|                         of Marian's pieces, Moses's segments
 """
 
 import re
 
 MARK = re.compile(
-    r"<\|[^|\s]*\|>|(?<!\S)\|\d+-\d+\|(?!\S)|[♩♪♫♬🎵🎶]+|(?<!\w)(?:</?[a-z]+>|\[[^\[\]]+\]|\((?=[^()]*[a-z])[^()]+\)"
+    r"<\|[^|\s]*\|>|</?s>|(?<!\S)\|\d+-\d+(?:,[^|\s]*)?\|(?!\S)|[♩♪♫♬🎵🎶]+"
+    r"|(?<!\w)(?:</?[a-z]+>|\[[^\[\]]+\]|\((?=[^()]*[a-z])[^()]+\)"
     r"|\*(?=[a-z])[^*]*[a-z]\*|\+\+[^\s+]+\+\+|!sil|!null)(?!\w)",
     re.IGNORECASE,
 )

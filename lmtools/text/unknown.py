@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from lmtools.text.normaliser import NORMALISERS, Normaliser
+from lmtools.text.unify import UNIFIERS, unifier
 
 MANY = 0.2  # the share of unknown tokens from which a text is hardly of the model's kind
 LOOKED_AT = 10_000  # texts in which the words are sought
-# How unknown words may be written to be known: the options of the normaliser, and what it does
+# Forms of Unicode that the options below do not bring about
+FORMS = ("nfc", "invisible", "separators", "digits", "nfkc")
+# How unknown words may be written to be known: the options of lmtools convert, and what they do
 CHANGES = {
     "--case lower": ("in lower case", Normaliser(case="lower")),
     "--case upper": ("in upper case", Normaliser(case="upper")),
     "--apostrophe straight": ("with straight apostrophes", Normaliser(apostrophe="straight")),
     "--punctuation strip": ("without punctuation", Normaliser(punctuation="strip")),
+    **{f"--unify {name}": (UNIFIERS[name].about, unifier([name])) for name in FORMS},
     "--normaliser librispeech": ("in lower case without punctuation", NORMALISERS["librispeech"]),
     "--normaliser librispeech --case upper": (
         "in upper case without punctuation",
@@ -76,7 +80,9 @@ def warn_unknown(
         cause, option = explain(words, known)
         line += f", most often {', '.join(repr(word) for word, _ in words.most_common(3))}: {cause}"
     if words and option:
-        here = f"write it so, as {option} of lmtools subword and ngram does"
+        script = option.replace("--unify", "utils/unify.py")
+        does = f"{option} of lmtools subword and ngram does" if script == option else script
+        here = f"write it so, as {does}"
         remedy = conversion(option) if lists else here
     elif lists:
         remedy = f"lmtools doctor --nbest {path} --lm {model} says more"

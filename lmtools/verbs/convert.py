@@ -14,6 +14,7 @@ from lmtools.formats.texts import read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
 from lmtools.text.normaliser import parse_normaliser
+from lmtools.text.unify import unifier
 from lmtools.types import NBest
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
@@ -37,6 +38,7 @@ def arguments(parser):
     parser.add("--format")
     add_references(parser, nargs="+")
     parser.add("--to", default=None, help="format of OUT (default: jsonl, or slf for lattices)")
+    parser.add("--unify")
     about = (
         "words to take out of hypotheses and references as they are read, one a line: [noise],"
         " <unk>, SIL ..; arcs of lattices get none"
@@ -138,6 +140,9 @@ def convert_lists(args, source: str, target: str) -> str:
     if not nbests:
         raise UserError(f"{args.input}: no utterances; give the recogniser's N-best lists")
     nbests, told = attach_references(args, nbests)
+    if args.unify:
+        unify = unifier(args.unify)
+        nbests = rewriting.rewrite_lists(nbests, unify, unify)
     if args.drop_marks:
         nbests, count = rewriting.drop_marks(nbests)
         told += f", {count:,} marks dropped"
@@ -231,6 +236,7 @@ def convert_lattices(args, source: str, target: str) -> str:
     spellings = rewriting.read_spellings(args.map_words) if args.map_words else {}
     case = CASES.get(args.case, str)
     change = normaliser_of(args) if has_normaliser_options(args) else case
+    unify = unifier(args.unify) if args.unify else str
 
     def counted():
         nonlocal count, arcs, dropped
@@ -239,7 +245,9 @@ def convert_lattices(args, source: str, target: str) -> str:
             dropped += sum(word in drop for word in lattice.words)
             yield rewriting.rewrite_arcs(
                 lattice,
-                lambda word: "" if word in drop else rewriting.spell(change(word), spellings),
+                lambda word: (
+                    "" if word in drop else rewriting.spell(change(unify(word)), spellings)
+                ),
             )
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")

@@ -19,11 +19,13 @@ from lmtools.evaluate import (
     show,
 )
 from lmtools.evaluate.blanks import advise_metric
+from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     Texts,
     lists_of,
     load,
     load_plain,
+    pair_hypotheses,
     references,
     refuse_first_words,
     same_length,
@@ -58,7 +60,7 @@ def arguments(parser):
     about = "files without ids, one sentence a line, joined by line number"
     group.add_argument("--plain", action="store_true", help=about)
     parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
-    parser.add("--map-words")
+    parser.add("--unify", "--map-words")
     about = (
         f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
         " NAME:option=value,... (default: as they are)"
@@ -76,12 +78,14 @@ def arguments(parser):
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
     hyp, sources, against = read_inputs(args)
-    if rules := TextRules.read(args.normaliser, args.map_words):
+    if rules := TextRules.read(args.unify, args.normaliser, args.map_words):
         hyp, *sources = map(rules.rewrite, [hyp, *sources])
         against = against and rules.rewrite(against)
     ref, refs = sources[0], References(references(sources), args.metric)
     say(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
+    place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"
+    say(doubt_references(pair_hypotheses(refs.refs, hyp), place))
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
     if against:

@@ -1,5 +1,5 @@
-"""The numbers that options take, each a type for argparse: what is not such a number is wrong
-usage, told in one line.
+"""The numbers and names that options take, each a type for argparse: what is none is wrong usage,
+told in one line.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import sys
 from lmtools import files
 from lmtools.errors import UserError
 from lmtools.jobs import QUEUES
+from lmtools.text.unify import unifier
 
 
 def whole(text: str, low: int, high: int = sys.maxsize) -> int:
@@ -94,6 +95,16 @@ def size(text: str) -> int:
 def layers(text: str) -> str | tuple[int, ...]:
     """Whole numbers from 0 with commas between them; `last` and `all` as they are."""
     return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))
+
+
+def forms(text: str) -> tuple[str, ...]:
+    """Names of `text.unify.UNIFIERS` with commas between them."""
+    names = tuple(text.split(","))
+    try:
+        unifier(names)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return names
 
 
 def folds(text: str):

@@ -9,7 +9,8 @@ from lmtools.files import LONGEST, MAX_LINE
 from lmtools.jobs import CMD
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
-from lmtools.verbs.numbers import amount, layers, metric, place, positive, seed, size
+from lmtools.text.unify import UNIFIERS
+from lmtools.verbs.numbers import amount, forms, layers, metric, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
@@ -52,6 +53,13 @@ GROUPS: dict[str, dict[str, dict]] = {
             "FILE",
             "other words for some, in hypotheses and references once they are normalised: lines"
             " `mr mister`",
+        ),
+        "--unify": value(
+            "FORM,..",
+            "write hypotheses and references in one form of Unicode: "
+            + "; ".join(f"{name}: {form.about}" for name, form in UNIFIERS.items()),
+            type=forms,
+            default=(),
         ),
         "--metric": value(
             "METRIC", "what is computed (default: %(default)s)", type=metric, default="wer"
@@ -328,10 +336,10 @@ def add_vectors(parser: Parser, **pool) -> None:
         parser.add(name, **(pool if name == "--pool" else {}))
 
 
-def scoring_options(args: argparse.Namespace):
-    """The ScoreOptions that the command line says."""
+def scoring_options(args: argparse.Namespace, lm: str | None = None):
+    """Return the ScoreOptions that the command line says, of `lm` in place of its --lm."""
     from lmtools.score import ScoreOptions  # imports torch, for which the table wing never waits
 
     how = args.precision, args.intact, args.normalise, args.oov_penalty
     machine = args.device, args.nj, args.cache, args.rows
-    return ScoreOptions(args.lm, *how, *machine, args.noise, args.noise_power, args.engine)
+    return ScoreOptions(lm or args.lm, *how, *machine, args.noise, args.noise_power, args.engine)

@@ -1,7 +1,6 @@
 """lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
 
 import sys
-from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text
@@ -50,7 +49,7 @@ def run(args):
         else (line for _, line in read_text(args.text))
     )
     texts = keep_sentences(lines, args.text)
-    options = replace(scoring_options(args), lm=args.lm[0])
+    options = scoring_options(args, args.lm[0])
     if len(args.lm) > 1:
         figures = mix(args, texts, options)
     elif args.mix or args.tune_on:

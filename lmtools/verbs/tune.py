@@ -16,7 +16,7 @@ from lmtools.rescoring import (
     read_scores,
     tune_lists,
 )
-from lmtools.rescoring.costs import find_costs
+from lmtools.rescoring.doubts import describe_doubts
 from lmtools.verbs import say
 from lmtools.verbs.numbers import folds, named, share
 
@@ -130,8 +130,7 @@ def run(args):
     for system, weights in tuned:
         weights.save(places[system])
         before = "" if system is None else f"{system}: "
-        costs = describe_costs(nbests, columns, weights) if is_worse(weights) else ()
-        say(before + line for line in describe_weights(weights, list(costs)))
+        say(before + line for line in describe_weights(weights))
 
 
 def cross(args, nbests) -> Crossing | None:
@@ -144,8 +143,8 @@ def cross(args, nbests) -> Crossing | None:
     return Crossing(nbests, args.folds, args.seed, speakers, args.nbest)
 
 
-def describe_weights(weights, costs=()):
-    """What to tell of the result, line by line; `costs` are lines on why it may be worse."""
+def describe_weights(weights):
+    """What to tell of the result, line by line."""
     dev = weights.dev
     found = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (
@@ -164,29 +163,19 @@ def describe_weights(weights, costs=()):
         )
     if weights.search.get("sharpened"):
         yield "sharpened: exact line searches are clearly better on this set"
-    if is_worse(weights):
+    yield from describe_doubts(weights)
+    if is_worse(weights) and "costs" not in weights.search:
         remedy = "--reference rank tunes from that order on, --negative NAME may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
-            f" features give{'' if costs else f'; {remedy}'}"
+            f" features give; {remedy}"
         )
-        yield from costs
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
         yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
-
-
-def describe_costs(nbests, columns, weights):
-    """What to tell of features that are costs, line by line."""
-    for name, score in find_costs(nbests, columns.values, weights):
-        remedy = f"--fix {name}=-1" if name == weights.reference else f"--negative {name}"
-        yield (
-            f"warning: {name!r} grows from better to worse hypotheses, as a cost does: the least of"
-            f" it alone gives {METRICS[weights.metric].title} {score:.2f}; tune with {remedy}"
-        )
 
 
 def is_worse(weights) -> bool:

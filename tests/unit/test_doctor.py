@@ -294,10 +294,7 @@ def test_punctuation_on_both_sides(here):
 @pytest.mark.parametrize(
     "hyp, other, remedy",
     [
-        ("it's", "it’s", "--apostrophe straight"),
         ("it's", "its", "--apostrophe strip"),
-        ("kin\u0301g", "k\u00edng", "--unicode-form NFC"),
-        ("k\u00edng", "ki\u0301ng", "--unicode-form NFC"),
         ("2", "two", "would not know them"),
         ("стар", "old", "would not know them"),
     ],
@@ -316,6 +313,36 @@ def test_characters_that_the_text_never_has(here, hyp, other, remedy):
         ERROR,
         f"n.jsonl:{int(first[1:]) + 1}",
         "that the text in text has not",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
+
+
+@pytest.mark.parametrize(
+    "hyp, other, remedy",
+    [
+        ("it's", "it’s", "lmtools subword --apostrophe straight"),
+        ("ki\u0301ng", "k\u00edng", "lmtools subword --unicode-form NFC"),
+        ("k\u00edng", "ki\u0301ng", "lmtools subword --unicode-form NFC"),
+        ("k\u00ading", "king", "lmtools convert --unify invisible, and of the text utils/unify.py"),
+    ],
+)
+def test_forms_that_the_text_has_otherwise(here, hyp, other, remedy):
+    word = "it's" if hyp == "it's" else "king"
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)
+        )
+    )
+    rewrite("text", lambda text: text.replace(word, other))
+    first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
+    place = f"n.jsonl:{int(first[1:]) + 1}"
+    only(
+        "forms",
+        ERROR,
+        place,
+        "words of the hypotheses are in text",
         remedy,
         {"vocabulary"},
         text="text",

@@ -459,34 +459,6 @@ def test_what_cannot_be_checked_warns(here, capsys):
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
 
 
-@pytest.mark.parametrize("column", [False, True])
-def test_costs_are_told_with_the_option_that_mends_them(here, capsys, column):
-    """The reference's weight is 1; a column of a language model's may not be negative."""
-    words = ["the", "red", "fox", "ran", "home", "again"]
-    lists = []
-    for number in range(30):
-        texts = [
-            " ".join([*words[:-wrong], *["x"] * wrong] if wrong else words) for wrong in range(4)
-        ]
-        hyps = [
-            Hypothesis(t, {"am": 0.0 if column else 5.0 + rank}) for rank, t in enumerate(texts)
-        ]
-        lists.append(NBest(f"u{number}", tuple(hyps), " ".join(words)))
-    jsonl.write(lists, "dev.jsonl")
-    costs = [f"{rank + 0.5 * (rank == 1)}\n" for _ in lists for rank in range(4)]
-    (here / "costs").write_text("".join(costs))
-    tune = ["tune", "--nbest", "dev.jsonl", "--no-words", "--out", "w.json"]
-    tune += ["--scores", "cost=costs", "--fix", "am=0"] if column else []
-    status, printed = run(capsys, *tune)
-    remedy = "--fix cost=-1" if column else "--fix am=-1"
-    assert status == 0 and re.search(r"WER 0.00 -> [1-9]", printed.err)
-    assert (
-        f"as a cost does: the least of it alone gives WER 0.00; tune with {remedy}\n" in printed.err
-    )
-    printed = run(capsys, *tune, *remedy.split())[1].err
-    assert "WER 0.00 -> 0.00" in printed and "as a cost" not in printed
-
-
 def test_plain_numbers_are_told_in_one_line_of_one_verb(here, capsys):
     for name in ("dev", "test"):
         count = sum(len(nbest.hyps) for nbest in jsonl.read(f"{name}.jsonl"))

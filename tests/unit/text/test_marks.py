@@ -11,8 +11,8 @@ from lmtools.text.marks import drop_marks, find_marks
         ("♪ la la ♪♫", "♪;♪♫"),
         ("<|en|><|transcribe|>yes<|endoftext|>", "<|en|>;<|transcribe|>;<|endoftext|>"),
         ("*sighs* <unk> ++NOISE++ </s> !SIL (hm)", "*sighs*;<unk>;++NOISE++;</s>;!SIL;(hm)"),
-        ("f*ck and sh*t, ami(e)s of 2 * a * b (1999) !silly a<b", ""),
-        ("the red |0-1| fox |2-2| a|0-1| | 1-2 |", "|0-1|;|2-2|"),
+        ("the red |0-1| fox |2-2,wa=0-0| <s>so fox</s> | 1-2 |", "|0-1|;|2-2,wa=0-0|;<s>;</s>"),
+        ("f*ck and sh*t, ami(e)s of 2 * a * b (1999) !silly a<b 1|0-1|", ""),
         ("", ""),
     ],
 )

@@ -24,6 +24,8 @@ TEXT = "the king went\nand the queen came\nit's up to the king\n" * 30
         ({"the,": 5, "king.": 2}, "--punctuation strip"),
         ({"it’s": 5}, "--apostrophe straight"),
         ({"The,": 5, "KING!": 2}, "--normaliser librispeech"),
+        ({"ki\u00adng": 5, "u\u200bp": 2}, "--unify invisible"),
+        ({"ｋｉｎｇ": 5, "Ｕ": 1}, "--unify nfkc"),
         ({"der": 5, "König": 2, "The": 1}, ""),
     ],
 )

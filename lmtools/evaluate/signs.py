@@ -1,0 +1,25 @@
+"""Whether higher or lower scores are better, by the errors of what they choose."""
+
+import numpy as np
+
+ENOUGH = 10  # lists that say something
+SURE = 3.0  # standard errors of the mean difference
+
+
+def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool | None:
+    """Whether the lowest of `values` (U, K) choose better than the highest, by how good each
+    hypothesis is (`gains`, higher is better); None where the difference is within doubt.
+    """
+    rows = np.arange(len(values))
+    lowest = np.where(valid, values, np.inf).argmin(1)
+    highest = np.where(valid, values, -np.inf).argmax(1)
+    better = (gains[rows, lowest] - gains[rows, highest])[lowest != highest]
+    if len(better) < ENOUGH or not better.any():
+        return None
+    doubt = better.std() / np.sqrt(len(better))
+    return None if abs(better.mean()) <= SURE * doubt else bool(better.mean() > 0)
+
+
+def are_positive(values: np.ndarray) -> bool:
+    """Whether nearly all values but 0 are above it, as no log-probability is."""
+    return bool((values > 0).sum() > 0.99 * (values != 0).sum() > 0)

@@ -1,0 +1,53 @@
+"""What tuned weights say of their input: scores of the wrong sign, and a feature that alone chooses
+because its weight ran away.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.signs import are_costs, are_positive
+from lmtools.rescoring.features import Features
+from lmtools.rescoring.weights import Weights
+
+# Times that a feature's part of the totals is the reference's: on ten real sets 10 at most, 80 and
+# more where the references were of other utterances
+RUNAWAY = 40.0
+
+
+def find_costs(
+    features: Features, names: list[str], statistics: np.ndarray, metric: str
+) -> list[str]:
+    """Those of the features `names` whose values are positive, and the lowest the best."""
+    gains = METRICS[metric].gain(statistics)
+    columns = {name: features.column(name) for name in names}
+    return [
+        name
+        for name, column in columns.items()
+        if are_positive(column[features.valid]) and are_costs(column, features.valid, gains)
+    ]
+
+
+def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]:
+    """The features that outweigh the reference by RUNAWAY, with how many times, by the parts that
+    features have of the totals' spread inside lists.
+    """
+    own = parts[reference]
+    return {name: part / own for name, part in parts.items() if part > RUNAWAY * own > 0}
+
+
+def describe_doubts(weights: Weights) -> Iterator[str]:
+    """Warnings about weights, with what to do."""
+    for name in weights.search.get("costs", ()):
+        remedy = f"--fix {name}=-1" if name == weights.reference else f"--negative {name}"
+        yield (
+            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest"
+            f" choose better than the highest; {remedy} turns it round"
+        )
+    for name, times in weights.search.get("runaway", {}).items():
+        yield (
+            f"warning: the weights ran away: {name} {weights.features[name]:.4g} outweighs"
+            f" {weights.reference} {times:.0f} to 1; see whether the references fit (lmtools"
+            f" doctor), or leave it out: --fix {name}=0"
+        )

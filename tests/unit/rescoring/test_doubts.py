@@ -1,0 +1,94 @@
+"""`lmtools tune` names scores of the wrong sign and weights that ran away, with what mends them."""
+
+import json
+from shlex import split
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.formats import jsonl
+from lmtools.rescoring.doubts import find_runaway
+from lmtools.types import Hypothesis, NBest
+
+
+def write(path, sign=1.0, names=("am",), noise=0.1):
+    """Lists of three in which a wrong word costs a nat of each score, with noise."""
+    rng = np.random.default_rng(1)
+    words = ["old", "king", "said", "unto", "his", "men"]
+    lists = []
+    for number in range(40):
+        ref = [str(word) for word in rng.choice(words, size=6)]
+        hyps = [
+            Hypothesis(
+                " ".join([*ref[:rank], *["noise"] * rank, *ref[2 * rank :]]),
+                {name: sign * (-20.0 - rank + noise * float(rng.normal())) for name in names},
+            )
+            for rank in range(3)
+        ]
+        lists.append(NBest(f"u{number}", tuple(hyps), " ".join(ref)))
+    jsonl.write(lists, path)
+
+
+@pytest.fixture
+def tune(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options):
+        assert main([*split("tune --nbest n --metric wer --out w.json"), *options]) == 0
+        return capsys.readouterr().err, json.loads((tmp_path / "w.json").read_text())
+
+    return run
+
+
+def test_costs_are_named(tune):
+    write("n", sign=-1.0)
+    told, tree = tune()
+    assert "'am' has the sign of costs" in told and "--fix am=-1 turns it round" in told
+    assert "--negative" not in told and tree["search"]["costs"] == ["am"]
+    told, tree = tune("--fix", "am=-1")
+    assert "-> 0.00" in told and "warning" not in told and "costs" not in tree["search"]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_costs_of_a_column(tune, sign):
+    write("n")
+    values = [-sign * (20 + rank) for _ in range(40) for rank in range(3)]
+    with open("column", "w") as out:
+        out.write("".join(f"{value}\n" for value in values))
+    told, tree = tune("--scores", "lm=column")
+    assert ("--negative lm turns it round" in told) == (sign < 0)
+    assert tree["search"].get("costs", []) == ["lm"] * (sign < 0)
+
+
+def test_sound_weights_have_no_doubts(tune):
+    write("n")
+    told, tree = tune()
+    assert "warning" not in told and not tree["search"].keys() & {"costs", "runaway"}
+
+
+def test_weights_that_ran_away(tune):
+    """The score says nothing of what the references want, which is short hypotheses."""
+    rng = np.random.default_rng(2)
+    lists = [
+        NBest(
+            f"u{i}",
+            tuple(
+                Hypothesis("no " * size, {"am": float(rng.normal())})
+                for size in rng.permutation([1, 2, 3, 4, 5])
+            ),
+            "no",
+        )
+        for i in range(60)
+    ]
+    jsonl.write(lists, "n")
+    told, tree = tune()
+    (times,) = tree["search"]["runaway"].values()
+    weight = tree["features"]["words"]
+    assert f"the weights ran away: words {weight:.4g} outweighs am {times:.0f} to 1" in told
+    assert "--fix words=0" in told and weight < 0 and times > 40
+
+
+def test_a_score_that_is_the_same_everywhere_outweighs_nothing():
+    assert find_runaway({"am": 0.0, "words": 3.0}, "am") == {}
+    assert find_runaway({"am": 1.0, "words": 41.0, "lm": 39.0}, "am") == {"words": 41.0}
