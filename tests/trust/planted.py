@@ -49,14 +49,14 @@ def systems(home: Path) -> None:
     (home / "s.yaml").write_text("lms: tta ngram\n")
 
 
-def recordings(home: Path) -> None:
+def recordings(home: Path, count: int = 4) -> None:
     """Recordings for a recogniser that needs no model."""
     try:
         importlib.import_module("soundfile")
     except ImportError:
         raise Skipped("soundfile is not installed") from None
     importlib.import_module("fake_recogniser").install()
-    for n in range(4):
+    for n in range(count):
         (home / "set").mkdir(exist_ok=True)
         with wave.open(str(home / f"set/u{n}.wav"), "wb") as out:
             out.setparams((1, 2, 16000, 0, "NONE", ""))

@@ -73,7 +73,8 @@ def variables() -> dict[str, str]:
 
     folder = Path(tempfile.mkdtemp(dir=World.base)) / "bin"
     env = environment(folder, f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"')
-    return {**env, **SETTINGS, "LMTOOLS_CACHE": str(folder.parent / "cache")}
+    own = {"LMTOOLS_CACHE": str(folder.parent / "cache"), "XDG_STATE_HOME": str(folder.parent)}
+    return {**env, **SETTINGS, **own}
 
 
 def started(name: str, home: Path, stop: int) -> subprocess.Popen:

@@ -37,6 +37,7 @@ ATTACKS = {
     "disk": "no room for a verb's output",
     "races": "two writers of one output, several readers and writers of one cache",
     "workers": "SIGKILL of workers, their parent, or both",
+    "kills": "SIGKILL of verbs that go on where they were, and the same command again",
     "recipes": "SIGKILL of whole recipes at random moments, and the same command again",
     "readers": "damaged input for every reader of formats (tests/fuzz.py)",
 }
