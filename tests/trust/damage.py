@@ -28,6 +28,7 @@ from trust.common import (
     Wrong,
     drawn,
     lmtools,
+    patience,
     run,
     sound,
     succeeded,
@@ -435,7 +436,11 @@ def recipe(home: Path) -> Callable[..., Done]:
         begin = time.monotonic()
         try:
             done = subprocess.run(
-                [str(home / "run.sh"), *args], env=env, capture_output=True, timeout=60, check=False
+                [str(home / "run.sh"), *args],
+                env=env,
+                capture_output=True,
+                timeout=patience(),
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return Done(("run.sh", *args), None, "", "", 60.0)

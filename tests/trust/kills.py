@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import split
 
-from trust.common import REPOSITORY, Case, Started, Wrong, changes, drawn, snapshot, sound
+from trust.common import REPOSITORY, Case, Started, Wrong, changes, drawn, patience, snapshot, sound
 from trust.planted import recordings
 from trust.world import World, take
 
@@ -112,7 +112,7 @@ def outputs(home: Path) -> dict[str, bytes]:
 def whole(name: str) -> tuple[dict[str, bytes], float]:
     """What an undisturbed run leaves, and the seconds it takes."""
     home = ready(Path(tempfile.mkdtemp(dir=World.base), "case"), name)
-    done = sound(started(home, name).done(LONGEST))
+    done = sound(started(home, name).done(patience(LONGEST)))
     if done.status:
         raise done.wrong("lost")
     return outputs(home), done.seconds
@@ -139,7 +139,7 @@ def kill(home: Path, name: str, kills: int, seed: int, number: int) -> int:
             if alive := run.survivors():
                 raise Wrong("survivors", f"{name}: {sorted(alive.values())[0][:200]}")
             continue
-        ended = sound(run.done(LONGEST))
+        ended = sound(run.done(patience(LONGEST)))
         if ended.status:
             raise ended.wrong("lost", f"after {done} kills: {ended.err.strip()[-400:]}")
         if (found := outputs(home)) != right:

@@ -290,18 +290,19 @@ def journal(home: Path, how: str) -> None:
     from lmtools.journal import Journal, JournalEntry
     from lmtools.types import NBest
 
-    with contextlib.chdir(home):
-        audio = identify_audio(find_utterances("set", None))
-        planted = Journal("o", sign_recogniser("fake:m", make_recogniser("fake:m", (), "cpu")))
-        planted.key = b"another." * 4
-        if how == "bomb":
-            planted.path.write_bytes(pickle.dumps(Bomb()) + b"\n")
-        else:
-            notes = {"seconds": 1.0, "spent": 1.0}
-            with planted.appending() as add:
-                for utt, mark in audio.items():
-                    add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark}))
-        kept = planted.path.read_bytes()
+    audio = identify_audio(find_utterances(home / "set", None))
+    planted = Journal(
+        home / "o", sign_recogniser("fake:m", make_recogniser(f"fake:{home / 'm'}", (), "cpu"))
+    )
+    planted.key = b"another." * 4
+    if how == "bomb":
+        planted.path.write_bytes(pickle.dumps(Bomb()) + b"\n")
+    else:
+        notes = {"seconds": 1.0, "spent": 1.0}
+        with planted.appending() as add:
+            for utt, mark in audio.items():
+                add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark}))
+    kept = planted.path.read_bytes()
     with guarded(home):
         done = succeeded(start(home, "decode", where="local"))
         right(home, "decode", done)

@@ -17,7 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import split
 
-from trust.common import REPOSITORY, SETTINGS, Case, Wrong, changes, drawn, snapshot, temporaries
+from trust.common import (
+    REPOSITORY,
+    SETTINGS,
+    Case,
+    Wrong,
+    changes,
+    drawn,
+    patience,
+    snapshot,
+    temporaries,
+)
 from trust.world import World
 
 KILLS = 5  # a case
@@ -104,7 +114,7 @@ def whole(name: str, stop: int) -> tuple[dict[str, bytes], float]:
     home = placed(name)
     begin = time.monotonic()
     process = started(name, home, stop)
-    if ended(process, LONGEST) != 0:
+    if ended(process, patience(LONGEST)) != 0:
         raise Wrong("lost", f"egs/{name} does not run: {(home / 'run.out').read_text()[-600:]}")
     return left(home), time.monotonic() - begin
 
@@ -135,11 +145,11 @@ def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int
     while True:
         process = started(name, home, stop)
         again = f"{shlex.join(map(str, process.args))} after {done} kills"
-        status = ended(process, rng.uniform(0, seconds) if done < kills else LONGEST)
+        status = ended(process, rng.uniform(0, seconds) if done < kills else patience(LONGEST))
         said = (home / "run.out").read_text(errors="replace")
         if status is None:
             if done >= kills:
-                raise Wrong("hang", f"{again} does not end in {LONGEST} s: {said[-300:]}")
+                raise Wrong("hang", f"{again} does not end in {patience(LONGEST)} s: {said[-300:]}")
             done += 1
             continue
         if "Traceback" in said:

@@ -169,6 +169,9 @@ def parsed() -> argparse.Namespace:
         "--short", dest="size", action="store_const", const="short", help="a minute (the default)"
     )
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no case after so long")
+    parser.add_argument(
+        "--patience", default="1", metavar="X", help="limits of time, times X: the machine is busy"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--only", action="append", choices=sorted(ATTACKS), help="this attack (may be repeated)"
@@ -212,6 +215,8 @@ def main() -> int:
             )
         )
         World.base.mkdir(parents=True, exist_ok=True)
+        os.environ["XDG_STATE_HOME"] = str(World.base / "state")
+        os.environ[common.SLOWER] = options.patience
         begin, found = time.monotonic(), []
         for result in results(names, options):
             found.append(result)
