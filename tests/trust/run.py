@@ -153,6 +153,13 @@ def table(found: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def write_cases(found: list[dict], options: argparse.Namespace) -> None:
+    """Write every case so far and its outcome, so that a campaign may be ended at any time."""
+    if options.json:
+        tree = {"seed": options.seed, "size": options.size, "cases": found}
+        Path(options.json).write_text(json.dumps(tree, indent=1) + "\n")
+
+
 def parsed() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(
@@ -220,6 +227,7 @@ def main() -> int:
         begin, found = time.monotonic(), []
         for result in results(names, options):
             found.append(result)
+            write_cases(found, options)
             if result["outcome"] not in ("ok", "skipped"):
                 print(
                     f"{result['outcome']}: {command(result, options.size)}\n    "
@@ -242,11 +250,6 @@ def main() -> int:
             f"{trials} attacks in {len(found)} cases, {wrong} came through; {seconds:.0f} s,"
             f" {cpu:.0f} s of processor time"
         )
-        if options.json:
-            Path(options.json).write_text(
-                json.dumps({"seed": options.seed, "size": options.size, "cases": found}, indent=1)
-                + "\n"
-            )
     return min(wrong, 1)
 
 
