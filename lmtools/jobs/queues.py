@@ -18,6 +18,9 @@ START = (
 )
 
 
+LONGEST = 1e6  # seconds between two questions, hours of a task
+
+
 class Refused(UserError):
     """One of the queue's commands has failed, perhaps as its server does not answer."""
 
@@ -47,6 +50,13 @@ class Queue:
     memory: str | None = None
     cpus: int = 1
     gpus: str | None = None
+
+    def __post_init__(self):
+        for name, value in {"poll": self.poll, "hours": self.hours}.items():
+            if value is not None and not 0 <= value <= LONGEST:
+                raise UserError(
+                    f"{name}: {value} is no time for a job; write a number, as {name}: 5"
+                )
 
     def submit(
         self, name: str, folder: Path, numbers: Sequence[int], at_once: int | None, nodes: int

@@ -1,12 +1,13 @@
 """lmtools select: the lines of a large text that are most like a domain's."""
 
+import os
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
+from lmtools.atomic import atomic_text, workplace
 from lmtools.errors import UserError
 from lmtools.score.selection import (
     Estimation,
@@ -57,7 +58,7 @@ def run(args):
     if "-" in args.pool and args.in_domain:
         raise UserError("--pool -: is read twice with --in-domain; write it to a file")
     options = scoring_options(args)
-    with tempfile.TemporaryDirectory() as place:
+    with make_place(args.out) as place:
         if args.in_domain:
             how = Estimation(args.order, normaliser_of(args), args.seed)
             measure = how.measure(args.in_domain, args.pool, Path(place), options)
@@ -74,6 +75,16 @@ def run(args):
                 text.writelines(f"{row}\n" for row in rows)
     for told in describe(args.out, made, args.keep):
         print(told, file=sys.stderr)
+
+
+def make_place(out: str):
+    """Return a context with a directory for the LMs: beside `out`, where the next run sweeps away
+    what a kill leaves, unless that is no file.
+    """
+    path = Path(os.path.realpath(out))
+    if out == "-" or (path.exists() and not path.is_file()):
+        return tempfile.TemporaryDirectory()
+    return workplace(path)
 
 
 def describe(out: str, made: Selection, keep: int):

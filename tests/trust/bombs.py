@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from shlex import split
 
-from trust.common import OVERHEAD, Case, Done, Wrong, run, sound, succeeded
+from trust.common import OVERHEAD, Case, Done, Wrong, patience, run, sound, succeeded
 from trust.world import World, rescoring, take, training
 
 SECONDS = 60.0
@@ -144,7 +144,7 @@ NEEDS = (
 
 def watched(home: Path, args: tuple) -> Done:
     """Run within bounds of time and memory."""
-    done = run(*args, home=home, seconds=SECONDS, memory=SPACE)
+    done = run(*args, home=home, seconds=patience(SECONDS), memory=SPACE)
     if args[0] == "doctor" and done.status == 1 and "Traceback" not in done.err:
         done.status, done.err = 0, done.err[: 2 << 20]
     return done

@@ -41,7 +41,8 @@ OUTCOMES = (
 )
 MARKER = "LMTOOLS_TRUST"  # environment variable by which the processes of one start are found again
 LONGEST_MESSAGE = 2000  # characters
-PATIENCE = 60.0  # seconds after which a verb on tiny input hangs
+PATIENCE = 60.0  # seconds after which a verb on tiny input hangs, on a machine that is free
+SLOWER = "LMTOOLS_TRUST_PATIENCE"  # environment variable: so many times that
 OVERHEAD = 1.5 * 2**30  # bytes of memory that a verb may take, whatever its input
 SETTINGS = {
     "OMP_NUM_THREADS": "1",
@@ -49,6 +50,11 @@ SETTINGS = {
     "PYTHONPATH": str(REPOSITORY),
     "TMPDIR": "/tmp",
 }
+
+
+def patience(seconds: float = PATIENCE) -> float:
+    """What may take so many seconds on a machine that is free, may take here, in seconds."""
+    return seconds * float(os.environ.get(SLOWER, 1))
 
 
 class Wrong(Exception):
@@ -170,11 +176,11 @@ class Forked:
         if not self.child:
             become(self.args, home, self.log, file_size, memory, out, env, self.pipe)
 
-    def done(self, seconds: float = PATIENCE) -> Done:
+    def done(self, seconds: float | None = None) -> Done:
         """Wait for its end; whatever it started is killed when `seconds` after its start are
         over.
         """
-        status, used = waited(self.child, self.begin + seconds)
+        status, used = waited(self.child, self.begin + (seconds or patience()))
         took = time.monotonic() - self.begin
         # not there if it was killed at once
         logs = [Path(f"{self.log}.{name}") for name in ("out", "err")]
@@ -190,7 +196,7 @@ class Forked:
         return Done(self.args, status, *said, took, used)
 
 
-def run(*args, home: Path, seconds: float = PATIENCE, **how) -> Done:
+def run(*args, home: Path, seconds: float | None = None, **how) -> Done:
     """Run one verb to its end; `how` is what Forked takes."""
     return Forked(args, home, **how).done(seconds)
 
@@ -340,8 +346,9 @@ class Started:
             if pid != self.process.pid and "resource_tracker" not in line
         )
 
-    def until(self, ready: Callable[[], object], seconds: float = PATIENCE) -> bool:
+    def until(self, ready: Callable[[], object]) -> bool:
         """Wait until `ready()`; False if the command ended before."""
+        seconds = patience()
         end = time.monotonic() + seconds
         while not ready():
             if self.process.poll() is not None:
@@ -356,10 +363,10 @@ class Started:
             time.sleep(0.01)
         return True
 
-    def done(self, seconds: float = PATIENCE) -> Done:
+    def done(self, seconds: float | None = None) -> Done:
         """Wait for its end; what does not end is killed and has status None."""
         try:
-            status = self.process.wait(seconds)
+            status = self.process.wait(seconds or patience())
         except subprocess.TimeoutExpired:
             status = None
         took = time.monotonic() - self.begin
@@ -378,7 +385,7 @@ class Started:
 
     def survivors(self, seconds: float = 10.0) -> dict[int, str]:
         """What still lives of it when that time is over; it is killed."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience(seconds)
         while (alive := self.alive()) and time.monotonic() < end:
             time.sleep(0.05)
         self.end()

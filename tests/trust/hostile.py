@@ -28,6 +28,7 @@ from trust.common import (
     Wrong,
     environment,
     lmtools,
+    patience,
     run,
     snapshot,
     sound,
@@ -608,7 +609,7 @@ def archive(home: Path, name: str) -> None:
                 cwd=home,
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=patience(),
                 env=environment(home),
                 check=False,
             )
@@ -753,7 +754,12 @@ def traced(home: Path) -> None:
     ]
     with guarded(home):
         subprocess.run(
-            command, cwd=home, capture_output=True, env=environment(home), timeout=300, check=False
+            command,
+            cwd=home,
+            capture_output=True,
+            env=environment(home),
+            timeout=patience(300),
+            check=False,
         )
     lines = log.read_text(errors="replace").splitlines()
     if len(lines) < 10:

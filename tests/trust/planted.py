@@ -49,14 +49,14 @@ def systems(home: Path) -> None:
     (home / "s.yaml").write_text("lms: tta ngram\n")
 
 
-def recordings(home: Path) -> None:
+def recordings(home: Path, count: int = 4) -> None:
     """Recordings for a recogniser that needs no model."""
     try:
         importlib.import_module("soundfile")
     except ImportError:
         raise Skipped("soundfile is not installed") from None
     importlib.import_module("fake_recogniser").install()
-    for n in range(4):
+    for n in range(count):
         (home / "set").mkdir(exist_ok=True)
         with wave.open(str(home / f"set/u{n}.wav"), "wb") as out:
             out.setparams((1, 2, 16000, 0, "NONE", ""))
@@ -290,18 +290,19 @@ def journal(home: Path, how: str) -> None:
     from lmtools.journal import Journal, JournalEntry
     from lmtools.types import NBest
 
-    with contextlib.chdir(home):
-        audio = identify_audio(find_utterances("set", None))
-        planted = Journal("o", sign_recogniser("fake:m", make_recogniser("fake:m", (), "cpu")))
-        planted.key = b"another." * 4
-        if how == "bomb":
-            planted.path.write_bytes(pickle.dumps(Bomb()) + b"\n")
-        else:
-            notes = {"seconds": 1.0, "spent": 1.0}
-            with planted.appending() as add:
-                for utt, mark in audio.items():
-                    add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark}))
-        kept = planted.path.read_bytes()
+    audio = identify_audio(find_utterances(home / "set", None))
+    planted = Journal(
+        home / "o", sign_recogniser("fake:m", make_recogniser(f"fake:{home / 'm'}", (), "cpu"))
+    )
+    planted.key = b"another." * 4
+    if how == "bomb":
+        planted.path.write_bytes(pickle.dumps(Bomb()) + b"\n")
+    else:
+        notes = {"seconds": 1.0, "spent": 1.0}
+        with planted.appending() as add:
+            for utt, mark in audio.items():
+                add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark}))
+    kept = planted.path.read_bytes()
     with guarded(home):
         done = succeeded(start(home, "decode", where="local"))
         right(home, "decode", done)

@@ -37,6 +37,7 @@ ATTACKS = {
     "disk": "no room for a verb's output",
     "races": "two writers of one output, several readers and writers of one cache",
     "workers": "SIGKILL of workers, their parent, or both",
+    "kills": "SIGKILL of verbs that go on where they were, and the same command again",
     "recipes": "SIGKILL of whole recipes at random moments, and the same command again",
     "readers": "damaged input for every reader of formats (tests/fuzz.py)",
 }
@@ -152,6 +153,13 @@ def table(found: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def write_cases(found: list[dict], options: argparse.Namespace) -> None:
+    """Write every case so far and its outcome, so that a campaign may be ended at any time."""
+    if options.json:
+        tree = {"seed": options.seed, "size": options.size, "cases": found}
+        Path(options.json).write_text(json.dumps(tree, indent=1) + "\n")
+
+
 def parsed() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(
@@ -168,6 +176,9 @@ def parsed() -> argparse.Namespace:
         "--short", dest="size", action="store_const", const="short", help="a minute (the default)"
     )
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no case after so long")
+    parser.add_argument(
+        "--patience", default="1", metavar="X", help="limits of time, times X: the machine is busy"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--only", action="append", choices=sorted(ATTACKS), help="this attack (may be repeated)"
@@ -211,9 +222,12 @@ def main() -> int:
             )
         )
         World.base.mkdir(parents=True, exist_ok=True)
+        os.environ["XDG_STATE_HOME"] = str(World.base / "state")
+        os.environ[common.SLOWER] = options.patience
         begin, found = time.monotonic(), []
         for result in results(names, options):
             found.append(result)
+            write_cases(found, options)
             if result["outcome"] not in ("ok", "skipped"):
                 print(
                     f"{result['outcome']}: {command(result, options.size)}\n    "
@@ -236,11 +250,6 @@ def main() -> int:
             f"{trials} attacks in {len(found)} cases, {wrong} came through; {seconds:.0f} s,"
             f" {cpu:.0f} s of processor time"
         )
-        if options.json:
-            Path(options.json).write_text(
-                json.dumps({"seed": options.seed, "size": options.size, "cases": found}, indent=1)
-                + "\n"
-            )
     return min(wrong, 1)
 
 

@@ -20,6 +20,7 @@ ATTACKS = (
     "disk",
     "races",
     "workers",
+    "kills",
     "recipes",
     "readers",
 )

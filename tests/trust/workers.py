@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from shlex import split
 
-from trust.common import Case, Started, Wrong, drawn, lmtools, sound
+from trust.common import Case, Started, Wrong, drawn, lmtools, patience, sound
 from trust.world import take, write_lists
 
 SECONDS = 20.0  # in which a verb that lost a worker has to say so
@@ -130,13 +130,13 @@ def kill(home: Path, verb: str, whom: str, draw: int, seed: int) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if whom in ("worker", "all-workers"):
-            done = started.done(SECONDS)
+            done = started.done(patience(SECONDS))
             if done.status == 0 and "worker" in whom and not (started.process.poll() == 0):
                 raise done.wrong("wrong status")
             if done.status != 0:  # 0: the work was over, or another worker did it
                 sound(done)
         else:
-            started.process.wait(10)
+            started.process.wait(patience(10))
         if alive := started.survivors(LINGER):
             raise Wrong(
                 "survivors",

@@ -1,5 +1,6 @@
 """Arrays of shards, on a queue that stands for Slurm: it runs a task after the other at once."""
 
+import math
 import os
 import sys
 from functools import partial
@@ -161,6 +162,13 @@ def test_a_queue_that_is_not_there(monkeypatch, text, wrong):
     monkeypatch.setenv(CMD, text)
     with pytest.raises(UserError, match=wrong):
         find_queue()
+
+
+@pytest.mark.parametrize("wrong", [{"poll": -1}, {"hours": math.nan}, {"hours": math.inf}])
+@pytest.mark.parametrize("queue", [Slurm, GridEngine])
+def test_times_that_are_none(queue, wrong):
+    with pytest.raises(UserError, match=rf"{next(iter(wrong))}: .* is no time for a job; write"):
+        queue(**wrong)
 
 
 def test_settings_are_options_of_sbatch():

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
+from lmtools.errors import UserError
 from lmtools.ngram import NgramModel
 from lmtools.score import selection
-from lmtools.score.selection import draw_lines, select_lines
+from lmtools.score.selection import Estimation, draw_lines, select_lines
 
 
 def measure(texts):
@@ -107,6 +108,22 @@ def test_hidden_lines_are_found(texts, tmp_path, capsys):
     assert set(best) < set(hidden) and list(found) == [x for x in read_pool(place) if x in found]
     told = capsys.readouterr().err
     assert f"{len(hidden)} of 3,045 lines, 5 copies left out" in told
+
+
+def test_what_a_kill_leaves_is_beside_the_output(texts, tmp_path, monkeypatch):
+    """So that the next run sweeps it away."""
+    places = []
+
+    def measure(self, domain, pool, place, options):
+        places.append(place)
+        raise UserError("x: stop; here")
+
+    monkeypatch.setattr(Estimation, "measure", measure)
+    given = ("--in-domain", texts[0] / "domain.txt", "--pool", texts[0] / "pool.txt", "--keep", 2)
+    for out in (tmp_path / "out.txt", "-", "/dev/null"):
+        assert select(*given, "--out", out) == 1
+    assert [place.parent == tmp_path for place in places] == [True, False, False]
+    assert not any(tmp_path.iterdir())
 
 
 def test_lines_that_the_normaliser_empties_are_not_chosen(texts, tmp_path, capsys):
