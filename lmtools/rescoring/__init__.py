@@ -17,7 +17,7 @@ from lmtools.rescoring.features import (
     set_hash,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
-from lmtools.rescoring.lists import rescore_lists, tune_lists
+from lmtools.rescoring.lists import rescore_lists, tune_lists, warn_unseen
 from lmtools.rescoring.marks import mark
 from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.rescoring.systems import (
@@ -82,5 +82,6 @@ __all__ = [
     "tune",
     "tune_lists",
     "tune_systems",
+    "warn_unseen",
     "weighted_totals",
 ]

@@ -44,7 +44,7 @@ def tune_lists(
     refs, hyps = (ref for ref, _ in pairs), (text for _, texts in pairs for text in texts)
     warnings = [
         *columns.warn_unchecked(),
-        *warn_unseen(columns),
+        *warn_unseen(columns.signatures, columns.paths),
         *features.warnings,
         *warn_empty(nbests, "counts as"),
         *advise_metric(refs, hyps, options.metric, source),
@@ -100,11 +100,13 @@ def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
         )
 
 
-def warn_unseen(columns: ScoreColumns) -> list[str]:
-    """What to say of columns whose language model has no probability of unknown words."""
+def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]:
+    """What to say of scores, with these signatures and from these places, whose language model has
+    no probability of unknown words.
+    """
     return [
-        f"{columns.paths[name]}: of a language model without <unk> (a closed vocabulary): each"
-        f" unknown word has {signature['unk']}; lmtools score --oov-penalty P takes P nats more"
-        for name, signature in columns.signatures.items()
+        f"{places[name]}: of a language model without <unk> (a closed vocabulary): each unknown"
+        f" word has {signature['unk']}; --oov-penalty P takes P nats more from each"
+        for name, signature in signatures.items()
         if "unk" in signature
     ]

@@ -13,7 +13,7 @@ from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.expand import STATES
-from lmtools.rescoring import mark, parse_weights
+from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeResult, LatticeTotals, Wanted, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
@@ -92,6 +92,11 @@ def run(args):
     write_results(args, run_all(args, options, totals))
     if args.report:
         write_json(totals.facts() | describe_options(args, options), args.report, allow_nan=False)
+    say(
+        warn_unseen(
+            totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **options.lms}
+        )
+    )
     print(totals.describe(), file=sys.stderr)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from pathlib import Path
 from shlex import split
 
 import pytest
@@ -645,3 +646,15 @@ def test_other_mistakes(here, capsys):
             main(["lattice", "rescore", "l", "--weights", "am=1", wrong])
         assert stop.value.code == 2 and wrong.partition("=")[0] in capsys.readouterr().err
     assert not (here / "o").exists()
+
+
+def test_rescore_tells_of_a_closed_vocabulary(here, capsys):
+    Path("lm.arpa").write_text(
+        "\\data\\\nngram 1=3\nngram 2=0\n\n\\1-grams:\n-1\t</s>\n-99\t<s>\n"
+        f"-0.7\t{WORDS[0]}\n\n\\2-grams:\n\n\\end\\\n"
+    )
+    call = *split("rescore l --lm new=lm.arpa --weights am=1,new=2 --nbest-out n.jsonl"), "--report"
+    status, printed = run(capsys, *call, "r.json")
+    assert status == 0
+    assert printed.err.startswith("lm.arpa: of a language model without <unk>"), printed.err
+    assert json.loads(Path("r.json").read_text())["signatures"]["new"]["unk"] == "1e-07"
