@@ -4,13 +4,14 @@ text, which nothing tells from other lines, is looked at for what it may be inst
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text
-from lmtools.formats.registry import Formats
+from lmtools.formats.registry import is_pipe, parse_specifier, read_first_line
 
 KALDI = "kaldi-text"
-TEXTS = Formats({name: form for name, form in FORMATS.items() if not form.lists})
+TEXTS = {name: form for name, form in FORMATS.items() if not form.lists}
 # Kaldi's files of a line an utterance which are no text, by what stands after each id
 OTHERS = {
     "utt2dur, the seconds of each utterance": re.compile(r"\d+\.\d+"),
@@ -27,10 +28,21 @@ def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
     """Return the text of each utterance of a file in a format of TEXTS. UserError for what looks
     like something else; `plain` is the option for lines without ids.
     """
-    name = KALDI if path == "-" else TEXTS.detect(path, default=KALDI)
+    name = recognise_text(path)
     if name == KALDI:
         return read_kaldi(path, plain)
-    return {nbest.utt: nbest.hyps[0].text for nbest in TEXTS.read(path, name)}
+    return {nbest.utt: nbest.hyps[0].text for nbest in TEXTS[name].read(path)}
+
+
+def recognise_text(path) -> str:
+    """Return the name of the format of TEXTS that recognises a file, else of Kaldi text; what can
+    be read only once is that.
+    """
+    if path == "-" or parse_specifier(path) or is_pipe(path):
+        return KALDI
+    first = read_first_line(path)
+    names = (name for name, form in TEXTS.items() if form.recognises(Path(path), first))
+    return next(names, KALDI)
 
 
 def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") -> dict[str, str]:
