@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lmtools.asr.candidates import WORDS
 from lmtools.asr.recognisers import RECOGNISERS
 from lmtools.cli import main
 from lmtools.formats import jsonl
@@ -108,19 +109,28 @@ def test_whispers_first_hypothesis_is_that_of_faster_whisper(decoded, tmp_path, 
         assert ours[utt].hyps[0].text == transcribe(tmp_path / f"audio/{utt}.flac", **options)
 
 
+def scores(hyps) -> dict[str, float]:
+    """The score of each text as it comes first, without case and punctuation."""
+    found: dict[str, float] = {}
+    for text, score in hyps:
+        found.setdefault(WORDS(text), score)
+    return found
+
+
 def test_whisper_gives_the_lists_that_are_known(decoded):
     need("whisper")
     known = known_lists("whisper")
     ref = ("--ref", DATA / "librispeech/test-other.text")
     for utt, ours in decoded("whisper", ref=ref).items():
         assert ours.ref.lower() == known[utt]["ref"].lower()
-        assert len(ours.hyps) <= 20 and ours.hyps[0].text == known[utt]["hyps"][0]["text"]
-        mine = {hyp.text: hyp.scores["avg"] for hyp in ours.hyps}
-        theirs = {hyp["text"].strip(): hyp["scores"]["avg"] for hyp in known[utt]["hyps"]}
+        mine = scores((hyp.text, hyp.scores["avg"]) for hyp in ours.hyps)
+        theirs = scores((hyp["text"], hyp["scores"]["avg"]) for hyp in known[utt]["hyps"])
+        assert next(iter(mine)) == next(iter(theirs))
+        assert len(theirs) <= len(mine) == len(ours.hyps) <= 20
         # int8 rounds otherwise on other processors
         both = mine.keys() & theirs.keys()
-        assert len(both) >= 3
-        assert all(mine[text] == pytest.approx(theirs[text], abs=0.05) for text in both)
+        assert len(both) >= 0.5 * len(theirs)
+        assert all(mine[words] == pytest.approx(theirs[words], abs=0.05) for words in both)
         for hyp in ours.hyps:
             length = hyp.scores["length"]
             assert hyp.scores["am"] == pytest.approx(hyp.scores["avg"] * length, abs=0.01)
