@@ -175,6 +175,15 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
         assert all(abs(h.scores["length"] - hyps[0].scores["length"]) < 20 for h in hyps)
 
 
+def test_whisper_leaves_nothing_to_warn_of(tmp_path):
+    need("whisper")
+    words = ["--asr", f"whisper:{MODELS['whisper']}", "--audio", speech(tmp_path, UTTERANCES[:1])]
+    words += ["--out", tmp_path / "o.jsonl", "--device", "cpu", "--opts", "beam=2", "widest=20"]
+    command = [sys.executable, "-m", "lmtools", "decode", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(done.stderr.splitlines()) == 1 and "real-time factor" in done.stderr
+
+
 VOSK = """
 import sys, wave, json, vosk
 vosk.SetLogLevel(-1)
