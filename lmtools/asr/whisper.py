@@ -5,6 +5,7 @@ Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
 import re
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,7 +86,10 @@ class Whisper:
     def load(self) -> "Whisper":
         """Return itself, able to decode; UserError for a damaged model."""
         from faster_whisper import WhisperModel
+        from tqdm import tqdm
 
+        # its own lock has a semaphore, which a worker that is ended leaves behind with a warning
+        tqdm.set_lock(threading.RLock())
         device, _, index = self.device.partition(":")
         try:
             self.model = WhisperModel(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lmtools.asr.candidates import WORDS
 from lmtools.asr.recognisers import RECOGNISERS
 from lmtools.cli import main
 from lmtools.formats import jsonl
@@ -108,19 +109,28 @@ def test_whispers_first_hypothesis_is_that_of_faster_whisper(decoded, tmp_path, 
         assert ours[utt].hyps[0].text == transcribe(tmp_path / f"audio/{utt}.flac", **options)
 
 
+def scores(hyps) -> dict[str, float]:
+    """The score of each text as it comes first, without case and punctuation."""
+    found: dict[str, float] = {}
+    for text, score in hyps:
+        found.setdefault(WORDS(text), score)
+    return found
+
+
 def test_whisper_gives_the_lists_that_are_known(decoded):
     need("whisper")
     known = known_lists("whisper")
     ref = ("--ref", DATA / "librispeech/test-other.text")
     for utt, ours in decoded("whisper", ref=ref).items():
         assert ours.ref.lower() == known[utt]["ref"].lower()
-        assert len(ours.hyps) <= 20 and ours.hyps[0].text == known[utt]["hyps"][0]["text"]
-        mine = {hyp.text: hyp.scores["avg"] for hyp in ours.hyps}
-        theirs = {hyp["text"].strip(): hyp["scores"]["avg"] for hyp in known[utt]["hyps"]}
+        mine = scores((hyp.text, hyp.scores["avg"]) for hyp in ours.hyps)
+        theirs = scores((hyp["text"], hyp["scores"]["avg"]) for hyp in known[utt]["hyps"])
+        assert next(iter(mine)) == next(iter(theirs))
+        assert len(theirs) <= len(mine) == len(ours.hyps) <= 20
         # int8 rounds otherwise on other processors
         both = mine.keys() & theirs.keys()
-        assert len(both) >= 3
-        assert all(mine[text] == pytest.approx(theirs[text], abs=0.05) for text in both)
+        assert len(both) >= 0.5 * len(theirs)
+        assert all(mine[words] == pytest.approx(theirs[words], abs=0.05) for words in both)
         for hyp in ours.hyps:
             length = hyp.scores["length"]
             assert hyp.scores["am"] == pytest.approx(hyp.scores["avg"] * length, abs=0.01)
@@ -163,6 +173,15 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
         assert len(hyps) == 5 and len(hyps[0].text.split()) > 100
         # alternatives have the sound of the whole too
         assert all(abs(h.scores["length"] - hyps[0].scores["length"]) < 20 for h in hyps)
+
+
+def test_whisper_leaves_nothing_to_warn_of(tmp_path):
+    need("whisper")
+    words = ["--asr", f"whisper:{MODELS['whisper']}", "--audio", speech(tmp_path, UTTERANCES[:1])]
+    words += ["--out", tmp_path / "o.jsonl", "--device", "cpu", "--opts", "beam=2", "widest=20"]
+    command = [sys.executable, "-m", "lmtools", "decode", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(done.stderr.splitlines()) == 1 and "real-time factor" in done.stderr
 
 
 VOSK = """
