@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lmtools.atomic import atomic_path, atomic_text
+from lmtools.errors import UserError
 from lmtools.report.experiment import Experiment
 from lmtools.report.lm.experiment import collect_lms, is_language_modelling
 from lmtools.report.lm.figures import LM_PICTURES
@@ -66,6 +67,8 @@ def write_report(
     first = [table for table in every if table.part == "results"]
     light = [picture.png(LIGHT) for picture in drawn]
     out = home / "report"
+    if out.is_symlink():
+        raise UserError(f"{out}: a link stands where the report belongs; remove it")
     for picture, png in zip(drawn, light, strict=True):
         with atomic_path(out / f"{picture.name}.png", follow=False) as path:
             path.write_bytes(png)

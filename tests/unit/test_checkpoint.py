@@ -32,6 +32,14 @@ def test_a_full_disk_is_said_in_one_line(tmp_path):
     assert path.read_bytes() == b"old" and list(tmp_path.iterdir()) == [path]
 
 
+def test_a_link_in_a_models_directory_is_replaced(tmp_path):
+    path = tmp_path / "model.safetensors"
+    (tmp_path / "kept").write_bytes(b"kept")
+    path.symlink_to("kept")
+    save_tensors({"a": torch.zeros(3)}, path)
+    assert not path.is_symlink() and (tmp_path / "kept").read_bytes() == b"kept"
+
+
 def test_what_may_not_be_read_is_not_damaged(tmp_path, monkeypatch):
     """Training sets a damaged directory aside, which a missing permission is no reason for."""
     path = tmp_path / "model.safetensors"

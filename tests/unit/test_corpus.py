@@ -373,6 +373,20 @@ def test_shards_hold_the_sentences_of_the_file(subwords, tmp_path, scheme, kaldi
     assert corpus.digest() == Corpus.open(tmp_path / "nj1" / "t.bin").digest() != whole.digest()
 
 
+def test_links_where_shards_belong(word, tmp_path):
+    """None is written through."""
+    source, out = write(tmp_path / "t", ["a song", "dawn"]), tmp_path / "t.bin"
+    kept, shards = write(tmp_path / "kept", ["kept"]), tmp_path / "t.bin.shards"
+    shards.mkdir()
+    (shards / "0.part").symlink_to(kept)
+    assert len(binarise_shards([source], word, out, 500)) == 2
+    assert kept.read_text() == "kept\n" and not (shards / "0.part").is_symlink()
+    shards.rename(tmp_path / "elsewhere")
+    shards.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="shards: a link stands where the shards belong; remove"):
+        binarise_shards([source], word, out, 500)
+
+
 def test_parts_without_a_sentence_are_no_shards(word, tmp_path):
     source = write(tmp_path / "t", ["a song", *["!"] * 2000, "dawn"])
     corpus = binarise_shards([source], word, tmp_path / "t.bin", 500)

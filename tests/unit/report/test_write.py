@@ -27,6 +27,23 @@ def test_writes_and_prints(fresh, capsys):
         assert f"]({name})" in results
 
 
+def test_links_where_the_report_belongs(fresh, undrawn, tmp_path, capsys):
+    """None is written through, nor is anything taken away behind one."""
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    (fresh / "report").mkdir(exist_ok=True)
+    for name in ("RESULTS.md", "index.html", "speed.png"):
+        (fresh / "report" / name).unlink(missing_ok=True)
+        (fresh / "report" / name).symlink_to(kept)
+    assert main(["report", str(fresh)]) == 0
+    assert kept.read_text() == "kept" and not (fresh / "report/RESULTS.md").is_symlink()
+    (fresh / "report").rename(tmp_path / "elsewhere")
+    (fresh / "report").symlink_to(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert main(["report", str(fresh)]) == 1
+    assert "report: a link stands where the report belongs; remove it" in capsys.readouterr().err
+
+
 def test_says_what_is_absent(fresh, undrawn, capsys):
     (fresh / "bench/speed.json").unlink()
     assert main(["report", str(fresh)]) == 0
