@@ -43,8 +43,8 @@ def is_segment(line: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of what is
-    no plain stm.
+    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of
+    what is no plain stm.
     """
     segments: dict[str, list[tuple[float, list[str]]]] = {}
     channels: dict[str, str] = {}
