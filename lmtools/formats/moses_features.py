@@ -14,7 +14,7 @@ from lmtools.types import TOTAL, Hypothesis
 
 INDEXED = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})", re.DOTALL)
 LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
-MOST_SPARSE = 1000  # features; no search finds the weights of more
+MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
 def features(text: str, where: str) -> tuple[dict[str, float], str]:

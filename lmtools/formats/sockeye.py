@@ -31,7 +31,7 @@ write = refuse_write
 
 
 def read(path, bpe: str = "none") -> Iterator[NBest]:
-    """The lists of a file, once all are read; UserError where scores are neither costs nor
+    """Read the lists of a file, once all are read; UserError where scores are neither costs nor
     log-probabilities.
     """
     pieces.check_marks(bpe, "bpe")

@@ -27,7 +27,7 @@ write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is that of an stm file, or each line has its fields."""
+    """Return whether the name is that of an stm file, or each line has its fields."""
     return ".stm" in path.suffixes or all_rows(path, first, is_segment)
 
 
@@ -43,8 +43,8 @@ def is_segment(line: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The texts of a file, a list of one hypothesis a recording; UserError with the line of what is
-    no plain stm.
+    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of
+    what is no plain stm.
     """
     segments: dict[str, list[tuple[float, list[str]]]] = {}
     channels: dict[str, str] = {}
