@@ -1,12 +1,11 @@
 """What scores: natural-log probabilities of prepared texts, token by token."""
 
 import copy
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.arguments import check_number
 from lmtools.score.trees import TreeBatch
 
 
@@ -97,12 +96,7 @@ class Scorer:
         """The same model under that penalty, which its signature says; itself where it is 0.
         UserError for one below 0.
         """
-        if not 0 <= penalty < math.inf:
-            raise UserError(
-                f"--oov-penalty {penalty:g}: not a number from 0; give nats, such as the logarithm"
-                " of the number of words left out"
-            )
-        if not penalty:
+        if not (penalty := check_number(penalty, "oov_penalty", 0)):
             return self
         scorer = copy.copy(self)
         scorer.oov_penalty = penalty

@@ -57,10 +57,9 @@ class ScoreOptions:
     pairs: bool = False  # its texts are pairs of source and target, for a translation model
 
     def __post_init__(self):
-        for name in ("lm", "precision", "normalise", "device", "engine"):
+        for name in ("precision", "normalise", "device", "engine"):
             check_text(getattr(self, name), name)
         check_path(self.cache, "cache")
-        check_number(self.oov_penalty, "oov_penalty", 0)
         check_number(self.noise_power, "noise_power", 0)
         check_whole(self.nj, "nj", 1)
         if self.rows is not None:

@@ -106,17 +106,15 @@ def describe_lazy(made, weights, name, margin):
 
 def write_choice(args, nbests, lists, weights, system, warnings):
     """Write what the weights of one system chose, and say so."""
+    out = of_system(args.out, system)
+    # first, since it may refuse: a tokeniser of the metric may not be installed here
+    told = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out)]
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-    out = of_system(args.out, system)
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
-    told = (
-        *warnings,
-        *describe_choice(nbests, lists, weights, args.nbest, out),
-        *write_written(nbests, lists, out),
-    )
+    told += write_written(nbests, lists, out)
     say(before + line for line in told)
 
 

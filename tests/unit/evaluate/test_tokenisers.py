@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 
 import jiwer
 import numpy as np
@@ -142,3 +143,9 @@ def test_tuning_and_minimum_risk_take_the_same_tokens(tmp_path):
     out = str(tmp_path / "best.txt")
     given = ["--scores", f"mbr={column}", "--weights", weights, "--out", out]
     assert not main(["rescore", "--nbest", lists, *given])
+    assert (tmp_path / "best.txt").exists()
+    if not importlib.util.find_spec("MeCab"):
+        replace(tuned, metric="bleu:tokenize=ja-mecab").save(weights)
+        out = tmp_path / "none.txt"
+        given[-1] = str(out)
+        assert main(["rescore", "--nbest", lists, *given]) == 1 and not out.exists()

@@ -65,7 +65,7 @@ def test_the_token_itself_has_it(lm):
 
 @pytest.mark.parametrize("penalty", [-1.0, np.nan, np.inf])
 def test_what_is_no_penalty(lms, penalty):
-    with pytest.raises(UserError, match=r"--oov-penalty .* not a number from 0"):
+    with pytest.raises(UserError, match=r"oov_penalty: .* is not a finite number from 0"):
         ScoreOptions(lms["ngram"], oov_penalty=penalty).load()
 
 
