@@ -20,13 +20,12 @@ def find_costs(
     features: Features, names: list[str], statistics: np.ndarray, metric: str
 ) -> list[str]:
     """Those of the features `names` whose values are positive, and the lowest the best."""
-    gains = METRICS[metric].gain(statistics)
     columns = {name: features.column(name) for name in names}
-    return [
-        name
-        for name, column in columns.items()
-        if are_positive(column[features.valid]) and are_costs(column, features.valid, gains)
-    ]
+    columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
+    if not columns:
+        return []
+    gains = METRICS[metric].gain(statistics)
+    return [n for n, column in columns.items() if are_costs(column, features.valid, gains)]
 
 
 def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]:

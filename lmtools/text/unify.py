@@ -149,8 +149,8 @@ FIRST = ("separators",)  # what `invisible` would take out
 
 
 def unifier(names: Iterable[str]) -> Callable[[str], str]:
-    """The function that applies those of UNIFIERS, each once, in an order of its own, and leaves
-    single spaces between words. UserError for a name that is none of them.
+    """The function that applies those of UNIFIERS, in an order of its own, until nothing changes,
+    and leaves single spaces between words. UserError for a name that is none of them.
     """
     names = set(names)
     if unknown := sorted(names - UNIFIERS.keys()):
@@ -160,4 +160,10 @@ def unifier(names: Iterable[str]) -> Callable[[str], str]:
         )
     order = [name for name in (*FIRST, *UNIFIERS) if name in names]
     changes = [UNIFIERS[name].change for name in dict.fromkeys(order)]
-    return lambda text: " ".join(reduce(lambda made, change: change(made), changes, text).split())
+
+    def unify(text: str) -> str:
+        made = " ".join(reduce(lambda part, change: change(part), changes, text).split())
+        # one form may bring about what another takes away
+        return made if made == text else unify(made)
+
+    return unify

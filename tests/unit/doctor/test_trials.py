@@ -89,7 +89,7 @@ def test_each_of_several_forms_is_told_with_its_part(examine):
 
 
 def test_forms_come_before_punctuation(examine):
-    """Stripping would do, too, and take away more; forms are found beside it."""
+    """Stripping would do, too, and take away more; where it is needed, forms stand beside it."""
     out = examine([("he said “go,” and", 'he said "go," and')] * 8)
     assert out.count("lmtools") == 1 and "convert --unify quotes" in out
     out = examine([("“Don’t!” he said.", "don't he said")] * 8)

@@ -41,13 +41,18 @@ def tune(tmp_path, monkeypatch, capsys):
     return run
 
 
-def test_costs_are_named(tune):
+@pytest.mark.parametrize("metric", ["wer", "cer", "bleu", "chrf"])
+def test_costs_are_named(tune, metric):
     write("n", sign=-1.0)
-    told, tree = tune()
+    told, tree = tune("--metric", metric)
     assert "'am' has the sign of costs" in told and "--fix am=-1 turns it round" in told
     assert "--negative" not in told and tree["search"]["costs"] == ["am"]
-    told, tree = tune("--fix", "am=-1")
-    assert "-> 0.00" in told and "warning" not in told and "costs" not in tree["search"]
+    told, tree = tune("--fix", "am=-1", "--metric", metric)
+    assert (
+        ("-> 0.00" in told or "-> 100.00" in told)
+        and "warning" not in told
+        and "costs" not in tree["search"]
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
