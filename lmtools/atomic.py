@@ -61,13 +61,16 @@ def atomic_path(
 
 
 @contextlib.contextmanager
-def atomic_directory(path, marker: str) -> Iterator[Path]:
+def atomic_directory(path, marker: str, follow: bool = True) -> Iterator[Path]:
     """An empty directory elsewhere on the disk of `path` that takes its place when the block ends
-    well, else is removed.
+    well, else is removed. A link is followed, or taken away if not `follow`, as at names that the
+    user did not give.
 
     What stood at `path` is replaced only if it is an empty directory or one that holds the file
     `marker`; UserError otherwise, and if the directory cannot be written.
     """
+    if not follow and os.path.islink(path):
+        os.unlink(path)
     path = Path(os.path.realpath(path))
     empty = path.is_dir() and not any(path.iterdir())
     if path.exists() and not empty and not (path / marker).is_file():

@@ -113,7 +113,7 @@ def prepare_directory(
     what they are trained on, `facts` what `describe_model` says.
     """
     directory, text = Path(directory), config_text(settings, subword)
-    subword.save_to(directory / "subword")
+    subword.save_to(directory / "subword", follow=False)
     # beside the weights, not in them: equal weights are equal files
     for name, said in ((MACHINE, machine), (FACTS, facts)):
         if said:

@@ -144,11 +144,11 @@ class Subword:
         bounds = np.concatenate(([0], starts[starts > 0], [len(ids)]))
         return np.diff(bounds).tolist()
 
-    def save_to(self, directory) -> None:
+    def save_to(self, directory, follow: bool = True) -> None:
         """Write the model into `directory`, whole or not at all; an older subword model there is
-        replaced, anything else refused.
+        replaced, anything else refused; a link is followed if `follow`, else replaced.
         """
-        with atomic_directory(directory, DESCRIPTION) as temporary:
+        with atomic_directory(directory, DESCRIPTION, follow) as temporary:
             (temporary / self.file).write_bytes(self.content)
             self.normaliser.save(temporary)
             description = {"scheme": self.scheme, "size": self.size, "hash": self.hash}

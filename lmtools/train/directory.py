@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import torch
 
-from lmtools.atomic import atomic_directory
+from lmtools.atomic import atomic_directory, atomic_text
 from lmtools.checkpoint import (
     CONFIG,
     WEIGHTS,
@@ -158,7 +158,7 @@ def keep_weights(out: Path, epoch: int) -> None:
     epochs leaves, where the learning rate does not depend on the last step.
     """
     if (out / WEIGHTS).exists():  # weights that were lost come back with the next better ones
-        with atomic_directory(out / f"epoch-{epoch}", CONFIG) as kept:
+        with atomic_directory(out / f"epoch-{epoch}", CONFIG, follow=False) as kept:
             shutil.copytree(out / "subword", kept / "subword")
             for name in (WEIGHTS, CONFIG):
                 shutil.copy(out / name, kept / name)
@@ -168,7 +168,8 @@ def set_aside(out: Path, why: str) -> None:
     """Move a model directory out of the way under the first free number."""
     number = next(n for n in range(1, 10_000) if not Path(f"{out}.{n}").exists())
     shutil.move(out, f"{out}.{number}")
-    Path(f"{out}.{number}", ASIDE).write_text(f"{why}\n", encoding="utf-8")
+    with atomic_text(Path(f"{out}.{number}", ASIDE), follow=False) as stream:
+        stream.write(f"{why}\n")
     print(
         f"{why}; it is kept as {out}.{number}, and training starts from the beginning", flush=True
     )

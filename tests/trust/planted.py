@@ -388,6 +388,7 @@ def links(home: Path, name: str) -> None:
         shutil.copytree(experiment(), home, dirs_exist_ok=True)
     succeeded(run(*words, home=home))
     names = [path.relative_to(home) for path in (home / folder).rglob("*") if path.is_file()]
+    names.append(Path(folder, "set_aside.txt"))
     for keep in (False, True):  # with the content in place a training is complete
         with contextlib.ExitStack() as stack:
             shutil.rmtree(home.parent / "outside", ignore_errors=True)

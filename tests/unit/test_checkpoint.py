@@ -5,11 +5,16 @@ import sys
 
 import pytest
 import torch
+from toys import settings
 
 from lmtools import checkpoint
-from lmtools.checkpoint import load_checked, save_tensors
+from lmtools.checkpoint import load_checked, prepare_directory, save_tensors
 from lmtools.errors import UserError
+from lmtools.lock import ASIDE
 from lmtools.seal import Damaged
+from lmtools.subword import load_subword, train
+from lmtools.text import Normaliser
+from lmtools.train.directory import set_aside
 
 SCRIPT = """
 import resource, signal, sys
@@ -38,6 +43,22 @@ def test_a_link_in_a_models_directory_is_replaced(tmp_path):
     path.symlink_to("kept")
     save_tensors({"a": torch.zeros(3)}, path)
     assert not path.is_symlink() and (tmp_path / "kept").read_bytes() == b"kept"
+
+
+def test_links_in_a_directory_that_a_training_makes_or_sets_aside(tmp_path):
+    """What they lead to stays as it is."""
+    other = train("word", ["a b"], None, Normaliser(), tmp_path / "other")
+    new = train("word", ["c d"], None, Normaliser(), tmp_path / "new")
+    (tmp_path / "lm").mkdir()
+    (tmp_path / "lm/subword").symlink_to("../other")
+    (tmp_path / "lm" / ASIDE).symlink_to("../kept")
+    (tmp_path / "kept").write_text("kept")
+    prepare_directory(tmp_path / "lm", settings("causal"), new)
+    set_aside(tmp_path / "lm", "for a test")
+    assert load_subword(tmp_path / "other").hash == other.hash
+    assert load_subword(tmp_path / "lm.1/subword").hash == new.hash
+    assert (tmp_path / "kept").read_text() == "kept"
+    assert (tmp_path / "lm.1" / ASIDE).read_text() == "for a test\n"
 
 
 def test_what_may_not_be_read_is_not_damaged(tmp_path, monkeypatch):
