@@ -38,7 +38,7 @@ def parse_options(cls, assignments: Sequence[str], name: str):
 
 
 def describe_options(cls) -> str:
-    """Name, meaning and default of each, for a verb's help."""
+    """Name, meaning and default of each, or its choices, the default first, for a verb's help."""
     return "; ".join(
         f"{one.name}: {one.metadata['about']} ({'|'.join(one.metadata['choices']) or one.default})"
         for one in dataclasses.fields(cls)

@@ -38,7 +38,7 @@ class WhisperOptions:
         ("auto", "yes", "no"),
     )
     mass: str = option(
-        "no", "also the score `mass`: all that was merged into a hypothesis", ("yes", "no")
+        "no", "also the score `mass`: all that was merged into a hypothesis", ("no", "yes")
     )
     tokens: str = option(
         ALL,

@@ -180,7 +180,7 @@ def test_depth_is_within_the_widest_beam(whisper):
 def test_options_with_choices(whisper):
     with pytest.raises(UserError, match=r"timestamps=1: no such choice; give auto or yes or no"):
         whisper("timestamps=1")
-    with pytest.raises(UserError, match=r"mass=maybe: no such choice; give yes or no"):
+    with pytest.raises(UserError, match=r"mass=maybe: no such choice; give no or yes"):
         whisper("mass=maybe")
 
 
