@@ -145,6 +145,7 @@ def test_numbers(examine, monkeypatch):
     def in_digits(text):
         return text.replace("twenty one", "21").replace("five", "5")
 
+    monkeypatch.setitem(NORMALISERS, "letters", lambda text: " ".join(in_digits(text)))
     monkeypatch.setitem(NORMALISERS, "digits", in_digits)
     assert "lmtools convert --normaliser digits (WER 63.6 as written, " in examine(rows)
 
