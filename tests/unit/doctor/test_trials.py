@@ -145,7 +145,6 @@ def test_numbers(examine, monkeypatch):
     def in_digits(text):
         return text.replace("twenty one", "21").replace("five", "5")
 
-    monkeypatch.setitem(NORMALISERS, "letters", lambda text: " ".join(in_digits(text)))
     monkeypatch.setitem(NORMALISERS, "digits", in_digits)
     assert "lmtools convert --normaliser digits (WER 63.6 as written, " in examine(rows)
 
@@ -212,3 +211,9 @@ def test_words_that_a_model_knows_in_another_form(examine, tmp_path):
     assert main(split("subword --text text --type word --out sw")) == 0
     out = examine([(DECOMPOSED, DECOMPOSED)] * 8, "--lm", "sw")
     assert "lmtools convert --unify nfc" in out and unifier(["nfc"])(DECOMPOSED) == FORMS[0][1]
+
+
+def test_a_normaliser_that_makes_letters_words_is_no_remedy_for_digits(examine, monkeypatch):
+    monkeypatch.setitem(NORMALISERS, "letters", " ".join)
+    out = examine([("it is 21 people here", "it is twenty one people here")] * 8)
+    assert "digits" in out and "--normaliser letters" not in out
