@@ -17,6 +17,7 @@ from lmtools.text.unify import ACCENTS
 
 LARGE = 0.005  # a share of the characters that is no accident
 BETTER = 0.95  # of the error rate: what a normaliser has to bring it below
+MORE = 1.2  # times as many words as before, of a text that a normaliser leaves in words
 SCRIPTS = {"CJK": "Han"}  # where the names of characters begin with another word
 DIGITS = "digits"
 # Kinds with thousands of letters, of which a text has some; this share is of another orthography
@@ -137,11 +138,15 @@ def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
     more than the other remedies.
     """
     before, rates = inputs.trial.rate(inputs.remedies), {}
+    _, words = inputs.trial.measure(str)
     for name, normalise in NORMALISERS.items():
         try:
-            rates[name] = inputs.trial.rate_of(normalise)
+            errors, length = inputs.trial.measure(normalise)
         except UserError:  # one that needs what is not installed
             continue
+        # one that makes each letter a word counts other things
+        if length <= MORE * words:
+            rates[name] = 100 * errors / max(1, length)
     name = min(rates, key=rates.get)
     if rates[name] < BETTER * before and inputs.trial.pairs:
         title, start = inputs.trial.metric.title, inputs.trial.rate()

@@ -208,3 +208,9 @@ def test_words_that_a_model_knows_in_another_form(examine, tmp_path):
     assert main(split("subword --text text --type word --out sw")) == 0
     out = examine([(DECOMPOSED, DECOMPOSED)] * 8, "--lm", "sw")
     assert "lmtools convert --unify nfc" in out and unifier(["nfc"])(DECOMPOSED) == FORMS[0][1]
+
+
+def test_a_normaliser_that_makes_letters_words_is_no_remedy_for_digits(examine, monkeypatch):
+    monkeypatch.setitem(NORMALISERS, "letters", " ".join)
+    out = examine([("2 kings went", "two kings went")] * 8)
+    assert "digits" in out and "--normaliser letters" not in out
