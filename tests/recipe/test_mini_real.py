@@ -51,7 +51,9 @@ def choose(tmp_path, monkeypatch):
         (tmp_path / "books").write_text("\n".join(books))
         (tmp_path / "dev.text").write_text("a-1 THE CAT SAT\na-2 THE CAT RAN\n")
         ref = "one two three four five six seven eight"
-        nbest = {"utt": "u", "ref": ref, "hyps": [{"text": "mr one", "scores": {"am": 0.0}}]}
+        nbest = {"utt": "u", "ref": ref, "hyps": []}
+        nbest["hyps"] += [{"text": "Mr. One", "scores": {"am": 0.0, "avg": -1.0}}]
+        nbest["hyps"] += [{"text": "mr one", "scores": {"am": 2.0, "avg": -2.0}}]
         (tmp_path / "lists").write_text(json.dumps(nbest) + "\n")
         argv = f"x --books {tmp_path}/books --rank-by {tmp_path}/dev.text --out {tmp_path}/out"
         argv += f" --lists test={tmp_path}/lists"
@@ -74,7 +76,9 @@ def test_whole_books_nearest_to_the_transcripts_come_first(choose, tmp_path):
     assert train == CATS.splitlines() + DOGS.splitlines()
     assert valid == BIRDS.splitlines()
     (nbest,) = jsonl.read(tmp_path / "out/test.nbest.jsonl.xz")
-    assert nbest.hyps[0].text == "mister one"
+    assert [(hyp.text, hyp.written, hyp.scores) for hyp in nbest.hyps] == [
+        ("mister one", "Mr. One", {"am": 0.0})
+    ]
 
 
 def test_books_of_named_lines_stay_out(choose):

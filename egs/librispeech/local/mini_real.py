@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes mini-real: N-best lists, and LM text from books, one sentence a line with an empty line
-between books. Both have mister, missus and doctor in full.
+"""Writes mini-real: N-best lists of a recogniser, and LM text from books, one sentence a line with
+an empty line between books. Both are normalised like LibriSpeech's LM text and have mister, missus
+and doctor in full; hypotheses that are then equal are merged, and what the recogniser wrote stays
+beside the text. Of the scores only `am` is kept.
 
 Whole books are chosen by how well they predict transcripts that are neither dev's nor test's: of
 each book's first 60,000 words a bigram with Witten-Bell smoothing (Witten and Bell 1991, method C)
@@ -17,12 +19,18 @@ import lzma
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from lmtools.atomic import atomic_binary
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
+from lmtools.formats import jsonl
+from lmtools.formats.merging import merge_equal
+from lmtools.formats.rewriting import rewrite_lists, spell
+from lmtools.text import NORMALISERS
+from lmtools.types import NBest
 
 WORDS, MOST = 1_200_000, 1_250_000  # of train: at least, and no book that leads above
 # words of a book: fewer are tales and plays, more would be too large a share of one author
@@ -72,12 +80,9 @@ def main() -> None:
     if taken < WORDS or not valid:
         raise UserError(f"{args.books}: {taken:,} words in books that fit; need {WORDS:,}")
     print(f"valid: {VALID_LINES} lines from line {valid.first}: {valid.lines[0]}")
-    lists = {name: in_full(path) for name, path in args.lists}
+    lists = {name: read_lists(path) for name, path in args.lists}
     held_out = {
-        run
-        for nbests in lists.values()
-        for nbest in nbests
-        for run in runs_of(nbest["ref"].lower().split())
+        run for nbests in lists.values() for nbest in nbests for run in runs_of(nbest.ref.split())
     }
     texts = {
         "train": [line for book in train for line in drop_shared(book.lines, held_out)],
@@ -86,7 +91,8 @@ def main() -> None:
     for name, lines in texts.items():
         pack(args.out / f"{name}.txt.xz", lines)
     for name, nbests in lists.items():
-        pack(args.out / f"{name}.nbest.jsonl.xz", map(json.dumps, nbests))
+        rows = map(jsonl.as_tree, nbests)
+        pack(args.out / f"{name}.nbest.jsonl.xz", (json.dumps(row) for row in rows))
 
 
 def arguments() -> argparse.Namespace:
@@ -120,17 +126,24 @@ def arguments() -> argparse.Namespace:
 
 def write_out(text: str) -> str:
     """The text with its abbreviations in full."""
-    return " ".join(IN_FULL.get(word, word) for word in text.split())
+    return spell(text, IN_FULL)
 
 
-def in_full(path: str) -> list[dict]:
-    """The lists of a file, abbreviations of references and hypotheses in full."""
-    nbests = [json.loads(line) for _, line in read_lines(path)]
-    for nbest in nbests:
-        nbest["ref"] = write_out(nbest["ref"])
-        for hyp in nbest["hyps"]:
-            hyp["text"] = write_out(hyp["text"])
-    return nbests
+def read_lists(path: str) -> list[NBest]:
+    """Return the lists of a file as the corpus has them: the best of equal hypotheses is the first
+    that the recogniser gave.
+    """
+
+    def change(text: str) -> str:
+        return write_out(NORMALISERS["librispeech"](text))
+
+    nbests = rewrite_lists(list(jsonl.read(path)), change, change, keep=True)
+    return [
+        replace(
+            nbest, hyps=tuple(replace(hyp, scores={"am": hyp.scores["am"]}) for hyp in nbest.hyps)
+        )
+        for nbest in merge_equal(nbests, str, path)
+    ]
 
 
 def pack(path: Path, lines: Iterable[str]) -> None:

@@ -10,11 +10,12 @@ recipe_script=local/real.sh recipe_command=local/real.sh
 text_dir=         # books: FILE.txt, plain, .gz or .xz, a sentence a line
 leave_out="books-b:773850-775202 books-b:797493-800788" # lines that hold sentences of the lists:
                   # NAME:FIRST-LAST of the file that begins with NAME
-nbest_dir=        # N-best lists with references: SET*.jsonl for each set of --pairs and --crossed
-pairs="train-clean-367:test-other-100.whisper ocean-dev:ocean-test" # DEV:TEST: tuned on one set,
-                  # tested on the other
-crossed="train-clean-367+test-other-100.whisper test-other-100.vosk" # sets, or SET+SET for both as
-                  # one, each speaker of which is tested by weights tuned on the others
+nbest_dir=        # N-best lists with references: SET.jsonl for each set of --pairs and --crossed
+whisper=.whisper-base-natural # end of the names of sets by Whisper, whose score avg is left out
+pairs="train-clean-367$whisper:test-other-100$whisper ocean-dev-300$whisper:ocean-test-600$whisper"
+                  # DEV:TEST: tuned on one set, tested on the other
+crossed="train-clean-367$whisper+test-other-100$whisper test-other-100.vosk-small" # sets, or SET+SET
+                  # for both as one, each speaker of which is tested by weights tuned on the others
 sizes="1M 3M 10M" # words of text for neural LMs
 lms="causal masked tta" # neural LMs, as conf says
 orders="4 5"      # of n-grams; each neural LM is with the first too
@@ -40,18 +41,18 @@ for lm in $lms; do
 done
 names=("${grams[@]}" "${neural[@]}")
 
-# join_lists SETS OUT: the lists of SET+SET. Books have mr and mrs, LibriSpeech's references mister
-# and missus, Whisper both.
+# join_lists SETS OUT: the lists of SET+SET, written as LibriSpeech's text is.
 join_lists() {
   local set
   mkdir -p "$(dirname "$2")"
-  for set in ${1//+/ }; do cat "$nbest_dir/$set"*.jsonl; done |
-    lmtools convert - "$2" --format jsonl --to jsonl --dedup \
-      --map-words <(printf '%s\n' "mister mr" "missus mrs")
+  for set in ${1//+/ }; do cat "$nbest_dir/$set.jsonl"; done |
+    lmtools convert - "$2" --format jsonl --to jsonl --normaliser librispeech \
+      --map-words conf/titles.txt --dedup
 }
 
 if stage 0 "prepare text and lists" "$text_dir" "$nbest_dir" : "$data"; then
-  python3 local/real_text.py "$data" "$valid" "$sizes" "$leave_out" "$text_dir"/*.txt*
+  python3 local/real_text.py "$data" "$valid" "$sizes" "$leave_out" conf/titles.txt \
+    "$text_dir"/*.txt*
   for case in "${cases[@]}"; do
     join_lists "${case%-to-*}" "$data/$case/dev/nbest.jsonl"
     [[ $case != *-to-* ]] || join_lists "${case#*-to-}" "$data/$case/test/nbest.jsonl"
@@ -98,9 +99,10 @@ if stage 4 "tune, rescore, report" "$data" "$expdir/{cases}/score/{names}" conf/
   : "$expdir/{cases}/report/RESULTS.md"; then
   for case in "${cases[@]}"; do
     with=(--systems conf/systems.yaml "lms=${names[*]}" "combinations=${systems[*]} $all" others=mbr)
-    folds=(--folds speaker)
+    folds=(--folds speaker) fix=()
     [[ $case != *-to-* ]] || folds=()
-    lmtools tune "${with[@]}" "${folds[@]}" --nbest "$data/$case/dev/nbest.jsonl" --metric wer \
+    [[ $case != *"$whisper"* ]] || fix=(--fix avg=0)
+    lmtools tune "${with[@]}" "${folds[@]}" "${fix[@]}" --nbest "$data/$case/dev/nbest.jsonl" --metric wer \
       --nj "$nj" --scores "$expdir/$case/score/{lm}/dev.scores" \
       --out "$expdir/$case/tune/{system}/weights.json"
     for lists in "$data/$case"/*/nbest.jsonl; do
