@@ -19,6 +19,7 @@ from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import ScoreOptions, Sources, score_texts
 from lmtools.score.compute import score_all
+from lmtools.score.run import WRITTEN, hypothesis_texts
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 
@@ -109,18 +110,19 @@ class LM:
         lists: Sequence[NBest],
         sources: Sequence[str] | Mapping[str, str] | None = None,
         reverse: bool = False,
+        written: bool = False,
     ) -> ScoreTable:
         """The scores of every hypothesis: a column for `lmtools.tune` and `lmtools.rescore`, what a
         file of `lmtools score` holds.
 
         A translation model scores hypotheses given what they translate: `sources`, one a list in
-        their order or by utterance; with `reverse` the source given the hypothesis. UserError as of
-        `score`.
+        their order or by utterance; with `reverse` the source given the hypothesis. With `written`
+        scores are of what the recogniser wrote, where the lists keep it. UserError as of `score`.
         """
         self.check_sources(sources is not None)
         lists = list_nbests(lists, "lists")
         if sources is None:
-            texts, more = [hyp.text for nbest in lists for hyp in nbest.hyps], {}
+            texts, more = hypothesis_texts(lists, written), WRITTEN if written else {}
         else:
             given = Sources("sources", check_sources(sources), reverse)
             texts, more = given.pair(lists, 0, "the lists"), given.signature

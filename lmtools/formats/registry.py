@@ -167,9 +167,7 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
     else:
         first = "" if Path(path).is_dir() or is_pipe(path) else read_first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
-    # what reads the default says of a file that is none of it in which line
-    looked_at = not names and (default is None or Path(path).is_dir())
-    if looked_at and not parse_specifier(path) and (other := unlike_lists(path, default is None)):
+    if not names and not parse_specifier(path) and (other := unlike_lists(path, default is None)):
         raise UserError(
             f"{path}: is {other}; give a file or directory in one of the formats"
             f" {', '.join(formats)}"

@@ -28,6 +28,7 @@ from lmtools.types import NBest
 from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
+WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
 
 
@@ -113,25 +114,32 @@ class Totals:
 
 
 def score_lists(
-    source: str, form: str | None, out: str, options: ScoreOptions, sources: Sources | None = None
+    source: str,
+    form: str | None,
+    out: str,
+    options: ScoreOptions,
+    sources: Sources | None = None,
+    written: bool = False,
 ) -> Totals:
     """Write the scores of the N-best lists in `source` to `out`: of a file in parts of TOGETHER
     hypotheses, of a pipe (`-`, Kaldi's rspecifiers) utterance by utterance, each as soon as it is
     done.
 
     `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. `sources`: what the hypotheses
-    translate, for options of `pairs`. UserError without lists.
+    translate, for options of `pairs`. `written`: of hypotheses, what the recogniser wrote in the
+    place of their texts. UserError without lists.
     """
     parts = read_parts(source, form)
     first = next(parts)  # before the model, which takes longer
     scorer, totals, texts, write = options.load(), Totals(), [], None
     with contextlib.closing(options.open_cache(scorer)) as cache, contextlib.ExitStack() as output:
         for nbests in itertools.chain([first], parts):
-            some = [hyp.text for nbest in nbests for hyp in nbest.hyps]
+            some = hypothesis_texts(nbests, written)
             scored = some if sources is None else sources.pair(nbests, totals.utterances, source)
             flat = score_texts(scored, scorer, options, cache)
-            said = {**scorer.signature, **(sources.signature if sources else {})}
-            write = write or output.enter_context(write_scores(out, said))
+            more = sources.signature if sources else WRITTEN if written else {}
+            signature = {**scorer.signature, **more}
+            write = write or output.enter_context(write_scores(out, signature))
             place = 0
             for nbest in nbests:
                 own = slice(place, place := place + len(nbest.hyps))
@@ -150,6 +158,11 @@ def score_lists(
     words = totals.tokens - totals.hypotheses
     warn_scored(source, texts, totals.unknown, words, options, lists=True)
     return totals
+
+
+def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
+    """Return the texts of all hypotheses, or what the recogniser wrote for them."""
+    return [hyp.display if written else hyp.text for nbest in nbests for hyp in nbest.hyps]
 
 
 def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:

@@ -154,10 +154,7 @@ def unifier(names: Iterable[str]) -> Callable[[str], str]:
     """
     names = set(names)
     if unknown := sorted(names - UNIFIERS.keys()):
-        raise UserError(
-            f"{unknown[0]}: no such form of Unicode; known are {', '.join(UNIFIERS)}, with commas"
-            " between them"
-        )
+        raise UserError(f"{unknown[0]:.20}: no form of Unicode; known are {','.join(UNIFIERS)}")
     order = [name for name in (*FIRST, *UNIFIERS) if name in names]
     changes = [UNIFIERS[name].change for name in dict.fromkeys(order)]
 

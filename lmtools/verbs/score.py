@@ -26,6 +26,8 @@ def arguments(parser):
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=about)
     about = "p(source | hypothesis), by a model that was trained the other way round"
     parser.groups["input"].add_argument("--reverse", action="store_true", help=about)
+    about = "score what the recogniser wrote, with case and punctuation, where the lists keep it"
+    parser.groups["input"].add_argument("--written", action="store_true", help=about)
     parser.add(*SCORING)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)
@@ -42,7 +44,9 @@ def run(args):
         options = replace(options, pairs=True)
     elif args.reverse:
         raise UserError("--reverse: of which source? give --source or --source-lines")
-    totals = score_lists(args.nbest, args.format, args.out, options, sources)
+    if sources and args.written:
+        raise UserError("--written: is for recognisers; leave it out, or --source")
+    totals = score_lists(args.nbest, args.format, args.out, options, sources, args.written)
     unknown, said = totals.unknown, ""
     if unknown:
         said = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"

@@ -3,6 +3,7 @@ of workers.
 """
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toys import OBJECTIVE, sentences
 
+import lmtools
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.formats import write
+from lmtools.formats import jsonl, write
 from lmtools.score import ScoreOptions, perplexity, run, score_texts
 from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK
@@ -265,3 +267,33 @@ def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, mo
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(UserError, match="no utterances"):
         run.score_lists(str(tmp_path / "none.jsonl"), None, str(tmp_path / "none"), options)
+
+
+def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):
+    """As lists of this writing are, beside rows that vouch for the texts, and in Python."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("The king, he said .\nthe king he said\nthe king\n" * 9)
+    assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
+    score = {"am": -1.0}
+    hyps = (Hypothesis("the king", score, {}, "The king,"), Hypothesis("he said", score))
+    lists = [NBest("u", hyps, "the king")]
+    jsonl.write(lists, "n.jsonl")
+    shown = [replace(lists[0], hyps=tuple(replace(h, text=h.display, written=None) for h in hyps))]
+    jsonl.write(shown, "shown.jsonl")
+    for name, more in (("n", []), ("n", ["--written"]), ("shown", [])):
+        out = f"{name}{len(more)}.scores"
+        assert main(["score", "--lm", "lm", "--nbest", f"{name}.jsonl", *more, "--out", out]) == 0
+    values = {
+        name: [line.split("\t")[1] for line in (tmp_path / name).read_text().splitlines()[1:]]
+        for name in ("n0.scores", "n1.scores", "shown0.scores")
+    }
+    assert values["n1.scores"] == values["shown0.scores"] != values["n0.scores"]
+    made = lmtools.load("lm").score_lists(lists, written=True)
+    assert [f"{value}" for value in made.log_prob["u"]] == values["n1.scores"]
+    tune = ["tune", "--nbest", "n.jsonl", "--metric", "wer", "--out", "w.json"]
+    assert main([*tune, "--scores", "new=n1.scores"]) == 0
+    rescore = ["rescore", "--nbest", "n.jsonl", "--weights", "w.json", "--out", "o.txt"]
+    assert main([*rescore, "--scores", "new=n1.scores"]) == 0
+    capsys.readouterr()
+    assert main([*rescore, "--scores", "new=n0.scores"]) == 1
+    assert "text nothing for 'written'" in capsys.readouterr().err
