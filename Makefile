@@ -1,7 +1,7 @@
 # make setup   the environment .venv, with everything that was tested together
 # make demo    trains four language models and rescores real decoder output: egs/librispeech on its mini corpus
 # make test    linters, the floors of the package, all tests
-# make trust   attacks on all of it for about an hour on 2 cores: tests/trust (make test runs a minute's share)
+# make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
 PIP_FLAGS ?=

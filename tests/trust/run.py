@@ -167,7 +167,7 @@ def parsed() -> argparse.Namespace:
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
-        "--long", dest="size", action="store_const", const="long", help="an hour on two cores"
+        "--long", dest="size", action="store_const", const="long", help="hours on two cores"
     )
     size.add_argument(
         "--medium", dest="size", action="store_const", const="medium", help="some ten minutes"
