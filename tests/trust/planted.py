@@ -290,7 +290,7 @@ def journal(home: Path, how: str) -> None:
     from lmtools.journal import Journal, JournalEntry
     from lmtools.types import NBest
 
-    audio = identify_audio(find_utterances(home / "set", None))
+    audio, _ = identify_audio(find_utterances(home / "set", None))
     planted = Journal(
         home / "o", sign_recogniser("fake:m", make_recogniser(f"fake:{home / 'm'}", (), "cpu"))
     )
