@@ -31,7 +31,9 @@ SCRIPT = (
 )
 SCORING = "from lmtools.score import run; run.WORTH_A_PROCESS = 1"
 VERBS = {
-    "score": "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache {out}.cache --rows 1 --nj 2",
+    "score": (
+        "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache {out}.cache --rows 1 --nj 2"
+    ),
     "rescore": (
         "lattice rescore lattices --lm new={lm}/causal --weights am=1,new=1 --max-ngram-order 0"
         " --out {out} --nj 2"
