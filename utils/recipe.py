@@ -30,6 +30,7 @@ from lmtools.files import cannot
 RUN, FAILED, SKIP = 0, 1, 3
 # a file written this shortly before it was hashed may change again without a new time stamp
 RACY_SECONDS = 1.0
+SEAL = "seal"
 NO_EFFECT = {"nj"}  # options that change how fast a stage runs but not what it writes
 
 
@@ -89,20 +90,31 @@ def walk(directory: str):
 
 
 def load(path: Path) -> dict:
-    """The JSON object in `path`; empty if there is none (or a damaged one, which only costs work
-    again).
+    """Return the JSON object in `path` without its seal; empty if there is none (or a damaged one,
+    which only costs work again).
     """
     try:
         content = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return content if isinstance(content, dict) else {}
+    if not isinstance(content, dict):
+        return {}
+    sealed = content.pop(SEAL, None)  # older versions wrote none
+    return content if sealed is None or sealed == seal(content) else {}
+
+
+def seal(content: dict) -> str:
+    """Return what vouches for `content`, as lmtools.seal has it, which needs more than the standard
+    library.
+    """
+    return hashlib.new("sha256", json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def save(path: Path, content: dict):
     """Write JSON so that a crash leaves the old file or the new one."""
     with atomic_path(path, follow=False) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        sealed = {SEAL: seal(content), **content}
+        temporary.write_text(json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
 def commands(script: Path, stage: int) -> str:

@@ -194,11 +194,10 @@ def read_metrics(path: Path) -> list[dict]:
 
 
 def read_manifest(path: Path) -> dict:
-    """The JSON object in the manifest of a stage, which has no seal: a recipe hashes what its
-    stages write.
-    """
+    """Return the JSON object in the manifest of a stage; UserError where it was damaged."""
     remedy = "run the stage again"
-    return known(fitting(parse_json(read_bytes(path), path, remedy), STAGE_SHAPE, path, remedy))
+    tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
+    return known(fitting(tree, STAGE_SHAPE, path, remedy))
 
 
 def known(tree: Mapping) -> dict:

@@ -321,6 +321,18 @@ def test_missing_output_fails_the_stage(toy):
     assert manifest(toy, 1)["finished"] is None
 
 
+@pytest.mark.parametrize("name", ["options", "inputs", "outputs", "commands", "finished"])
+def test_a_damaged_manifest_is_none(toy, name):
+    """A flipped bit in a name, too: the stage runs again."""
+    toy("--loud", "true")
+    before, path = results(toy), toy.home / "exp/stages/1.json"
+    path.write_text(path.read_text().replace(f'"{name}"', f'"X{name[1:]}"'))
+    said = toy("--loud", "true", "--skip-done", "true").stdout
+    assert "stage 2 (" in said and not re.search(r"stage 1 \(.*is done already", said)
+    assert results(toy) == before and "Traceback" not in said
+    assert manifest(toy, 1)[name]
+
+
 def test_manifest(toy):
     toy("--loud", "true")
     content = manifest(toy, 3)
@@ -600,7 +612,7 @@ def test_hashes_are_kept_until_the_file_changes(python, tmp_path, monkeypatch):
     assert python.Hashes(cache).file(str(path)) == hashlib.sha256(b"b" * 10).hexdigest()
     path.unlink()
     first.save()
-    assert json.loads(cache.read_text()) == {}
+    assert python.load(cache) == {}
 
 
 def test_a_file_written_just_now_is_read_again(python, tmp_path):
@@ -609,7 +621,7 @@ def test_a_file_written_just_now_is_read_again(python, tmp_path):
     hashes = python.Hashes(cache)
     hashes.file(str(path))
     hashes.save()
-    assert json.loads(cache.read_text()) == {}
+    assert python.load(cache) == {}
 
 
 def test_hash_of_a_directory(python, tmp_path):
