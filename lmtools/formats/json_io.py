@@ -91,11 +91,16 @@ def read_results(path) -> Iterator[tuple[str, dict, str]]:
             tree = expect(load(child), dict, str(child), "the file")
             yield child.name.removesuffix(".json"), tree, str(child)
         return
+    for tree, where in read_objects(path):
+        yield member(tree, "utt", str, where), tree, where
+
+
+def read_objects(path) -> Iterator[tuple[dict, str]]:
+    """Yield the JSON object of each line that is not empty, and its place; UserError for others."""
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
-            tree = expect(parse(line, where), dict, where, "the line")
-            yield member(tree, "utt", str, where), tree, where
+            yield expect(parse(line, where), dict, where, "the line"), where
 
 
 def expect(value, kind: type, where: str, what: str):

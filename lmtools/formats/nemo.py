@@ -17,7 +17,6 @@ from pathlib import Path
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import checks, json_io
-from lmtools.formats.jsonl import parse
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
@@ -123,11 +122,7 @@ def width_of(path, width: str | None) -> int | None:
 def read_manifest(path) -> Iterator[tuple[str, str | None]]:
     """The name of each utterance, and its text where it has one."""
     seen: set[str] = set()
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        tree = json_io.expect(parse(line, where), dict, where, "the line")
+    for tree, where in json_io.read_objects(path):
         audio = json_io.member(tree, "audio_filepath", str, where)
         utt = checks.identifier(Path(audio).stem, where)
         if utt in seen and "offset" in tree:

@@ -15,10 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from lmtools.errors import UserError
-from lmtools.files import read_lines
 from lmtools.formats import json_io, pieces
 from lmtools.formats.checks import first_time, identifier, refuse_write
-from lmtools.formats.jsonl import parse
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "Sockeye's JSON lines: sentence_id, translations, scores"
@@ -56,11 +54,7 @@ def read(path, bpe: str = "none") -> Iterator[NBest]:
 def read_rows(path) -> Iterator[Row]:
     """Read every line; UserError with its number for what is not as the format says."""
     seen: set[str] = set()
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        tree = json_io.expect(parse(line, where), dict, where, "the line")
+    for tree, where in json_io.read_objects(path):
         own = tree.get("sentence_id")
         is_number = isinstance(own, int) and not isinstance(own, bool)
         utt = str(own) if is_number else json_io.member(tree, "sentence_id", str, where)
