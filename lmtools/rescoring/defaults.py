@@ -1,7 +1,7 @@
 """Default weights, `--weights default:NAME`: for lists of a recogniser of this name where there are
 no references to tune on.
 
-egs/librispeech/README.md has the sets that they were measured on, and how many references it takes
+docs/whisper.md has the sets that they were measured on, and how many references it takes
 until tuned weights are better.
 """
 
