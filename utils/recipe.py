@@ -354,15 +354,16 @@ def stop(args) -> int:
 
 
 def holders(path: Path) -> dict:
-    """Process ids, with their command's name, that have the file `path` open, apart from this
-    process and its parents.
+    """Process ids, with their command's name, that hold the lock on the file `path`, apart from this
+    process and its parents; a run that only waits for the lock has the file open, too.
     """
     own = {os.getpid(), os.getppid()}
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # a process that ended meanwhile, or is another user's
             if int(folder.name) not in own and any(
-                same(link, path) for link in (folder / "fd").iterdir()
+                same(link, path) and "lock:" in (folder / "fdinfo" / link.name).read_text()
+                for link in (folder / "fd").iterdir()
             ):
                 found[int(folder.name)] = (folder / "comm").read_text().strip()
     return found

@@ -535,6 +535,16 @@ def test_two_runs_do_not_mix(toy):
     toy()
 
 
+def test_a_run_ends_well_while_another_waits_for_its_lock(toy):
+    toy()
+    with open(toy.home / "exp/.lock", "r+") as lock:  # opened, as each run does before it locks
+        waiting = subprocess.Popen(["sleep", "60"], pass_fds=[lock.fileno()])
+    toy()
+    assert waiting.poll() is None
+    waiting.kill()
+    waiting.wait()
+
+
 @pytest.mark.parametrize(
     "name",
     [
