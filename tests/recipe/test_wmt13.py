@@ -375,22 +375,20 @@ def test_systems_with_translators(noisy):
     }
     report = noisy.home / "exp/de-en/report"
     shown = table((report / "RESULTS.md").read_text().split("\n## ")[1])
-    assert sorted(shown) == sorted(
-        [
-            "system",
-            "first pass",
-            "oracle",
-            "first pass, tuned",
-            "direct (hypothesis given source)",
-            "channel (source given hypothesis)",
-            "n-gram",
-            "channel + n-gram",
-            "direct + channel",
-            "all LMs",
-            "channel + all LMs",
-            "direct + channel + all LMs",
-        ]
-    )
+    assert list(shown) == [
+        "system",
+        "first pass",
+        "oracle",
+        "first pass, tuned",
+        "direct (hypothesis given source)",
+        "channel (source given hypothesis)",
+        "n-gram",
+        "channel + n-gram",
+        "direct + channel",
+        "all LMs",
+        "channel + all LMs",
+        "direct + channel + all LMs",
+    ]
     assert table((report / "metrics.md").read_text()).keys() == shown.keys() - {
         "first pass",
         "oracle",

@@ -12,10 +12,8 @@ from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.report.rescoring.experiment import read_names
-from lmtools.report.style import load_style
 from lmtools.rescoring import read_systems
 
-CONF = Path(__file__).parents[1] / "conf/report.yaml"
 SHOWN = ("bleu", "chrf", "ter")
 
 
@@ -24,7 +22,7 @@ def rows(references: str, rescored: Path, systems: list[str]):
     refs = kaldi_text.read(references)
     yield f"| system | {' | '.join(METRICS[metric].title for metric in SHOWN)} |"
     yield "|---" + "|---:" * len(SHOWN) + "|"
-    names = read_names(rescored.parent, load_style(CONF))
+    names = read_names(rescored.parent)
     for system in names.ordered(systems):
         path = rescored / system / "test.txt"
         texts = kaldi_text.read(path)
