@@ -4,16 +4,15 @@
 #
 # Needs no network: the text is the Bible of egs/librispeech/mini, the lists are Whisper's of
 # LibriSpeech (egs/librispeech/mini-real); both go through one normaliser: lower case, letters and
-# apostrophes. --mini DIR takes a text of one's own, --nbest-dir DIR other lists. Published corpora:
+# apostrophes. --corpus DIR takes a text of one's own, --nbest-dir DIR other lists. Published texts:
 # run_gbw.sh, run_wikitext103.sh, run_wikitext2.sh. From what this script leaves go on run_grids.sh,
 # run_speed.sh and run_tasks.sh.
 
 # shellcheck disable=SC2086  # normaliser and train_opts are words; paths have no blanks
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-corpus=mini        # name of the text in the report
-mini=../librispeech/mini # directory of the text: train.txt valid.txt and, if there is one, test.txt
-                   # (else the last 80th of train.txt tests), plain, .gz or .xz
+corpus=../librispeech/mini # directory of the text: train.txt valid.txt and, if there is one,
+                   # test.txt (else the last 80th of train.txt tests), plain, .gz or .xz
 nbest_dir=../librispeech/mini-real # directory of N-best lists with references: dev.nbest.jsonl, on
                    # which weights are tuned, and test.nbest.jsonl, plain, .gz or .xz
 normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or
@@ -31,8 +30,8 @@ datadir=data       # for prepared data
 expdir=exp         # for models, scores and results
 options "$@"
 
-if stage 0 "get data" $mini $nbest_dir : $datadir/local/{text,lists}; then
-  python3 ../../utils/unpack.py $mini $datadir/local/text train.txt valid.txt "test.txt?"
+if stage 0 "get data" $corpus $nbest_dir : $datadir/local/{text,lists}; then
+  python3 ../../utils/unpack.py $corpus $datadir/local/text train.txt valid.txt "test.txt?"
   python3 ../../utils/unpack.py $nbest_dir $datadir/local/lists {dev,test}.nbest.jsonl
 fi
 
@@ -116,5 +115,5 @@ if stage 6 "report" conf/{experiment,report}.yaml $expdir/{tune,rescore} \
   $expdir/ppl/{kn5,lstm,gcnn,elmo-char,esulmo-bpe-500}/{valid,test,asr-dev,asr-test}.json \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --what lm --experiment conf/experiment.yaml --conf conf/report.yaml \
-    --nbest $datadir/asr-{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
+    --nbest $datadir/asr-{dev,test}/nbest.jsonl --title "${PWD##*/} (${corpus##*/})"
 fi

@@ -14,7 +14,7 @@ task_dir=          # their data, plain, .gz or .xz: DIR/dep/ train.conllu, dev a
                    # wordnet-sense-index; empty: a small set that is made here
 experiment=conf/vectors.yaml # the LMs whose vectors are made, under `vectors`
 vectors="none majority random words elmo-char esulmo-bpe-500" # what is compared: none, majority
-                   # (the commonest answer), random, words (static vectors of the LMs' text), vectors
+                   # (the commonest answer), random, words (static vectors of the LMs' text), those
                    # of --experiment; NAME of static ones in EXPDIR/tasks/NAME.vec (word2vec's text)
 against=elmo-char  # vectors that all are tested against, beside none
 curve=             # an LM of which --vectors has NAME-epoch-1, NAME-epoch-2 ..., weights that the
