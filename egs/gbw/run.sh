@@ -3,8 +3,8 @@
 # subword ELMo language models, compare their perplexities, and rescore N-best lists with each.
 #
 # Needs no network: the text is the Bible of egs/librispeech/mini, the lists are Whisper's of
-# LibriSpeech (egs/librispeech/mini-real); both go through one normaliser: lower case, letters and
-# apostrophes. --corpus DIR takes a text of one's own, --nbest-dir DIR other lists. Published texts:
+# LibriSpeech (egs/librispeech/mini-real); neither has punctuation, and one normaliser gives both
+# lower case. --corpus DIR takes a text of one's own, --nbest-dir DIR other lists. Published texts:
 # run_gbw.sh, run_wikitext103.sh, run_wikitext2.sh. From what this script leaves go on run_grids.sh,
 # run_speed.sh and run_tasks.sh.
 
@@ -15,9 +15,8 @@ corpus=../librispeech/mini # directory of the text: train.txt valid.txt and, if 
                    # test.txt (else the last 80th of train.txt tests), plain, .gz or .xz
 nbest_dir=../librispeech/mini-real # directory of N-best lists with references: dev.nbest.jsonl, on
                    # which weights are tuned, and test.nbest.jsonl, plain, .gz or .xz
-normaliser=librispeech # of text and hypotheses: librispeech (lower case, no punctuation), cased or
-                   # none; flags that lmtools subword knows may follow, as in
-                   # "librispeech --apostrophe strip"
+normaliser="none --case lower" # of text and lists, as lmtools subword knows it: "none --case lower"
+                   # for text without punctuation, else librispeech (lower case, no punctuation)
 min_count=3        # words seen less often are <unk>
 conf=conf          # directory of the LMs' YAML files: lstm gcnn elmo esulmo
 train_opts=        # key=value settings over the YAML files, as in steps=100
@@ -67,16 +66,14 @@ if stage 3 "train LMs" $datadir/train/text $expdir/vocabulary/words \
 then
   submit lmtools ngram --text $datadir/train/text --order 5 --unk --memory $memory \
     --subword $expdir/vocabulary/words --out $expdir/lm/kn5
-  {
-    echo --conf $conf/lstm.yaml --train $expdir/corpus/words/train.bin \
-      --valid $expdir/corpus/words/valid.bin --out $expdir/lm/lstm $train_opts
-    echo --conf $conf/gcnn.yaml --train $expdir/corpus/words/train.bin \
-      --valid $expdir/corpus/words/valid.bin --out $expdir/lm/gcnn $train_opts
-    echo --conf $conf/elmo.yaml --train $expdir/corpus/char/train.bin \
-      --valid $expdir/corpus/char/valid.bin --out $expdir/lm/elmo-char $train_opts
-    echo --conf $conf/esulmo.yaml --train $expdir/corpus/bpe-500/train.bin \
-      --valid $expdir/corpus/bpe-500/valid.bin --out $expdir/lm/esulmo-bpe-500 $train_opts
-  } | each lmtools train
+  for lm in lstm gcnn; do
+    echo --conf $conf/$lm.yaml --train $expdir/corpus/words/train.bin \
+      --valid $expdir/corpus/words/valid.bin --out $expdir/lm/$lm $train_opts
+  done | each lmtools train
+  for lm in elmo-char esulmo-bpe-500; do # settings, and what spells words
+    echo --conf $conf/${lm%%-*}.yaml --train $expdir/corpus/${lm#*-}/train.bin \
+      --valid $expdir/corpus/${lm#*-}/valid.bin --out $expdir/lm/$lm $train_opts
+  done | each lmtools train
 fi
 
 if stage 4 "perplexity, scores of lists" conf/experiment.yaml $expdir/lm/kn5/config.yaml \

@@ -54,16 +54,14 @@ if stage 3 "train LMs" $datadir/train/text $expdir/vocabulary/words \
 then
   submit lmtools ngram --text $datadir/train/text --order 5 --unk --memory $memory \
     --subword $expdir/vocabulary/words --out $expdir/lm/kn5
-  {
-    for lm in lstm-2048 lstm-2048-2 gcnn-13 gcnn-14b; do
-      echo --conf $conf/$lm.yaml --train $expdir/corpus/words/train.bin \
-        --valid $expdir/corpus/words/valid.bin --out $expdir/lm/$lm $train_opts
-    done
-    echo --conf $conf/elmo.yaml --train $expdir/corpus/char/train.bin \
-      --valid $expdir/corpus/char/valid.bin --out $expdir/lm/elmo-char $train_opts
-    echo --conf $conf/esulmo.yaml --train $expdir/corpus/bpe-500/train.bin \
-      --valid $expdir/corpus/bpe-500/valid.bin --out $expdir/lm/esulmo-bpe-500 $train_opts
-  } | each lmtools train
+  for lm in lstm-2048 lstm-2048-2 gcnn-13 gcnn-14b; do
+    echo --conf $conf/$lm.yaml --train $expdir/corpus/words/train.bin \
+      --valid $expdir/corpus/words/valid.bin --out $expdir/lm/$lm $train_opts
+  done | each lmtools train
+  for lm in elmo-char esulmo-bpe-500; do # settings, and what spells words
+    echo --conf $conf/${lm%%-*}.yaml --train $expdir/corpus/${lm#*-}/train.bin \
+      --valid $expdir/corpus/${lm#*-}/valid.bin --out $expdir/lm/$lm $train_opts
+  done | each lmtools train
 fi
 
 if stage 4 "perplexity" $expdir/lm/kn5/config.yaml $datadir/{valid,test}/text \

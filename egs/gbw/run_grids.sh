@@ -10,7 +10,7 @@ cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 grids="gates context" # names of YAML files in CONF/grids and conf/grids
 corpus=mini        # name of the text in the report
-normaliser=librispeech # of text: that of the word list
+normaliser="none --case lower" # of text: that of the word list
 conf=conf          # directory of the bases' YAML files: gcnn lstm elmo esulmo
 train_opts=        # key=value settings over those of the runs, as in steps=100
 nj=2               # processes that train and score at a time; 1 with a GPU
@@ -50,11 +50,9 @@ if stage 4 "perplexity" $expdir/lm $datadir/{valid,test}/text : $expdir/ppl; the
       --nj $nj --cache $expdir/cache --out $expdir/ppl/${run#*/}/valid.json
     lmtools ppl --lm $expdir/lm/${run#*/} --text $datadir/test/text --precision $precision \
       --nj $nj --cache $expdir/cache --out $expdir/ppl/${run#*/}/test.json
-  done
-  for epoch in "$expdir"/lm/*/epoch-*; do # weights that the setting keep_epochs kept
-    lm=${epoch%/*}
-    [[ ! -d $epoch ]] || lmtools ppl --lm $epoch --text $datadir/test/text --precision $precision \
-      --nj $nj --cache $expdir/cache --out $expdir/ppl/${lm##*/}/test-${epoch##*/}.json
+    [[ ! -d $expdir/lm/${run#*/}/epoch-10 ]] || # of the setting keep_epochs
+      lmtools ppl --lm $expdir/lm/${run#*/}/epoch-10 --text $datadir/test/text --nj $nj \
+        --precision $precision --cache $expdir/cache --out $expdir/ppl/${run#*/}/test-epoch-10.json
   done
 fi
 

@@ -41,13 +41,17 @@ if stage 1 "prepare text, static vectors" ${task_dir:-$datadir/tasks} $conf : $e
 fi
 
 if stage 4 "embed" $experiment $expdir/lm $expdir/tasks : $expdir/tasks/vectors; then
-  for text in {dep,srl,discourse,nli}/{train,dev,test} wsd/{train,test}; do
-    layer=all
-    [[ $text != wsd/* ]] || layer=last # as in the paper
+  for text in {dep,srl,discourse,nli}/{train,dev,test}; do
     [[ " $tasks " != *" ${text%/*} "* ]] ||
-      echo --experiment $experiment --lm "$expdir/lm/{lm}" --pool words --layer $layer \
+      echo --experiment $experiment --lm "$expdir/lm/{lm}" --pool words --layer all \
         --text $expdir/tasks/$text.txt --cache $expdir/cache \
         --out "$expdir/tasks/vectors/${text%/*}/{vectors}/${text#*/}.npz"
+  done | each lmtools embed
+  for set in train test; do # of word senses the last layer, as in the paper
+    [[ " $tasks " != *" wsd "* ]] ||
+      echo --experiment $experiment --lm "$expdir/lm/{lm}" --pool words --layer last \
+        --text $expdir/tasks/wsd/$set.txt --cache $expdir/cache \
+        --out "$expdir/tasks/vectors/wsd/{vectors}/$set.npz"
   done | each lmtools embed
 fi
 
