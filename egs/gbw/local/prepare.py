@@ -2,9 +2,10 @@
 """prepare.py text|gbw|wikitext103|wikitext2 RAW DATA [paragraph|article]: from what stage 0 got to
 DATA/{train,valid,test}/text, a sequence a line.
 
-A sequence, between <s> and </s>, is a sentence of One Billion Word and of the mini corpus, a line of
-a text of one's own, and a paragraph or a heading of WikiText, or a whole article of it. Text stays
-as published; archives are read as they stream, and nothing of them is unpacked but the three texts.
+A sequence, between <s> and </s>, is a sentence of One Billion Word and of the mini corpus, a line
+of a text of one's own, and a paragraph or a heading of WikiText, or a whole article of it. Text
+stays as published; archives are read as they stream, and nothing of them is unpacked but the three
+texts.
 """
 
 import contextlib

@@ -13,6 +13,7 @@ from lmtools.report.page.drawing import Picture
 from lmtools.report.page.table import Table
 from lmtools.report.rescoring.experiment import RescoringExperiment, collect_rescoring
 from lmtools.report.rescoring.ppl_figures import ppl_pictures
+from lmtools.report.rescoring.samples import lists_beside
 from lmtools.report.rescoring.scores import main_tables
 from lmtools.report.rescoring.tables import misfits, ppl_tables, weight_tables
 from lmtools.report.style import Style
@@ -55,9 +56,9 @@ def collect_rescoring_lms(
     style: Style | None = None,
 ) -> LmExperiment:
     """Return the language-modelling experiment in directory `home`, with the lists in the files
-    `nbests` if there are some.
+    `nbests`, or those beside it that were rescored.
     """
-    if not nbests:
+    if not nbests and not (lists_beside(home) and any(home.glob("rescore/*/*.txt"))):
         return collect_lms(home, title, command, style)
     rescored = collect_rescoring(home, nbests, title, command, style)
     names = {sample.name for sample in rescored.samples}
