@@ -171,7 +171,7 @@ def collect_lms(
     parts, absent = read_artifacts(home, ARTIFACTS)
     parts["ppl"] = {key: tree for key, tree in parts["ppl"].items() if key[1] not in apart}
     rows = (parts["bench"] or {"rows": ()})["rows"]
-    names = Names(style or load_style(), configs=parts["configs"])
+    names = Names(style or load_style())
     models = models_of(names, parts, {row["name"]: row for row in rows})
     parts["grids"], missing = grids_of(parts["grids"], models)
     return LmExperiment(
