@@ -46,7 +46,7 @@ setup(
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
-        # egs/gbw/downstream.sh: static vectors, trees
+        # egs/gbw/run_tasks.sh: static vectors, trees
         "tasks": ["gensim>=4.3", "ufal.chu-liu-edmonds>=1"],
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [

@@ -79,7 +79,7 @@ class Comparison:
         for page, (tables, _) in self.checkout.cited.items():
             for table in (one for one in tables if one.paper == self.name):
                 for row in table.rows:
-                    if (table.table, row) not in self.quoted:
+                    if (table.table, row.label, row.cells) not in self.quoted:
                         place = label, "tables", table.table, row.label
                         yield Line(place, row.cells, page, reason="quoted, but not in the papers")
 
@@ -187,7 +187,7 @@ class Comparison:
             rows = [row for table in tables for row in quoted_rows(table, said)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")
-            self.quoted.update((number, row) for row in rows)
+            self.quoted.update((number, row.label, row.cells) for row in rows)
         else:
             found = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
             known = [n for r in found for n in find_numbers([r.text, *r.x, *r.y, r.times])]
@@ -198,7 +198,7 @@ class Comparison:
     def check_claim(self, place, said, entry) -> str:
         """That a recipe's page has a row of the claim."""
         if entry["claim"] not in self.checkout.claims:
-            raise Stale(f"no egs/*/README.md has a row `| {entry['claim']} | ..`")
+            raise Stale(f"no egs/*/*.md has a row `| {entry['claim']} | ..`")
         return self.checkout.claims[entry["claim"]]
 
 

@@ -1,4 +1,4 @@
-"""egs/gbw/downstream.sh from end to end: all tasks by all sorts of vectors, on the data that it
+"""egs/gbw/run_tasks.sh from end to end: all tasks by all sorts of vectors, on the data that it
 makes and on word senses that context tells apart.
 """
 
@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from recipe.test_tasks import BANK, INDEX, semcor
 
 TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
@@ -19,10 +20,10 @@ CONTEXTS = {  # what stands around each sense of bank
 }
 CONF = """\
 tasks:
-  dep: {epochs: 2, hidden: 16, layers: 1, mlp: 16}
-  srl: {epochs: 2, hidden: 16, layers: 1, mlp: 16}
-  discourse: {epochs: 2, hidden: 8, layers: 1}
-  nli: {epochs: 2, hidden: 8, layers: 1}
+  dep: {epochs: 2, hidden: 16, layers: 1, mlp: 16, limit: 40}
+  srl: {epochs: 2, hidden: 16, layers: 1, mlp: 16, limit: 40}
+  discourse: {epochs: 2, hidden: 8, layers: 1, limit: 60}
+  nli: {epochs: 2, hidden: 8, layers: 1, limit: 60}
 papers:
   source: Somebody, Table 1
   rows:
@@ -32,13 +33,20 @@ TASKS = {"dep": 40, "srl": 40, "discourse": 60, "nli": 60}
 
 
 @pytest.fixture
-def downstream(copied, shell):
-    """A repository with egs/gbw, and a function that runs downstream.sh there."""
+def run_tasks(copied, shell):
+    """A repository with egs/gbw, and a function that runs run_tasks.sh there, on vectors of the LMs
+    in the directories `lms`.
+    """
     home = copied("gbw")
     (home / "small.yaml").write_text(CONF)
+    (home / "exp/lm").mkdir(parents=True)
 
-    def run(*options, status=0):
-        command = [home / "downstream.sh", "--conf", "small.yaml", "--mini", TEXT, *options]
+    def run(*options, lms=(), status=0):
+        tree = {"lms": {name: str(path) for name, path in dict(lms).items()}}
+        tree["vectors"] = {name: {} for name in dict(lms)}
+        (home / "lms.yaml").write_text(yaml.safe_dump(tree))
+        settings = ["--conf", "small.yaml", "--mini", TEXT, "--experiment", "lms.yaml"]
+        command = [home / "run_tasks.sh", *settings, *options]
         done = subprocess.run(command, env=shell, capture_output=True, text=True, check=False)
         assert done.returncode == status, done.stdout + done.stderr
         return done
@@ -47,18 +55,17 @@ def downstream(copied, shell):
     return run
 
 
-def test_all_tasks(downstream, trained):
-    """And the same command goes on with what there is; another seed adds to it."""
-    home = downstream.home
+def test_all_tasks(run_tasks, trained):
+    """And the same command goes on with what there is."""
+    home = run_tasks.home
     text = home / "data/train/text"
     text.parent.mkdir(parents=True)
     text.write_text("and he stood upon the bank of the river\n" * 50)
-    (home / "own.vec").write_text("the 1 0\nking 0 1\n")
-    limits = " ".join(f"{task}={count}" for task, count in TASKS.items())
-    options = ["--limit", limits, "--vectors", "none majority words", "--lm-dirs"]
-    options += [f"tta={trained['tta']} own=own.vec", "--seeds", "1 2"]
-    downstream(*options)
-    found = json.loads((home / "exp/downstream/results.json").read_text())
+    (home / "exp/tasks").mkdir()
+    (home / "exp/tasks/own.vec").write_text("the 1 0\nking 0 1\n")
+    options = ["--vectors", "none majority words tta own", "--against", "tta", "--seeds", "1 2"]
+    run_tasks(*options, lms={"tta": trained["tta"]})
+    found = json.loads((home / "exp/tasks/results.json").read_text())
     assert list(found) == [*TASKS, "wsd"]
     learned = {"none", "words", "tta", "own"}
     for task, systems in found.items():
@@ -70,67 +77,54 @@ def test_all_tasks(downstream, trained):
             assert all(0 < figure < 100 for figure in figures), (task, name)
             assert said["p"].keys() == {"none", "tta"} - {name}
             assert said["examples"]["train"] == TASKS.get(task, said["examples"]["train"])
-    page = (home / "exp/downstream/RESULTS.md").read_text()
+    page = (home / "exp/tasks/RESULTS.md").read_text()
     assert re.search(r"\| tta +\| \d+\.\d\d ± \d+\.\d\d", page) and "| theirs " in page
     assert page.count("\n## ") == 7
-    files = {path: path.stat().st_mtime_ns for path in (home / "exp/downstream").rglob("*.npz")}
-    downstream(*options, "--stage", "2", "--stop-stage", "2")
-    said = (home / "exp/log/stage2.log").read_text()
-    assert "computed" not in said and len(files) == 3 * 4 + 2
+    made = {path: path.read_bytes() for path in (home / "exp/tasks").rglob("*.npz")}
+    run_tasks(*options, "--stage", "4", "--stop-stage", "4", lms={"tta": trained["tta"]})
+    assert len(made) == 3 * 4 + 2 and all(path.read_bytes() == old for path, old in made.items())
 
 
-def test_epochs_of_an_lm(downstream, trained):
-    home = downstream.home
-    lm = home / "exp/lm/tta"
-    lm.parent.mkdir(parents=True)
-    lm.symlink_to(trained["tta"])
-    own = home / "exp/lm/own"
-    own.mkdir()
-    for path in trained["tta"].iterdir():
-        (own / path.name).symlink_to(path)
+def test_epochs_of_an_lm(run_tasks, trained):
+    home = run_tasks.home
     for epoch in (1, 2):
-        (own / f"epoch-{epoch}").symlink_to(trained["tta"])
         ppl = home / f"exp/ppl/own/test-epoch-{epoch}.json"
         ppl.parent.mkdir(parents=True, exist_ok=True)
         ppl.write_text(json.dumps({"word_ppl": 100.0 / epoch}))
-    options = ["--tasks", "nli", "--limit", "nli=60", "--seeds", "1", "--vectors", "none own"]
-    downstream(*options, "--curve", "own")
-    folder = home / "exp/downstream"
-    figures = [
-        json.loads((folder / f"nli/{name}/1.json").read_text())["figures"]
-        for name in ("own", "own-epoch-1", "own-epoch-2")
-    ]
+    names = ("own", "own-epoch-1", "own-epoch-2")
+    options = ["--tasks", "nli", "--seeds", "1", "--vectors", f"none {' '.join(names)}"]
+    run_tasks(*options, "--curve", "own", lms=dict.fromkeys(names, trained["tta"]))
+    folder = home / "exp/tasks"
+    figures = [json.loads((folder / f"nli/{name}/1.json").read_text())["figures"] for name in names]
     assert figures[0] == figures[1] == figures[2]
     page = (folder / "RESULTS.md").read_text()
     assert re.search(r"\| 2 +\| +\d+\.\d\d \| +50\.0 \|", page)
     assert (folder / "epochs.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_senses_that_context_tells_apart(downstream, trained):
+def test_senses_that_context_tells_apart(run_tasks, trained):
     """What follows does as what stands before; a left-to-right LM sees that alone."""
-    home = downstream.home
-    (home / "senses").mkdir()
+    home = run_tasks.home
+    (home / "real/wsd").mkdir(parents=True)
     draw = random.Random(1)
     for name, count in (("train", 40), ("test", 20)):
         chosen = [draw.choice(list(CONTEXTS)) for _ in range(count)]
         semcor(
-            home / f"senses/{name}.tsv",
+            home / f"real/wsd/{name}.tsv",
             [f"{CONTEXTS[k][0]} bank/bank/NN/{k} {CONTEXTS[k][1]}" for k in chosen],
         )
-    (home / "senses/index.sense").write_text(INDEX)
-    lms = f"tta={trained['tta']} causal={trained['causal']}"
-    options = ["--tasks", "wsd", "--task-dirs", "wsd=senses", "--vectors", "none majority"]
-    downstream(*options, "--lm-dirs", lms)
-    found = json.loads((home / "exp/downstream/results.json").read_text())["wsd"]
+    (home / "real/wsd/index.sense").write_text(INDEX)
+    options = ["--tasks", "wsd", "--task-dir", "real", "--vectors", "none majority tta causal"]
+    run_tasks(*options, lms={name: trained[name] for name in ("tta", "causal")})
+    found = json.loads((home / "exp/tasks/results.json").read_text())["wsd"]
     f1 = {name: said["figures"]["F1"][0] for name, said in found.items()}
     assert f1["tta"] == f1["causal"] == 100 and 20 < f1["none"] < 80
     assert found["tta"]["p"]["none"] < 0.01 and found["tta"]["examples"]["test"] == 20
-    page = (home / "exp/downstream/RESULTS.md").read_text()
+    page = (home / "exp/tasks/RESULTS.md").read_text()
     assert re.search(r"\| tta +\| +100\.00\\\* \|", page) and "[69.5]" in page
 
 
-def test_wrong_options(downstream):
-    assert "--curve x is no LM of --vectors" in downstream("--curve", "x", status=2).stderr
-    (downstream.home / "none").mkdir()
-    done = downstream("--task-dirs", "nli=none", "--tasks", "nli", "--vectors", "none", status=1)
-    assert "none/train.tsv: not there; give train.tsv or train.jsonl, plain" in done.stdout
+def test_data_that_are_not_there(run_tasks):
+    (run_tasks.home / "real/nli").mkdir(parents=True)
+    done = run_tasks("--task-dir", "real", "--tasks", "nli", "--vectors", "none", status=1)
+    assert "real/nli/train.tsv: not there; give train.tsv or train.jsonl, plain" in done.stdout
