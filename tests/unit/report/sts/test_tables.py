@@ -342,12 +342,11 @@ def test_an_empty_experiment_names_what_is_absent(tmp_path):
 
 def test_recognised_by_what_there_is(small, tmp_path):
     assert recognised(small, ()) == "sts"
-    assert recognised(small, ("dev.jsonl",)) == "rescoring"
+    with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
+        write_report(small, ["dev.jsonl"])
     (small / "rescore/tta").mkdir(parents=True)
     (small / "rescore/tta/dev.txt").write_text("a b\n")
-    assert recognised(small, ()) == "rescoring"
-    with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
-        write_report(small, ["dev.jsonl"], what="sts")
+    assert recognised(small, ()) == "sts"
 
 
 def test_a_report_is_written_and_is_the_same_again(small):
