@@ -10,7 +10,7 @@ from pathlib import Path
 LINES, OPTIONS, CONSTRUCTS = 120, 15, 10  # the most that a script may have
 # what a command of a stage may begin with, so that --dry-run prints what one can paste
 PROGRAMS = {"lmtools", "python3", "bash", "cp", "ln", "rm", "mkdir"}
-WRAPPERS = {"each", "submit", "alone", "once"}  # of utils/recipe.sh; a program stands behind them
+WRAPPERS = {"each", "submit"}  # of utils/recipe.sh; a program stands behind them
 FEEDS = {"echo", "quoted"}  # their lines go to `each`
 KEYWORDS = {"do", "then", "else", "!"}  # what a command may stand behind
 SILENT = {"for", "if", "elif", "fi", "done", "[[", "((", ":", "continue"}  # print nothing
