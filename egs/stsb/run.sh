@@ -9,12 +9,11 @@
 # shellcheck disable=SC2086  # paths and options are words without blanks
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-mini=mini          # directory of the mini corpus: train.txt valid.txt dev.tsv test.tsv (left TAB
-                   # right TAB similarity), plain, .gz or .xz; your own in this form will do as well
-corpus=mini        # its name in the report; mini: its similarity is constructed
+corpus=mini        # its directory: train.txt valid.txt dev.tsv test.tsv (left TAB right TAB
+                   # similarity), plain, .gz or .xz; yours in this form will do as well
 text=              # directory with train.txt and valid.txt, what LMs and word vectors are trained
-                   # on; empty: the mini corpus's
-lists=../librispeech/mini # directory with dev.nbest.jsonl and test.nbest.jsonl to rescore, with
+                   # on; empty: the corpus's
+nbest_dir=../librispeech/mini # directory with dev.nbest.jsonl and test.nbest.jsonl to rescore, with
                    # references; utterances that are in the text are left out
 depth=20           # hypotheses an utterance
 normaliser=librispeech # of the text, of sentences and hypotheses: librispeech (lower case, no
@@ -31,11 +30,11 @@ expdir=exp         # for models, vectors, scores and results
 options "$@"
 
 raw=$datadir/local
-if stage 0 "get data" $mini ${text:-$mini} $lists \
+if stage 0 "get data" $corpus ${text:-$corpus} $nbest_dir \
   : $raw/{train,valid}.txt $raw/{dev,test}.{tsv,nbest.jsonl}; then
-  python3 ../../utils/unpack.py $mini $raw dev.tsv test.tsv
-  python3 ../../utils/unpack.py ${text:-$mini} $raw train.txt valid.txt
-  python3 ../../utils/unpack.py $lists $raw dev.nbest.jsonl test.nbest.jsonl
+  python3 ../../utils/unpack.py $corpus $raw dev.tsv test.tsv
+  python3 ../../utils/unpack.py ${text:-$corpus} $raw train.txt valid.txt
+  python3 ../../utils/unpack.py $nbest_dir $raw dev.nbest.jsonl test.nbest.jsonl
 fi
 
 if stage 1 "prepare text and lists" $raw/{train,valid}.txt $raw/{dev,test}.{tsv,nbest.jsonl} \

@@ -9,7 +9,7 @@ conf=conf          # directory with bert.yaml
 train_opts=        # key=value settings over it, as in steps=100
 precision=auto     # of matrix products: auto, float32 or bfloat16
 nj=2               # processes that score at a time; 1 with a GPU
-corpus=mini        # its name in the report; mini: its similarity is constructed
+corpus=mini        # that of run.sh
 datadir=data       # that of run.sh
 expdir=exp         # that of run.sh
 options "$@"

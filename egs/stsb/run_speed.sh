@@ -11,7 +11,7 @@ repeats=15         # sentences of each length; their median counts
 threads=1          # of the processor
 precision=float32  # of matrix products: auto, float32 or bfloat16
 device=cpu         # or cuda
-corpus=mini        # its name in the report; mini: its similarity is constructed
+corpus=mini        # that of run.sh
 datadir=data       # that of run.sh
 expdir=exp         # that of run.sh
 options "$@"

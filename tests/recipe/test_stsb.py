@@ -27,7 +27,7 @@ TINY = (
     "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
     " optim.warmup=2 steps=20 precision=float32"
 )
-SMALL = shlex.split("--mini small --lists small --vocab-size 60 --dim 8 --precision float32")
+SMALL = shlex.split("--corpus small --nbest-dir small --vocab-size 60 --dim 8 --precision float32")
 OPTIONS = (*SMALL, "--train-opts", TINY, "--nj", 1)
 LMS = ("causal", "masked", "tta")
 # layers of each
@@ -118,7 +118,7 @@ def test_all_stages(whole):
     assert {path.parent.name for path in exp.glob("sts/*/test.json")} == set(SYSTEMS)
     assert {path.parent.name for path in exp.glob("rescore/*/test.txt")} == {"first-pass", *LMS}
     report = (exp / "report/RESULTS.md").read_text()
-    assert "# Results: stsb (mini)" in report and "constructed similarity" in report
+    assert "# Results: stsb (small)" in report
     table = report.partition("## Similarity against reranking")[2].partition("\n## ")[0]
     assert all(f"| {lm} " in table for lm in ("uniLM", "biLM", "T-TA"))
     assert not [path for path in exp.rglob("*") if ".tmp" in path.name]
@@ -234,7 +234,9 @@ def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
     page = (home / "README.md").read_text()
     assert page.startswith("# mine\n\nCopied from egs/stsb.") and "@" not in page
     assert not [name for name in os.listdir(home / "local") if name.startswith("mini")]
-    make_recipe(home, shell)("--stop-stage", 1, "--lists", "../stsb/mini")
+    make_recipe(home, shell)(
+        "--stop-stage", 1, "--nbest-dir", "../stsb/mini", "--corpus", "../stsb/mini"
+    )
     assert (home / "data/test/pairs.tsv").read_text() == (
         whole.home / "data/test/pairs.tsv"
     ).read_text()

@@ -139,14 +139,19 @@ class StsExperiment(Experiment):
         return super().quantity(kind, name, place)
 
     @property
+    def constructed(self) -> bool:
+        """Whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of it."""
+        return Path(self.corpus or "").name == MINI
+
+    @property
     def judges(self) -> str:
         """Whose the similarity is that cosines are correlated with."""
-        return "constructed similarity" if self.corpus == MINI else "similarity as people judged it"
+        return "constructed similarity" if self.constructed else "similarity as people judged it"
 
     @property
     def of_what(self) -> str:
         """What a title ends in: the corpus, and that its similarity is constructed."""
-        constructed = ", constructed similarity" if self.corpus == MINI else ""
+        constructed = ", constructed similarity" if self.constructed else ""
         return self.title + constructed
 
     @property

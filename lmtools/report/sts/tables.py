@@ -12,7 +12,7 @@ from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.lm.tables import trainings
 from lmtools.report.page.columns import NONE, Column, figures, probability, table_of
 from lmtools.report.page.table import Table
-from lmtools.report.sts.experiment import MINI, REFERENCE, Judged, Layer, StsExperiment
+from lmtools.report.sts.experiment import REFERENCE, Judged, Layer, StsExperiment
 from lmtools.report.sts.gains import gain_tables
 
 WHAT = (
@@ -57,7 +57,7 @@ def main_table(
 
 def constructed(experiment: StsExperiment) -> Iterator[str]:
     """The warning that no one judged the similarity, where no one did."""
-    if experiment.corpus == MINI:
+    if experiment.constructed:
         yield CONSTRUCTED
 
 
