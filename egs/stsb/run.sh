@@ -108,6 +108,6 @@ if stage 6 "report" conf/experiment.yaml conf/report.yaml $datadir/{dev,test}/nb
   $expdir/rescore/{first-pass,causal,masked,tta}/{dev,test}.txt \
   $expdir/sts/{causal,causal-eos,masked,masked-masked,tta,tta-eos,words,tfidf}/{dev,test}.json \
   : $expdir/report/{RESULTS.md,index.html}; then
-  lmtools report $expdir --conf conf/report.yaml \
+  lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
 fi

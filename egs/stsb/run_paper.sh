@@ -51,6 +51,6 @@ fi
 if stage 6 "report" conf/{experiment,paper,report}.yaml $datadir/{dev,test}/nbest.jsonl \
   $expdir/sts/{bert,bert-masked,bert-cls}/{dev,test}.json $expdir/rescore/bert/{dev,test}.txt \
   : $expdir/report/{RESULTS.md,index.html}; then
-  lmtools report $expdir --conf conf/report.yaml \
+  lmtools report $expdir --experiment conf/paper.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
 fi

@@ -24,6 +24,6 @@ fi
 if stage 6 "report" conf/{experiment,report}.yaml $expdir/bench/speed.json \
   $datadir/{dev,test}/nbest.jsonl $expdir/rescore/{causal,masked,tta}/{dev,test}.txt \
   : $expdir/report/{RESULTS.md,index.html}; then
-  lmtools report $expdir --conf conf/report.yaml \
+  lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
 fi

@@ -50,8 +50,9 @@ then
   done
 fi
 
-if stage 6 "report" conf/report.yaml \
+if stage 6 "report" conf/{experiment,report}.yaml \
   $expdir/sts/{causal,causal-eos,masked,masked-masked,tta,tta-eos,words,tfidf}/{dev,test}.json \
   : $expdir/report/{RESULTS.md,index.html}; then
-  lmtools report $expdir --conf conf/report.yaml --title "${PWD##*/} ($corpus)"
+  lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
+    --title "${PWD##*/} ($corpus)"
 fi
