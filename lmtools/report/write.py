@@ -95,12 +95,13 @@ def make_all(makers: Iterable[Callable[..., Iterable]], experiment: Experiment) 
 
 
 def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """What the experiment in directory `home` is: without lists and rescored texts, of similarity
-    or of language models by themselves.
+    """What the experiment in directory `home` is: of similarity, of rescoring or, without lists and
+    rescored texts, of language models by themselves.
     """
-    if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
-        return "rescoring"
-    return "sts" if is_sts(home) else "lm" if is_language_modelling(home) else "rescoring"
+    if is_sts(home):
+        return "sts"
+    rescored = nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home)
+    return "rescoring" if rescored or not is_language_modelling(home) else "lm"
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
