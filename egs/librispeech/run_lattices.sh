@@ -2,8 +2,8 @@
 # Lattices of speech, rescored with LMs that run.sh trained: the n-gram, and T-TA with the n-gram.
 #
 # Dev's lattices are rescored by weights by hand; lists out of them tune the weights by which test's
-# are rescored. The mini corpus has lattices; --lattice-dir has your recogniser's, of the utterances
-# in data/dev and data/test.
+# are rescored (local/rescore_lattices.sh has the commands, and takes other LMs). The mini corpus has
+# lattices; --lattice-dir has your recogniser's, of the utterances in data/dev and data/test.
 
 # shellcheck disable=SC2086  # --lattice-opts are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
@@ -35,43 +35,15 @@ if stage 1 "prepare lattices" "${lattice_dir:-$datadir/local/lattices}" \
   done
 fi
 
-if stage 4 "rescore dev by weights by hand" "$datadir"/dev/{text,lattices} \
+if stage 5 "rescore dev, tune on it, rescore test" "$datadir"/{dev,test}/{text,lattices} \
   "$expdir/lm/ngram/config.yaml" "$expdir/lm/tta/model.safetensors" \
-  : "$expdir"/lattice/{ngram,tta+ngram}/dev.{jsonl,json}; then
-  lmtools lattice rescore "$datadir/dev/lattices" --format slf --lm ngram="$expdir/lm/ngram" \
-    --weights am=1,ngram=10 --depth 100 $lattice_opts --precision "$precision" --nj "$nj" \
-    --ref "$datadir/dev/text" --nbest-out "$expdir/lattice/ngram/dev.jsonl" \
-    --report "$expdir/lattice/ngram/dev.json"
-  lmtools lattice rescore "$datadir/dev/lattices" --format slf --lm tta="$expdir/lm/tta" \
-    --lm ngram="$expdir/lm/ngram" --weights am=1,tta=5,ngram=5 --depth 100 $lattice_opts \
-    --precision "$precision" --nj "$nj" --ref "$datadir/dev/text" \
-    --nbest-out "$expdir/lattice/tta+ngram/dev.jsonl" --report "$expdir/lattice/tta+ngram/dev.json"
-fi
-
-if stage 5 "tune on dev's lists, rescore test" "$datadir"/test/{text,lattices} \
-  "$expdir"/lattice/{ngram,tta+ngram}/dev.jsonl \
   : "$expdir"/tune/lattice-{ngram,tta+ngram}/weights.json \
   "$expdir"/rescore/lattice-{ngram,tta+ngram}/{dev,test}.txt; then
-  for system in ngram tta+ngram; do
-    lmtools tune --nbest "$expdir/lattice/$system/dev.jsonl" --metric wer \
-      --out "$expdir/tune/lattice-$system/weights.json"
-  done
-  lmtools lattice rescore "$datadir/test/lattices" --format slf --lm ngram="$expdir/lm/ngram" \
-    --weights "$expdir/tune/lattice-ngram/weights.json" --depth 100 $lattice_opts \
-    --precision "$precision" --nj "$nj" --ref "$datadir/test/text" \
-    --nbest-out "$expdir/lattice/ngram/test.jsonl" --report "$expdir/lattice/ngram/test.json"
-  lmtools lattice rescore "$datadir/test/lattices" --format slf --lm tta="$expdir/lm/tta" \
-    --lm ngram="$expdir/lm/ngram" --weights "$expdir/tune/lattice-tta+ngram/weights.json" \
-    --depth 100 $lattice_opts --precision "$precision" --nj "$nj" --ref "$datadir/test/text" \
-    --nbest-out "$expdir/lattice/tta+ngram/test.jsonl" --report "$expdir/lattice/tta+ngram/test.json"
-  for set in dev test; do
-    lmtools rescore --nbest "$expdir/lattice/ngram/$set.jsonl" \
-      --weights "$expdir/tune/lattice-ngram/weights.json" \
-      --out "$expdir/rescore/lattice-ngram/$set.txt"
-    lmtools rescore --nbest "$expdir/lattice/tta+ngram/$set.jsonl" \
-      --weights "$expdir/tune/lattice-tta+ngram/weights.json" \
-      --out "$expdir/rescore/lattice-tta+ngram/$set.txt"
-  done
+  bash local/rescore_lattices.sh ngram "$datadir" "$expdir" "dev test" --precision "$precision" \
+    --nj "$nj" $lattice_opts --lm ngram="$expdir/lm/ngram"
+  bash local/rescore_lattices.sh tta+ngram "$datadir" "$expdir" "dev test" \
+    --precision "$precision" --nj "$nj" $lattice_opts --lm tta="$expdir/lm/tta" \
+    --lm ngram="$expdir/lm/ngram"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/{dev,test}/nbest.jsonl \
