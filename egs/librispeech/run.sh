@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# LibriSpeech: language models are trained on text, rescore N-best lists of speech, and are compared.
+# LibriSpeech: language models trained on text rescore N-best lists of speech, and are compared.
 #
 # --corpus mini, the default: Bible verses spoken by synthetic voices, decoded by a real recogniser.
-# --corpus mini-real: LibriSpeech's speech, decoded by Whisper, and ten novels; say --train-opts
-# steps=2200 with it. Neither needs a network. Your own corpus: a directory with the same four files.
+# --corpus mini-real: LibriSpeech's speech, decoded by Whisper, and ten novels; it needs
+# --train-opts steps=2200. Neither needs a network. Your own corpus: a directory with such files.
 #
 # From what this leaves go on: run_lattices.sh, run_paper.sh (other rows of the T-TA paper),
 # run_asr.sh (your recordings), run_lists.sh (your lists). run_full.sh fetches LibriSpeech.
@@ -11,7 +11,7 @@
 # shellcheck disable=SC2086  # --normaliser and --train-opts are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-corpus=mini       # directory of the corpus: train.txt, valid.txt, a sentence a line; dev.nbest.jsonl,
+corpus=mini       # its directory: train.txt, valid.txt, a sentence a line; dev.nbest.jsonl and
                   # test.nbest.jsonl, with references; plain, .gz or .xz
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
 depth=20          # hypotheses an utterance
@@ -70,9 +70,11 @@ if stage 4 "score" "$experiment" "$datadir"/{valid,test}/text "$datadir"/{dev,te
   "$expdir/lm/ngram/config.yaml" "$expdir"/lm/{causal,masked,tta}/model.safetensors \
   : "$expdir/ppl" "$expdir/score"; then
   lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/valid/text" \
-    --precision "$precision" --cache "$expdir/cache" --out "$expdir/ppl/{lm}/valid.json"
-  lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/test/text" --kaldi \
-    --precision "$precision" --cache "$expdir/cache" --out "$expdir/ppl/{lm}/test.json"
+    --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+    --out "$expdir/ppl/{lm}/valid.json"
+  lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/test/text" \
+    --kaldi --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+    --out "$expdir/ppl/{lm}/test.json"
   for set in dev test; do
     lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \
       --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \

@@ -11,8 +11,8 @@
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 asr=              # whisper:DIR or vosk:DIR
-audio=            # recordings: DIR/SET for each set, FLAC or WAV files with *.trans.txt as LibriSpeech
-                  # has them, or Kaldi's wav.scp and text
+audio=            # recordings: DIR/SET for each set, FLAC or WAV files with text (Kaldi) or
+                  # *.trans.txt, as LibriSpeech has them, or Kaldi's wav.scp and text
 sets="dev test"   # sets to decode; weights are tuned on dev
 asr_opts=         # key=value options of the recogniser, as in "beam=10 depth=10"; lmtools decode
                   # --help lists them

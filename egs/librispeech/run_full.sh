@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LibriSpeech itself, with models of the papers' sizes: its text and transcripts are fetched (4.5 GB,
-# resumable, SHA-256 checked); N-best lists are your recogniser's (--nbest-dir), or run_asr.sh makes
+# LibriSpeech itself, with models of the papers' sizes: its text and transcripts are fetched
+# (resumable, SHA-256 checked); N-best lists are your recogniser's (--nbest-dir), or run_asr.sh makes
 # them of the recordings:
 #
 #   ./run_full.sh --stop-stage 0 --audio true
@@ -18,8 +18,8 @@ openslr=https://www.openslr.org/resources # where to fetch; mirrors:
                   # https://us.openslr.org/resources and others
 audio=false       # true: fetch the recordings of the four sets too (1.3 GB), for run_asr.sh
 nbest_dir=        # N-best lists of your recogniser: DIR/dev-clean.jsonl, DIR/dev-other.jsonl ..
-nbest_suffix=.jsonl # what follows the name of a set, as in .jsonl.gz; empty: DIR/dev-clean, a file or
-                  # a directory
+nbest_suffix=.jsonl # what follows the name of a set, as in .jsonl.gz; empty: DIR/dev-clean, a file
+                  # or a directory
 nbest_format=jsonl # their format, one that lmtools convert knows
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
 depth=50          # hypotheses an utterance
@@ -80,10 +80,12 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/{dev,test}-{cl
   "$datadir"/{dev,{dev,test}-{clean,other}}/nbest.jsonl "$expdir/lm/ngram/config.yaml" \
   "$expdir"/lm/{causal,masked,tta}/model.safetensors : "$expdir/ppl" "$expdir/score"; then
   lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/valid/text" \
-    --precision "$precision" --cache "$expdir/cache" --out "$expdir/ppl/{lm}/valid.json"
+    --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+    --out "$expdir/ppl/{lm}/valid.json"
   for set in {dev,test}-{clean,other}; do
     lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/$set/text" \
-      --kaldi --precision "$precision" --cache "$expdir/cache" --out "$expdir/ppl/{lm}/$set.json"
+      --kaldi --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+      --out "$expdir/ppl/{lm}/$set.json"
   done
   for set in dev {dev,test}-{clean,other}; do
     lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \

@@ -2,7 +2,7 @@
 # Lattices of speech, rescored with LMs that run.sh trained: the n-gram, and T-TA with the n-gram.
 #
 # Dev's lattices are rescored by weights by hand; lists out of them tune the weights by which test's
-# are rescored (local/rescore_lattices.sh has the commands, and takes other LMs). The mini corpus has
+# are rescored; local/rescore_lattices.sh has the commands, and takes other LMs. The mini corpus has
 # lattices; --lattice-dir has your recogniser's, of the utterances in data/dev and data/test.
 
 # shellcheck disable=SC2086  # --lattice-opts are words
@@ -11,7 +11,8 @@ cd "$(dirname "$0")" && . ../../utils/recipe.sh
 corpus=mini       # directory with dev.lattices.tar.xz and test.lattices.tar.xz
 lattice_dir=      # lattices of your recogniser in their place, DIR/dev and DIR/test: files or
                   # directories
-lattice_format=slf # their format, one that lmtools convert knows, as kaldi:words=data/lang/words.txt
+lattice_format=slf # their format, one that lmtools convert knows, as in
+                  # kaldi:words=data/lang/words.txt
 lattice_case=upper # upper or lower: make their words so, as the references are; empty: leave them
 lattice_opts="--tokens 8 --cover-beam 60 --exact 20" # options of lmtools lattice rescore
 experiment=conf/experiment.yaml # whose systems on lists stand in the report, too

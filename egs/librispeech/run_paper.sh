@@ -54,11 +54,12 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/dev/{text,nbes
   "$expdir"/lm/{unisanlm,bisanlm}/model.safetensors : "$expdir/ppl" "$expdir/score" \
   "$expdir/bench/speed.json"; then
   lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/valid/text" \
-    --precision "$precision" --cache "$expdir/cache" --out "$expdir/ppl/{lm}/valid.json"
+    --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+    --out "$expdir/ppl/{lm}/valid.json"
   for set in $sets; do
     [[ $set = dev ]] || lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" \
-      --text "$datadir/$set/text" --kaldi --precision "$precision" --cache "$expdir/cache" \
-      --out "$expdir/ppl/{lm}/$set.json"
+      --text "$datadir/$set/text" --kaldi --precision "$precision" --nj "$nj" \
+      --cache "$expdir/cache" --out "$expdir/ppl/{lm}/$set.json"
     lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \
       --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
       --out "$expdir/score/{column}/$set.scores"
