@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # LibriSpeech itself, with models of the papers' sizes: its text and transcripts are fetched
-# (resumable, SHA-256 checked); N-best lists are your recogniser's (--nbest-dir), or run_asr.sh makes
-# them of the recordings:
+# (resumable, SHA-256 checked); N-best lists are your recogniser's (--nbest-dir), or run_asr.sh
+# makes them of the recordings:
 #
 #   ./run_full.sh --stop-stage 0 --audio true
 #   ./run_asr.sh --asr whisper:../../tools/asr/whisper-base --audio data/full/audio --stop-stage 1 \
