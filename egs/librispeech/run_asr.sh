@@ -26,6 +26,7 @@ nj=2              # processes that decode and score at a time; 1 with a GPU
 datadir=data/asr  # for lists
 expdir=exp/asr    # for scores and results
 options "$@"
+[[ $asr && $audio ]] || wrong "--asr names a recogniser, --audio its recordings; give both"
 
 if stage 1 "decode" "${asr#*:}" "$audio" "$word_map" : "$datadir"; then
   for set in $sets; do

@@ -35,6 +35,8 @@ nj=3              # processes that train and score at a time; 1 with a GPU
 datadir=data/full # for prepared data
 expdir=exp/full   # for models, scores and results
 options "$@"
+[[ $nbest_dir ]] || ((stage > 1 || stop_stage < 1)) ||
+  wrong "--nbest-dir names the directory of your recogniser's lists; give it, or --stop-stage 0"
 
 if stage 0 "get data" local/full.sha256 : "$datadir/local/librispeech-lm-norm.txt.gz" \
   "$datadir"/local/{dev,test}-{clean,other}.text; then

@@ -24,6 +24,7 @@ nj=2              # processes that score at a time; 1 with a GPU
 datadir=data/lists # for prepared lists
 expdir=exp/lists  # for scores and results
 options "$@"
+[[ $nbest_dir ]] || wrong "--nbest-dir names the directory of your lists; give it"
 
 if stage 1 "prepare lists" "$nbest_dir" : "$datadir"; then
   for set in $sets; do

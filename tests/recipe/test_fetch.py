@@ -488,6 +488,20 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path, shell):
     assert len((tmp_path / "model.heard").read_text().split()) == 16
 
 
+@pytest.mark.parametrize(
+    "script, options, said",
+    [
+        ("run_asr.sh", ("--asr", "vosk:m"), "--audio its recordings; give both"),
+        ("run_asr.sh", ("--audio", "a"), "--asr names a recogniser"),
+        ("run_full.sh", (), "--nbest-dir names the directory of your recogniser's lists"),
+    ],
+)
+def test_what_a_script_cannot_do_without(full, script, options, said):
+    done = full(*options, script=script, status=2)
+    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert "Stages:" in full(*options, "--help", script=script).stdout
+
+
 def test_a_set_without_lists_is_named(full, server, tmp_path):
     (tmp_path / "nbest/test-clean.jsonl.gz").unlink()
     with server() as (url, _):
