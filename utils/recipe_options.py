@@ -14,6 +14,7 @@ DECLARED = re.compile(r"""([a-z][a-z0-9_]*)=("[^"]*"|'[^']*'|\S*)(?:\s+#\s*(.*))
 CONTINUED = re.compile(r"\s+#\s*(.*)")
 # options that change no result, or that a stage's manifest does not record
 PLAIN = ("stage", "stop_stage", "skip_done", "dry_run", "debug")
+PLACES = ("datadir", "expdir")  # scripts write paths as words
 UNRECORDED = (*PLAIN, "cmd")
 
 
@@ -96,6 +97,8 @@ def parse_words(known: dict[str, Option], words: list[str]) -> tuple[list[tuple[
                 remedy = f"write {word}=VALUE if it begins with dashes"
                 raise ValueError(f"{word} needs a value; {remedy}")
         check_value(name, known[name].default, value)
+        if name in PLACES and re.search(r"\s", value):
+            raise ValueError(f"--{name} is '{value}'; it takes a path without blanks")
         values.append((name, value))
     last = dict(values)
     first, end = (int(last.get(name, known[name].default)) for name in ("stage", "stop_stage"))

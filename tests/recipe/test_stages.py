@@ -125,6 +125,7 @@ def test_options(toy, args, expected):
         (["--nj", "08"], "--nj is '08'; it takes a whole number"),
         (["--loud=yes"], "--loud is 'yes'; it takes true or false"),
         (["--loud", "yes"], "unexpected 'yes'"),
+        (["--expdir", "my exp"], "--expdir is 'my exp'; it takes a path without blanks"),
         (["--stage", "3", "--stop-stage", "2"], "--stage 3 comes after --stop-stage 2"),
     ],
 )
@@ -224,8 +225,8 @@ fi
 
 def test_a_dry_run_prints_commands_that_can_be_pasted(toy):
     (toy.home / "run.sh").write_text(PLAN.replace("REPOSITORY", str(REPOSITORY)))
-    printed = toy("--dry-run", "--text", "it's {a}  b", "--expdir", "dry run").stdout
-    assert not (toy.home / "dry run").exists()
+    printed = toy("--dry-run", "--text", "it's {a}  b", "--expdir", "dry").stdout
+    assert not (toy.home / "dry").exists()
     assert [line for line in printed.splitlines() if line.startswith("#")] == [
         "# stage 1: write",
         "# stage 2: copy",
@@ -234,7 +235,7 @@ def test_a_dry_run_prints_commands_that_can_be_pasted(toy):
     subprocess.run(["bash", "-e"], input=printed, text=True, check=True, cwd=toy.home, env=toy.env)
     toy("--text", "it's {a}  b", "--expdir", "run")
     for name in ("first", "second", "copy-1", "copy-2", "with blank"):
-        files = [(toy.home / exp / name).read_bytes() for exp in ("dry run", "run")]
+        files = [(toy.home / exp / name).read_bytes() for exp in ("dry", "run")]
         assert files == [b"it's {a}  b"] * 2
 
 
