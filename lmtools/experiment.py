@@ -105,13 +105,20 @@ class LMEntry:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """All that the file says; mappings by name, in the file's order."""
+    """All that the file at `place` says; mappings by name, in the file's order."""
 
     tuning: TuningPlan = field(default_factory=TuningPlan)
     lms: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, LMEntry] = field(default_factory=dict)
     systems: Mapping[str, SystemEntry] = field(default_factory=dict)
     vectors: Mapping[str, LMEntry] = field(default_factory=dict)
+    place: Place = field(default_factory=lambda: Place(()))
+
+    @property
+    def names(self) -> list[str]:
+        """Language models in their order, each before columns and vectors that are made with it."""
+        made = (self.columns | self.vectors).items()
+        return list(dict.fromkeys(one for n, entry in made for one in (entry.lm or n, n)))
 
     @property
     def plans(self) -> dict[str, SystemPlan]:
@@ -156,6 +163,7 @@ def read_experiment(path) -> ExperimentPlan:
             for name, one in groups["systems"].items()
         },
         {n: parse_lm(n, one, top / "vectors" / n) for n, one in groups["vectors"].items()},
+        top,
     )
 
 

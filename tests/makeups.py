@@ -13,6 +13,6 @@ def makeup(name: str) -> Makeup:
     return Makeup(tuple(parts), lists != name)
 
 
-def names_of(*systems: str, configs=None) -> Names:
+def names_of(*systems: str) -> Names:
     """The names of systems that are made of what tests call them."""
-    return Names(systems={name: makeup(name) for name in systems}, configs=configs or {})
+    return Names(systems={name: makeup(name) for name in systems})

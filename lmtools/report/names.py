@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from lmtools.report.style import OTHERS, Look, Printed, Style, load_style
+from lmtools.report.style import Look, Printed, Style, load_style
 
 # the decoder's own choice and the best of each list; no directory is called so
 FIRST, ORACLE, FIRST_PASS = "@first", "@oracle", "first-pass"
@@ -52,15 +52,12 @@ NOTHING = Makeup()
 
 @dataclass(frozen=True)
 class Names:
-    """The names of an experiment: what its systems are made of, and the config.yaml of its language
-    models.
-
-    A name that is no system is that of a language model.
+    """The names of an experiment: what its systems are made of. A name that is no system is that of
+    a language model.
     """
 
     style: Style = field(default_factory=load_style)
     systems: Mapping[str, Makeup] = field(default_factory=dict)
-    configs: Mapping[str, Mapping] = field(default_factory=dict)
 
     @cached_property
     def lms(self) -> "Names":
@@ -108,71 +105,24 @@ class Names:
         return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))
 
     def describe_lm(self, name: str) -> str:
-        """The printed name of a language model: the Style's, or, where it is called after what it
-        is, its criterion, model and noise, or its own.
-        """
-        if own := self.style.lms.get(name, Printed()).label:
-            return own
-        if not (found := self.trained(name)):
-            return name
-        words = [self.style.criteria[found.criterion].label, self.describe_lm(found.model)]
-        return ", ".join(filter(None, (" ".join(filter(None, words)), found.noise)))
+        """The printed name of a language model: the Style's, or its own."""
+        return self.style.lms.get(name, Printed()).label or name
 
     def short(self, name: str) -> str:
         """The printed name without what it says in parentheses, and means in one word."""
         return shorten(self.label(name))
 
-    def trained(self, name: str) -> "Trained | None":
-        """What a language model is whose name is that: MODEL-CRITERION or MODEL-CRITERION-NOISE as
-        its config.yaml has them; PRINTED stands for the paper's sum in place of a noise.
-        """
-        config = self.configs.get(name, {})
-        criterion, model = config.get("criterion", CE), config.get("model", "")
-        if criterion not in self.style.criteria:
-            return None
-        output = config.get("output") or {}
-        drawings = ["", output.get("noise", ""), *([PRINTED] if is_printed(output) else [])]
-        for called in (criterion, str(self.style.criteria[criterion].label).lower()):
-            for trunk in (model, ""):
-                for drawn in drawings:
-                    if name == "-".join(filter(None, (trunk, called, drawn))):
-                        return Trained(trunk, criterion, drawn)
-        return None
-
     def ordered(self, names: Iterable[str]) -> list[str]:
-        """Names in the Style's order: single language models, combinations, what stands behind
-        OTHERS; lattices after lists.
-
-        Models that differ by criterion alone stand after the model that they are called after, in
-        the order of criteria; means after their sums, interpolations after both.
+        """Names in printing order: systems as the experiment's file lists them; others by the
+        number of their language models, then by the Style's order of the first of these.
         """
-        style, last = self.style, self.style.order.index(OTHERS)
-        criteria = list(style.criteria)
+        known = [FIRST, ORACLE, *(self.style.plan.systems if self.systems else ())]
 
         def place(name):
-            parts, lattices, interpolated = self.makeup(name)
-            summed = [part.lm for part in parts]
-            first = self.trained(summed[0]) if summed and summed[0] not in style.lms else None
-            trunks = [first.model, *summed[1:]] if first else summed
-            if named := name in style.systems and name in style.order:
-                rank, combined = style.place(name), 2 * (style.place(name) > last)
-            else:
-                combined = int(len(parts) > 1)
-                rank = last if combined else style.place("".join(trunks))
-            if not named and not parts:
-                rank = style.place(FIRST_PASS)
-            return (
-                lattices,
-                combined,
-                rank,
-                len(parts),
-                "+".join(trunks),
-                criteria.index(first.criterion) if first else -1,
-                "+".join(summed),
-                interpolated,
-                [part[1:] for part in parts],
-                name,
-            )
+            parts, lattices, _ = self.makeup(name)
+            rank = known.index(name) if name in known else len(known)
+            first = parts[0].lm if parts else name
+            return lattices, rank, len(parts), self.style.place(first), first, name
 
         return sorted(names, key=place)
 
@@ -200,24 +150,16 @@ class Names:
     def key_of(self, name: str) -> tuple[str, str]:
         """What a look belongs to: a system of the Style, or what another is made of, by sums."""
         made = self.makeup(name)
-        if name in self.style.systems or not made.parts:
+        if self.style.systems.get(name, Printed()).look or not made.parts:
             return "", name
         ends = [part.lm + " unnormalised" * (not part.normalised) for part in made.parts]
         return "lattice" * made.lattices, "+".join(ends)
 
     def own_look(self, key: tuple[str, str]) -> Look | None:
         """The look that the Style has for what `key_of` says."""
-        kinds = (self.style.systems, self.style.combinations, self.style.lms)
+        kinds = (self.style.systems, self.style.lms)
         found = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
         return next(filter(None, found), None)
-
-
-class Trained(NamedTuple):
-    """What a language model that is called after its training is called after; '' is not named."""
-
-    model: str
-    criterion: str
-    noise: str
 
 
 def is_printed(output: Mapping) -> bool:

@@ -1,11 +1,11 @@
 """What a YAML file says of reports: what systems and language models are called in print, in which
 order they stand, how they are drawn, and what papers report to stand beside them.
 
-The package's own is defaults.yaml; a recipe's refines it entry by entry:
+The package's own is defaults.yaml; a recipe's refines it entry by entry, and an experiment's file
+(lmtools/experiment.py) gives systems their order, labels and looks:
 
-    order: [tta, "*", ngram, all]         # "*": whatever is not named
+    order: [tta, "*", ngram]              # of language models; "*": whatever is not named
     systems: {all: {label: all LMs}}      # by name of a system, instead of what it is made of
-    combinations: {tta+ngram: {look: {}}} # by the language models of a system
     lms: {tta: {label: T-TA, look: {light: "#00876a", dark: "#2fcaa0", marker: "*", line: "-"}}}
     criteria: {bce: {label: BCE, panel: full, look: {}}}
     families: {lstm: {label: LSTM, look: {}}}
@@ -17,11 +17,12 @@ The package's own is defaults.yaml; a recipe's refines it entry by entry:
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lmtools.config import build, find_lines, load_yaml, merge
 from lmtools.errors import UserError
+from lmtools.experiment import ExperimentPlan
 from lmtools.report.cited import (
     Citation,
     CitedTable,
@@ -96,11 +97,10 @@ class Printed:
 
 @dataclass(frozen=True)
 class Style:
-    """All that a file says; mappings by name, in printing order."""
+    """All that the files say; mappings by name, in printing order. `plan` is the experiment's."""
 
     order: list[str]
     systems: Mapping[str, Printed]
-    combinations: Mapping[str, Printed]
     lms: Mapping[str, Printed]
     criteria: Mapping[str, Printed]
     families: Mapping[str, Printed]
@@ -110,23 +110,39 @@ class Style:
     citations: Mapping[str, Citation]
     papers: tuple[CitedTable, ...]
     readings: tuple[Reading, ...]
+    plan: ExperimentPlan = field(default_factory=ExperimentPlan)
 
     def place(self, name: str) -> int:
-        """Where a name stands in `order`."""
+        """Where a language model stands in `order`."""
         return self.order.index(name if name in self.order else OTHERS)
 
 
-ENTRIES = ("systems", "combinations", "lms", "criteria", "families")
+ENTRIES = ("systems", "lms", "criteria", "families")
 
 
-def load_style(path: Path | None = None) -> Style:
-    """The defaults, refined by what the file at `path` says; UserError with its line for what it
-    should not say.
+def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
+    """The defaults, refined by what the file at `path` says, then by an experiment's; UserError
+    with its line for what it should not say.
     """
-    if not path:
-        return load_defaults()
-    check_style(path)
-    return parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
+    if path:
+        check_style(path)
+        style = parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
+    else:
+        style = load_defaults()
+    return add_plan(style, plan) if plan else style
+
+
+def add_plan(style: Style, plan: ExperimentPlan) -> Style:
+    """The style with an experiment's labels and looks of systems, and its language models and
+    systems in their order.
+    """
+    systems = dict(style.systems)
+    for name, entry in plan.systems.items():
+        old, place = systems.get(name, Printed()), plan.place / "systems" / name / "look"
+        look = build(Look, entry.look, place) if entry.look else old.look
+        systems[name] = replace(old, label=entry.label or old.label, look=look)
+    order = dict.fromkeys([*plan.names, *style.order])
+    return replace(style, order=list(order), systems=systems, plan=plan)
 
 
 @functools.cache

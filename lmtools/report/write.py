@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lmtools.atomic import atomic_path, atomic_text
 from lmtools.errors import UserError
+from lmtools.experiment import ExperimentPlan
 from lmtools.report.experiment import Experiment
 from lmtools.report.lm.experiment import collect_lms, is_language_modelling
 from lmtools.report.lm.figures import LM_PICTURES
@@ -50,14 +51,16 @@ def write_report(
     command: str = "lmtools report",
     what: str | None = None,
     conf: str | None = None,
+    plan: ExperimentPlan | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """The main tables as text, and a line for each thing that is absent or does not fit; writes
     RESULTS.md, *.png and index.html.
 
     They go to `home`/report; `command` is what the tables say made them; `what` is a name of
-    REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style.
+    REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style;
+    `plan` has systems in their order, with labels.
     """
-    home, style = Path(home), load_style(Path(conf) if conf else None)
+    home, style = Path(home), load_style(Path(conf) if conf else None, plan)
     kind = REPORTS[what or recognised(home, nbests)]
     experiment = kind.collect(home, nbests, title, command, style)
     main, *others = kind.tables

@@ -5,6 +5,7 @@ import shlex
 
 from lmtools.report import REPORTS, write_report
 from lmtools.verbs import say
+from lmtools.verbs.experiment import load_experiment
 
 
 def arguments(parser):
@@ -24,6 +25,8 @@ def arguments(parser):
         " similarities (default: by what is there)"
     )
     parser.add_argument("--what", choices=REPORTS, help=about)
+    about = "YAML file of an experiment, which gives systems their order, labels and looks"
+    parser.add("--experiment", help=about)
     about = "YAML file of printed names, their order and looks, and papers' figures to stand beside"
     parser.add("--conf", help=about)
     about = "name of the corpus (default: the recipe's name and its option corpus)"
@@ -38,11 +41,13 @@ def run(args: argparse.Namespace) -> None:
         args.exp,
         *(["--nbest", *args.nbest] if args.nbest else []),
         *(["--what", args.what] if args.what else []),
+        *(["--experiment", args.experiment] if args.experiment else []),
         *(["--conf", args.conf] if args.conf else []),
         *(["--title", args.title] if args.title else []),
     ]
+    plan = load_experiment(args.experiment) if args.experiment else None
     text, notes = write_report(
-        args.exp, args.nbest, args.title, shlex.join(words), args.what, args.conf
+        args.exp, args.nbest, args.title, shlex.join(words), args.what, args.conf, plan
     )
     print(text)
     home = f"{args.exp}/report"

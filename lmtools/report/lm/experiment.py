@@ -175,7 +175,7 @@ def collect_lms(
     refuse_lists(nbests, "language models", "lm")
     parts, absent = read_artifacts(home, ARTIFACTS)
     rows = (parts["bench"] or {"rows": ()})["rows"]
-    names = Names(style or load_style(), configs=parts["configs"])
+    names = Names(style or load_style())
     models = models_of(names, parts, {row["name"]: row for row in rows})
     parts["grids"], missing = grids_of(parts["grids"], models)
     return LmExperiment(

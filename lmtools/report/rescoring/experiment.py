@@ -13,7 +13,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report import experiment
-from lmtools.report.artifacts import read_by_set, read_configs, read_models
+from lmtools.report.artifacts import read_by_set, read_models
 from lmtools.report.experiment import Artifact, Experiment, read_artifacts
 from lmtools.report.names import NOTHING, Makeup, Names
 from lmtools.report.rescoring.browse import browser_data
@@ -166,13 +166,12 @@ def size(sample: Sample) -> str:
 
 def read_names(home: Path, style: Style | None = None) -> Names:
     """The names of the systems in directory `home`, for those who print of them alone."""
-    return name_systems(read_systems(home), read_models(home), read_configs(home), (), style)
+    return name_systems(read_systems(home), read_models(home), (), style)
 
 
 def name_systems(
     systems: Mapping[str, System],
     models: Mapping[str, str],
-    configs: Mapping[str, Mapping],
     samples: Sequence[Sample],
     style: Style | None,
 ) -> Names:
@@ -182,7 +181,7 @@ def name_systems(
     weights = {name: one.weights for name, one in systems.items() if one.weights}
     older = any(one.system is None for one in weights.values())
     lists = {set_hash(sample.nbests) for sample in samples if older}
-    return Names(style or load_style(), find_makeups(weights, models, lists), configs)
+    return Names(style or load_style(), find_makeups(weights, models, lists))
 
 
 def arrange(found: Mapping, names: Names) -> dict:
@@ -205,7 +204,7 @@ def collect_rescoring(
     parts, absent = read_artifacts(home, ARTIFACTS)
     paths = [Path(path) for path in nbests] or find_lists(home)
     samples, dropped = read_samples(paths, parts["systems"])
-    names = name_systems(parts["systems"], parts["models"], parts["configs"], samples, style)
+    names = name_systems(parts["systems"], parts["models"], samples, style)
     systems = {
         name: replace(keep(one, samples), makeup=names.systems.get(name, NOTHING))
         for name, one in arrange(parts.pop("systems"), names).items()

@@ -252,7 +252,7 @@ def collect_sts(
     refuse_lists(nbests, "semantic textual similarity", "sts")
     parts, absent = read_artifacts(home, ARTIFACTS)
     judged, dropped = judged_of(parts["judged"])
-    names = Names(style or load_style(), configs=parts["configs"])
+    names = Names(style or load_style())
     ways = find_ways({system: one.signature for (system, _), one in judged.items()})
     order = order_systems(ways, names.style)
     parts["judged"] = dict(sorted(judged.items(), key=lambda item: order.index(item[0][0])))

@@ -62,16 +62,18 @@ def label_way(way: Way, style: Style) -> str:
 
 
 def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
-    """Systems in the Style's order of language models; the view that masks each token stands before
-    the plain one, the others after it.
+    """Systems as the experiment's file lists them; others in the Style's order of language models,
+    the view that masks each token before the plain one, other views after it.
     """
+    listed = list(style.plan.vectors)
     views = [MASKED, "", *(view for view in style.views if view != MASKED)]
 
     def place(system):
         lm, own, _ = ways[system]
         first = own[0] if own else ""
         rank = views.index(first) if first in views else len(views)
-        return style.place(lm), lm, rank, own, system
+        known = listed.index(system) if system in listed else len(listed)
+        return known, style.place(lm), lm, rank, own, system
 
     return sorted(ways, key=place)
 

@@ -85,3 +85,20 @@ def test_the_verb_takes_it(exp, tmp_path, conf, capsys, undrawn):
     conf("lms: 3\n")
     assert main(["report", str(home), "--conf", str(path)]) == 1
     assert capsys.readouterr().err.endswith(f"{path}:1: lms: expected `name: value` lines\n")
+
+
+def test_the_verb_takes_an_experiment(exp, tmp_path, capsys, undrawn):
+    home = shutil.copytree(exp.parent, tmp_path / "made-up") / "exp"
+    path = tmp_path / "e.yaml"
+    path.write_text(
+        "columns: {tta: {}, ngram: {}}\n"
+        "systems: {tta+ngram: {columns: [tta, ngram], label: both}, tta: [tta]}\n"
+    )
+    assert main(["report", str(home), "--experiment", str(path)]) == 0
+    written = (home / "report/RESULTS.md").read_text()
+    rows = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert rows[rows.index("oracle") + 1 :][:3] == ["both", "T-TA", "first pass, tuned"]
+    assert f"lmtools report {home} --experiment {path}" in written
+    path.write_text("columns: {tta: {intakt: true}}\n")
+    assert main(["report", str(home), "--experiment", str(path)]) == 1
+    assert f"{path}:1: unknown option 'intakt'" in capsys.readouterr().err

@@ -3,17 +3,20 @@
 import gzip
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from makeups import names_of
 
 from lmtools import corpus, subword
 from lmtools.errors import UserError
+from lmtools.experiment import read_experiment
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.artifacts import trained_on
 from lmtools.report.names import FIRST, ORACLE, Makeup, Names, Part
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.samples import set_name
+from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
 from lmtools.seal import write_json
 from lmtools.text import Normaliser
@@ -194,9 +197,6 @@ def test_no_references_at_all(tmp_path):
         collect_rescoring(tmp_path / "exp")
 
 
-CONFIGS = {"tta-bce-nce": {"model": "tta", "criterion": "bce-nce"}}
-
-
 def test_names_and_order():
     names = [
         "all",
@@ -212,13 +212,13 @@ def test_names_and_order():
     assert names_of(*names).ordered(names) == [
         "@first",
         "@oracle",
-        "first-pass",
         "tta",
+        "all",
         "alpha",
+        "first-pass",
         "zeta",
         "causal+masked",
         "tta+ngram",
-        "all",
     ]
     names = names_of("tta+ngram", "causal+mine")
     assert names.label("tta+ngram") == "T-TA + n-gram"
@@ -237,7 +237,7 @@ def test_a_name_says_nothing_of_what_a_system_is():
         "lstm-bce": Makeup((Part("lstm-bce"),)),
         "mine": Makeup((Part("tta", "token"), Part("ngram", "word", False)), True),
     }
-    names = Names(systems=called, configs={"lstm-bce": {"model": "gcnn", "criterion": "bce"}})
+    names = Names(systems=called)
     labels = {name: names.label(name) for name in called}
     assert labels.pop("mine") == "T-TA, mean + n-gram, unnormalised, mean, lattice"
     assert labels == {name: name for name in labels}
@@ -252,32 +252,50 @@ def test_systems_made_of_the_same_are_told_apart():
     assert [names.label(one) for one in names.systems] == ["T-TA (tta)", "T-TA (again)", "n-gram"]
 
 
-def test_means_stand_after_their_sums():
+def test_the_experiment_s_file_has_order_labels_and_looks(tmp_path):
+    (tmp_path / "e.yaml").write_text(
+        "columns: {tta: {}, mine: {}, ngram: {}}\n"
+        "systems:\n"
+        "  tta+ngram: [tta, ngram]\n"
+        "  tta-mean: {columns: [tta/token], label: ours}\n"
+        "  mine: {columns: [mine], look: {light: '#000001', dark: '#ffffff'}}\n"
+    )
+    style = load_style(None, read_experiment(tmp_path / "e.yaml"))
+    own = ["@first", "tta+ngram", "tta-mean", "mine", "ngram", "causal+tta", "lattice-ngram"]
+    names = replace(names_of(*own[1:]), style=style)
+    assert names.ordered(sorted(own)) == names.ordered(reversed(own)) == own
+    assert names.lms.ordered(["causal", "ngram", "zeta", "mine", "tta"]) == [
+        *("tta", "mine", "ngram", "causal", "zeta")
+    ]
+    assert names.label("tta-mean") == "ours" and names.label("tta+ngram") == "T-TA + n-gram"
+    looks = names.looks([*own, "tta"])
+    assert looks["mine"].light == "#000001" and looks["tta-mean"].light == looks["tta"].light
+    (tmp_path / "e.yaml").write_text("systems:\n  a: {columns: [], look: {light: red}}\n")
+    with pytest.raises(UserError, match=r"e\.yaml:2: .*missing .*'dark'"):
+        load_style(None, read_experiment(tmp_path / "e.yaml"))
+
+
+def test_what_stands_in_no_file_stands_by_its_language_models():
     own = [
         "@first",
-        "first-pass",
-        "mbr",
         "ngram",
         "ngram-mean",
         "tta",
         "tta-mean",
-        "tta-bce-nce",
         "mine",
         "mine-mean",
+        "ngram+tta",
         "tta+ngram",
-        "all",
+        "mine+tta",
+        "ngram+masked+tta",
     ]
-    names = names_of(*own, configs=CONFIGS)
+    names = names_of(*own)
     assert names.ordered(sorted(own)) == names.ordered(reversed(own)) == own
     labels = {
-        "mbr": "MBR (no LM)",
         "tta-mean": "T-TA, mean over tokens",
         "causal-mean": "uniLM (causal), mean over tokens",
-    }
-    labels |= {
         "tta-mean+ngram-mean": "T-TA, mean + n-gram, mean",
         "lattice-tta-mean": "T-TA, mean, lattice",
-        "mbr+tta": "MBR + T-TA",
     }
     assert {name: names_of(*labels).label(name) for name in labels} == labels
 

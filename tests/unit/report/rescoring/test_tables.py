@@ -172,7 +172,7 @@ def test_systems_by_depth_end_where_rescoring_did(report):
         "biLM (masked)",
         "T-TA",
         "T-TA + n-gram",
-        "all LMs",
+        "n-gram + uniLM + biLM + T-TA",
     ]
     last = column(table, table.header[-1])
     assert list(last) == names

@@ -14,12 +14,14 @@ from scipy import stats
 from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.errors import UserError
+from lmtools.experiment import read_experiment
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.table import markdown
 from lmtools.report.sts.experiment import GRADES, collect_sts
 from lmtools.report.sts.figures import STS_PICTURES
 from lmtools.report.sts.tables import STS_TABLES
 from lmtools.report.sts.views import Way, find_looks, find_ways, label_way, order_systems
+from lmtools.report.style import load_style
 from lmtools.report.write import make_all, recognised, write_report
 from lmtools.seal import write_json
 
@@ -360,3 +362,10 @@ def test_a_report_is_written_and_is_the_same_again(small):
     (small / "report/scatter-dev.png").write_bytes(b"of another experiment")
     write_report(small, title="A & <b>")
     assert {path.name: path.read_bytes() for path in (small / "report").iterdir()} == first
+
+
+def test_the_experiment_s_file_has_the_order(tmp_path):
+    (tmp_path / "e.yaml").write_text("vectors: {tta: {}, words: {}, causal-eos: {lm: causal}}\n")
+    style = load_style(None, read_experiment(tmp_path / "e.yaml"))
+    ways = find_ways({system: sign(system) for system in ("causal", "causal-eos", "words", "tta")})
+    assert order_systems(ways, style) == ["tta", "words", "causal-eos", "causal"]
