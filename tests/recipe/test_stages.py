@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -65,7 +66,8 @@ def toy(tmp_path, stub, make_recipe):
 
 @pytest.fixture(scope="module")
 def python():
-    """utils/recipe.py as a module."""
+    """utils/recipe.py as a module, beside those that it imports."""
+    sys.path.append(str(REPOSITORY / "utils"))
     spec = importlib.util.spec_from_file_location("recipe_py", REPOSITORY / "utils/recipe.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
