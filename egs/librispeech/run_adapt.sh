@@ -21,8 +21,8 @@ general_lm=       # a neural LM of general text to go on from, of BPE or unigram
 normaliser=librispeech # of text and hypotheses; flags that lmtools subword knows may follow
 order=4           # of n-grams
 vocab_size=2000   # BPE pieces of the general text
-train_opts=       # key=value settings over conf/causal.yaml, for all neural LMs; of the domain's:
-domain_opts="epochs=20 patience=3 batch.tokens=512 optim.lr=1e-3 optim.warmup=100"
+train_opts=       # key=value settings over conf/causal.yaml, for all neural LMs
+domain_opts="epochs=20 patience=3 batch.tokens=512 optim.lr=1e-3 optim.warmup=100" # the domain's
 experiment=conf/adapt.yaml # columns of scores, and systems of them; or conf/adapt_exact.yaml
 nj=2              # processes at a time
 expdir=exp/adapt  # for text, LMs of general text and, in EXPDIR/SIZE, what each size comes to

@@ -37,12 +37,12 @@ if stage 1 "prepare text and lists" $text_dir $nbest_dir conf/titles.txt : $data
       --normaliser librispeech --map-words conf/titles.txt --dedup
     python3 ../../utils/references.py $datadir/$set/nbest.jsonl $datadir/$set/text
   done
-  bash local/join.sh $datadir/native/dev $datadir/train-clean-367.whisper-base-natural
-  bash local/join.sh $datadir/native/test $datadir/test-other-100.whisper-base-natural
-  bash local/join.sh $datadir/non-native/dev $datadir/ocean-dev-300.whisper-base-natural
-  bash local/join.sh $datadir/non-native/test $datadir/ocean-test-600.whisper-base-natural
-  bash local/join.sh $datadir/by-speaker/dev $datadir/native/dev $datadir/native/test
-  bash local/join.sh $datadir/vosk/dev $datadir/test-other-100.vosk-small
+  bash local/join.sh $datadir native/dev train-clean-367.whisper-base-natural
+  bash local/join.sh $datadir native/test test-other-100.whisper-base-natural
+  bash local/join.sh $datadir non-native/dev ocean-dev-300.whisper-base-natural
+  bash local/join.sh $datadir non-native/test ocean-test-600.whisper-base-natural
+  bash local/join.sh $datadir by-speaker/dev native/dev native/test
+  bash local/join.sh $datadir vosk/dev test-other-100.vosk-small
 fi
 
 if stage 2 "subword and binarise" $datadir \

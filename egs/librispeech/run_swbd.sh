@@ -16,6 +16,7 @@ nbest_dir=        # for dev and test (Hub5'00): N-best lists DIR/SET.jsonl, as l
                   # DIR/SET.lattices, a directory of SLF files
 confs="conf/swbd/*.yaml" # settings of the neural LMs, a file each, called after the LM
 experiment=conf/swbd.yaml # columns of scores, and systems of them
+vocab_size=30000  # the most frequent words
 order=4           # of the n-gram
 train_opts=       # key=value settings over all of --confs, as in steps=100
 lattices=         # LMs that rescore lattices, with the n-gram, as in "lstm-softmax lstm-bce-nce"
@@ -47,7 +48,7 @@ fi
 
 if stage 2 "subword and binarise" $datadir/{train,valid}/text \
   : $expdir/subword $expdir/{train,valid}.bin; then
-  lmtools subword --text $datadir/train/text --type word --vocab-size 30000 \
+  lmtools subword --text $datadir/train/text --type word --vocab-size $vocab_size \
     --normaliser librispeech --nj $nj --out $expdir/subword
   lmtools corpus --text $datadir/train/text --subword $expdir/subword --nj $nj \
     --out $expdir/train.bin

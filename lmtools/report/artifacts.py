@@ -141,7 +141,7 @@ def read_speed(home: Path) -> dict | None:
 
 
 def read_stages(home: Path) -> list[dict]:
-    """The manifests of the recipe's stages."""
+    """The manifests of the recipe's stages: those of run.sh, then those of scripts beside it."""
     return [read_manifest(path) for path in numbered(home / "stages")]
 
 
@@ -213,8 +213,7 @@ def read_json(path: Path, shape: Mapping | None = None) -> dict:
 
 
 def numbered(folder: Path) -> list[Path]:
-    """The files N.json of `folder`, by number."""
-    return sorted(
-        (path for path in folder.glob("*.json") if path.stem.isdecimal()),
-        key=lambda path: int(path.stem),
-    )
+    """Return the files N.json of `folder`, by number, then the files NAME-N.json."""
+    places = {path: path.stem.rpartition("-") for path in folder.glob("*.json")}
+    found = [path for path, (_, _, number) in places.items() if number.isdecimal()]
+    return sorted(found, key=lambda path: (places[path][0], int(places[path][2])))

@@ -180,7 +180,12 @@ class Experiment:
         """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
         yield f"{self.extent}."
         yield from self.remarks
-        commands = [stage["command"] for stage in self.stages if stage.get("command")][-1:]
+        # the last command of each script
+        commands = {
+            command.partition(" ")[0]: command
+            for stage in self.stages
+            if (command := stage.get("command"))
+        }
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
         facts = (
             hashes and f"model hashes {hashes}",
@@ -189,7 +194,7 @@ class Experiment:
             *self.draws,
             f"lmtools {__version__}",
         )
-        made = ", then ".join(f"`{command}`" for command in (*commands, self.command))
+        made = ", then ".join(f"`{command}`" for command in (*commands.values(), self.command))
         yield f"Made by {made}; {'; '.join(filter(None, facts))}."
 
     def browsed(self) -> dict | None:

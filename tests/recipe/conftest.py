@@ -47,9 +47,7 @@ class Recipe:
     def __init__(self, home: Path, env: dict[str, str]):
         self.home, self.env = home, env
 
-    def __call__(
-        self, *args, status=0, script="run.sh", **env
-    ) -> subprocess.CompletedProcess:
+    def __call__(self, *args, status=0, script="run.sh", **env) -> subprocess.CompletedProcess:
         """Run it, or another script beside it, to its end and check its exit status; stdout and
         stderr as text.
         """

@@ -236,7 +236,13 @@ def test_parts_that_are_not_there(tmp_path):
     (tmp_path / "test").mkdir()
     row = '{"utt": "en_1", "hyps": [{"text": "a", "scores": {"am": -1.0}}]}\n'
     (tmp_path / "test/nbest.jsonl").write_text(row)
-    split = [sys.executable, SCRIPT.with_name("split.py"), tmp_path / "test", tmp_path / "swb", "sw"]
+    split = [
+        sys.executable,
+        SCRIPT.with_name("split.py"),
+        tmp_path / "test",
+        tmp_path / "swb",
+        "sw",
+    ]
     done = subprocess.run(split, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "no utterance begins with 'sw'; name the beginnings" in done.stderr
