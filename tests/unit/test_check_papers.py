@@ -1,4 +1,4 @@
-"""utils/check_papers.py, on a made-up paper and a made-up checkout."""
+"""utils/papers/check.py, on a made-up paper and a made-up checkout."""
 
 import importlib.util
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-SCRIPT = Path(__file__).parents[2] / "utils/check_papers.py"
+SCRIPT = Path(__file__).parents[2] / "utils/papers/check.py"
 PAPER = {
     "settings": {
         "model": {"layers": 3, "width": "512, tied; about 30k words", "seeds": "not stated"},
@@ -141,11 +141,11 @@ def write(
         **files,
         "papers/papers.json": json.dumps({"toy": paper}),
         "papers/toy.md": notes,
-        "utils/papers.yaml": yaml.safe_dump(declared),
+        "utils/papers/papers.yaml": yaml.safe_dump(declared),
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    return root / "papers/papers.json", root / "utils/papers.yaml"
+    return root / "papers/papers.json", root / "utils/papers/papers.yaml"
 
 
 def errors(check, *where) -> list[str]:

@@ -1,5 +1,5 @@
 """What the files of a checkout say: settings, options of recipes, names in Python, texts, figures
-that reports quote; of utils/check_papers.py.
+that reports quote; of utils/papers/check.py.
 """
 
 import importlib.util

@@ -1,5 +1,5 @@
 """What papers.json and the notes beside it say of the four papers, place by place, and how their
-values are read; of utils/check_papers.py.
+values are read; of utils/papers/check.py.
 """
 
 import json

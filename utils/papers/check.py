@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where this repository agrees with its four papers, line by line: utils/check_papers.py
+"""Where this repository agrees with its four papers, line by line: utils/papers/check.py
 ../shared/papers/papers.json
 
 papers.json holds the papers' settings, equations, tables and figures; papers.yaml beside this
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # as it stands in this checkout
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from checkout import Checkout, Stale
-from paper_places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
+from places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
 
 from lmtools.config import load_yaml
 from lmtools.errors import UserError, exit_with_message
@@ -244,7 +244,7 @@ def compare_papers(papers: Path, declared: Path = DECLARED) -> Iterator[Line]:
     """All lines; `declared` lies in a folder of the checkout that it speaks of."""
     known, found = read_papers(papers), load_yaml(declared)
     reasons, used = found.pop("reasons", {}), set()
-    checkout = Checkout(declared.resolve().parents[1])
+    checkout = Checkout(declared.resolve().parents[2])
     for name, places in known.items():
         comparison = Comparison(name, found.pop(name, {}), reasons, checkout)
         yield from comparison.lines(places)
