@@ -22,6 +22,7 @@ setup: .venv/.stamp
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run_lattices.sh
 	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 

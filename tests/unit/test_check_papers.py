@@ -243,7 +243,7 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/local/gate.py", "0.99", "0.9", "optimiser: ours is 0.9"),
         ("egs/toy/local/gate.py", "Eqs. 1 and 5", "Eqs. 3 and 5", "does not say 'Eq. 1'"),
         ("egs/toy/local/gate.py", "2-4", "3-4", "does not say 'Eq. 2'"),
-        ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/README.md"),
+        ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/*.md"),
         (
             "egs/toy/conf/report.yaml",
             "uncertain: 7.1 is hard to read, ",

@@ -198,7 +198,7 @@ class Comparison:
     def check_claim(self, place, said, entry) -> str:
         """That a recipe's page has a row of the claim."""
         if entry["claim"] not in self.checkout.claims:
-            raise Stale(f"no egs/*/README.md has a row `| {entry['claim']} | ..`")
+            raise Stale(f"no egs/*/*.md has a row `| {entry['claim']} | ..`")
         return self.checkout.claims[entry["claim"]]
 
 

@@ -82,7 +82,7 @@ class Checkout:
         """The pages of recipes by the claims that they have a row of: `| NAME NUMBER | ..`."""
         return {
             claim: str(page.relative_to(self.root))
-            for page in sorted(self.root.glob("egs/*/README.md"))
+            for page in sorted(self.root.glob("egs/*/*.md"))
             for claim in re.findall(r"^\| ([\w-]+ \d+) \|", page.read_text(), re.MULTILINE)
         }
 
