@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# A language model for one's own domain: n-grams of general text, of some of the domain's, of both;
-# neural LMs likewise, going on from general text; and the general bigram to subtract. Perplexity on
-# both domains and WER of N-best lists of the domain, by how many lines of the domain there are.
+# LMs for one's own domain: n-grams and neural LMs of general text, of some lines of the domain, and
+# of both; perplexity on both domains, WER of the domain's N-best lists, by the number of lines.
 #
 #   ./run_adapt.sh       # mini's lists: ten novels, then lines of a Bible; 9 minutes on 2 cores
 #   ./run_adapt.sh --general BOOKS --domain domain.txt --dev dev.jsonl --test test.jsonl --lines all
@@ -23,7 +22,7 @@ order=4           # of n-grams
 vocab_size=2000   # BPE pieces of the general text
 train_opts=       # key=value settings over conf/causal.yaml, for all neural LMs
 domain_opts="epochs=20 patience=3 batch.tokens=512 optim.lr=1e-3 optim.warmup=100" # the domain's
-experiment=conf/adapt.yaml # columns of scores, and systems of them; or conf/adapt_exact.yaml
+experiment=conf/adapt.yaml # columns and systems; or conf/adapt_exact.yaml
 nj=2              # processes at a time
 expdir=exp/adapt  # for text, LMs of general text and, in EXPDIR/SIZE, what each size comes to
 options "$@"

@@ -2,14 +2,14 @@
 # Training criteria of word LMs, after Gao et al. 2021, On Sampling-Based Training Criteria for
 # Neural Language Modeling: LSTMs, Transformers and T-TA trained with each criterion rescore N-best
 # lists, alone and with the n-gram, with and without normalisation; three rescore lattices. Text,
-# lists and lattices are those that run.sh prepares:
+# lists and lattices are those of run.sh and run_lattices.sh:
 #
-#   ./run.sh --stop-stage 1 && ./run_words.sh
+#   ./run.sh --stop-stage 1 && ./run_lattices.sh --stop-stage 1 && ./run_words.sh
 #
 # A part is fewer files in --confs and an experiment of fewer columns and systems. The paper's
-# sizes, 200,000 words and 42 layers, on a GPU, once LibriSpeech's text and your lists are in DATA:
+# sizes, 200,000 words and 42 layers, on a GPU, after the first stages of run_full.sh:
 #
-#   ./run_words.sh --corpus full --datadir DATA --expdir exp/words_full --nj 1 \
+#   ./run_words.sh --corpus full --datadir data/full --expdir exp/words_full --nj 1 \
 #     --tests "dev-clean dev-other test-clean test-other" --vocabulary vocab-size=200000 --order 5 \
 #     --confs "conf/words_full/*.yaml" --experiment conf/words_full.yaml --lattices "" \
 #     --oov-penalty 0
@@ -36,6 +36,8 @@ nj=2              # processes that train and score at a time
 expdir=exp/words  # for models, scores and results
 options "$@"
 
+[[ ! $lattices || -e $datadir/dev/lattices ]] || wrong "--lattices '$lattices': there is no\
+ $datadir/dev/lattices; make it by ./run_lattices.sh --stop-stage 1, or give --lattices ''"
 lists=$datadir/dev/nbest.jsonl
 for set in $tests; do lists+=" $datadir/$set/nbest.jsonl"; done
 

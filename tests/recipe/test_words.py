@@ -31,7 +31,8 @@ OPTIONS += (*shlex.split("--experiment tiny.yaml --order 2 --nj 1"),)
 def whole(librispeech):
     """The recipe after an uninterrupted run."""
     recipe = librispeech("words")
-    recipe(*shlex.split("--mini small --depth 4 --stop-stage 1"))
+    recipe(*shlex.split("--corpus small --depth 4 --stop-stage 1"))
+    recipe(*shlex.split("--corpus small --stop-stage 1"), script="run_lattices.sh")
     (recipe.home / "tiny.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
     recipe(*OPTIONS, script="run_words.sh")
     return recipe

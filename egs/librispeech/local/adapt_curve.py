@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from matplotlib.figure import Figure
 from books_curve import read_wers
+from matplotlib.figure import Figure
 
 from lmtools.atomic import atomic_binary, atomic_text
 from lmtools.errors import exit_with_message
