@@ -207,3 +207,16 @@ def test_what_is_wrong_is_one_line_with_its_place(style, change, message):
 def test_a_reading_of_nothing_is_refused(style):
     with pytest.raises(UserError, match=r"report\.yaml:3: readings: x\[0\] is 'a', not a finite"):
         style([], [READING | {"x": ["a"]}])
+
+
+def test_manifests_of_other_scripts_stand_behind_those_of_run_sh(fresh):
+    for name in ("paper-10", "paper-4", "10"):
+        command = "./run_paper.sh" if "-" in name else "./run.sh"
+        dump({"stage": 4, "command": f"{command} --nj 2"}, fresh / f"stages/{name}.json")
+    dump({"stage": 4, "command": "./run_paper.sh"}, fresh / "stages/paper-4.json")
+    experiment = collect_rescoring(fresh)
+    said = [stage["command"] for stage in experiment.stages][-3:]
+    assert said == ["./run.sh --nj 2", "./run_paper.sh", "./run_paper.sh --nj 2"]
+    assert experiment.options == {"mini"}
+    made = "Made by `./run.sh --nj 2`, then `./run_paper.sh --nj 2`, then `lmtools report`"
+    assert any(made in line for line in experiment.provenance())

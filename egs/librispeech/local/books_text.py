@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""real_text.py OUT VALID SIZES LEAVE_OUT SPELLINGS FILE...: the lines of books, shuffled, as
+"""books_text.py OUT VALID SIZES LEAVE_OUT SPELLINGS FILE...: the lines of books, shuffled, as
 OUT/valid.txt (the first VALID), OUT/train.txt (the others), and for each of SIZES, as 3M,
 OUT/train-3M.txt: the first sentences of train.txt with so many words.
 

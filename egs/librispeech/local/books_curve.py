@@ -1,10 +1,10 @@
-"""Draw what local/real.sh trained: validation loss and WER over the words of text that each neural
+"""Draw what run_books.sh trained: validation loss and WER over the words of text that each neural
 LM read, beside the tuned first pass and the lowest n-gram.
 
-    real_curve.py EXPDIR OUT.png CASE/SET:TITLE ...
+    books_curve.py EXPDIR DATADIR OUT.png CASE/SET ...
 
-of lm/KIND-SIZE/metrics.jsonl, data/CASE/SET/nbest.jsonl and CASE/rescore/SYSTEM/SET.txt there; a
-panel of WER for each set.
+of EXPDIR/lm/KIND-SIZE/metrics.jsonl, DATADIR/CASE/SET/nbest.jsonl and
+EXPDIR/CASE/rescore/SYSTEM/SET.txt; a panel of WER for each set.
 """
 
 import argparse
@@ -29,8 +29,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("expdir", type=Path)
+    parser.add_argument("datadir", type=Path)
     parser.add_argument("out")
-    parser.add_argument("panels", nargs="+", metavar="CASE/SET:TITLE")
+    parser.add_argument("panels", nargs="+", metavar="CASE/SET")
     args = parser.parse_args()
     losses = {
         path.parent.name: read_loss(path)
@@ -38,8 +39,8 @@ def main() -> None:
     }
     panels = {}
     for panel in args.panels:
-        place, _, title = panel.partition(":")
-        panels[title] = read_wers(args.expdir, *place.split("/"))
+        case = panel.partition("/")[0]
+        panels[f"WER, {case}"] = read_wers(args.datadir / panel / "nbest.jsonl", args.expdir / case)
     picture = Picture("curve", "", "", lambda theme: draw(theme, losses, panels))
     with atomic_binary(args.out) as stream:
         stream.write(picture.png(LIGHT))
@@ -57,13 +58,12 @@ def read_loss(path: Path) -> float:
     return min(row["valid_loss"] for row in rows if "valid_loss" in row)
 
 
-def read_wers(expdir: Path, case: str, name: str) -> dict[str, float]:
-    """The WER of each system of one LM, and of the tuned first pass."""
-    nbests = read(expdir / "data" / case / name / "nbest.jsonl", "jsonl")
-    references = References({nbest.utt: nbest.ref for nbest in nbests})
+def read_wers(lists: Path, home: Path) -> dict[str, float]:
+    """Return the WER of each system in HOME/rescore on the set of the lists SET/nbest.jsonl."""
+    references = References({nbest.utt: nbest.ref for nbest in read(lists, "jsonl")})
     return {
         path.parent.name: references.evaluate(kaldi_text.read(path)).score
-        for path in expdir.glob(f"{case}/rescore/*/{name}.txt")
+        for path in home.glob(f"rescore/*/{lists.parent.name}.txt")
     }
 
 
