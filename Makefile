@@ -30,7 +30,7 @@ test: setup
 	$(BIN)/ruff format --check --quiet .
 	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json
