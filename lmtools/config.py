@@ -4,6 +4,7 @@ YAML; unknown names are refused.
 
 import dataclasses
 import difflib
+import functools
 import math
 import reprlib
 import types
@@ -20,6 +21,7 @@ from lmtools.files import read_bytes
 LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
 # PyYAML, of values such as 2024-13-45 or `!!int x`
 UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+DEPTH = 4  # of keys whose lines messages name
 SHOWN = reprlib.Repr()
 SHOWN.maxstring = SHOWN.maxother = 200
 SHOWN.maxlevel = 3
@@ -48,6 +50,52 @@ def load_yaml(path) -> dict:
     if not isinstance(content, dict | types.NoneType):
         raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
     return content or {}
+
+
+def find_lines(path: Path) -> dict[tuple[str, ...], int]:
+    """The line of each key of a YAML file, of each key and entry of these, and so on, and of each
+    line of text in a block.
+    """
+    lines: dict[tuple[str, ...], int] = {}
+
+    def walk(node, above: tuple[str, ...]) -> None:
+        if len(above) == DEPTH:
+            return
+        inside: list[tuple] = []  # what it is called, where it begins, its node
+        if isinstance(node, yaml.MappingNode):
+            inside = [(key.value, key, value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = [(i, value, value) for i, value in enumerate(node.value)]
+        elif isinstance(node, yaml.ScalarNode) and node.style == "|":
+            first = node.start_mark.line + 2
+            lines.update(((*above, str(i)), first + i) for i in range(len(node.value.splitlines())))
+        for key, start, value in inside:
+            lines[(*above, str(key))] = start.start_mark.line + 1
+            walk(value, (*above, str(key)))
+
+    walk(yaml.compose(read_bytes(path), yaml.SafeLoader), ())
+    return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a setting stands, as messages say it: the path and the line of the entry under `keys`
+    in the last of `files` that has it, each of which refines those before it.
+    """
+
+    files: tuple[Path, ...]
+    keys: tuple[str, ...] = ()
+
+    def __truediv__(self, name) -> "Place":
+        return dataclasses.replace(self, keys=(*self.keys, str(name)))
+
+    def __str__(self) -> str:
+        lines = {path: find_lines(path) for path in self.files}
+        for end in range(len(self.keys), 0, -1):
+            for path in reversed(self.files):
+                if line := lines[path].get(self.keys[:end]):
+                    return f"{path}:{line}"
+        return f"{self.files[-1]}:1"
 
 
 def override(tree: dict, assignments: Sequence[str]) -> dict:
@@ -182,17 +230,25 @@ def from_yaml(cls, path, assignments: Sequence[str] = ()):
     return build(cls, override(read_layers(Path(path)), assignments), path)
 
 
-def read_layers(path: Path, refining: tuple[Path, ...] = ()) -> dict:
+def read_layers(path: Path) -> dict:
     """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError
     if the bases form a circle.
     """
-    if path.resolve() in refining:
-        raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
-    tree = load_yaml(path)
-    base = tree.pop("base", None)
-    if not base:
-        return tree
-    return merge(read_layers(path.parent / str(base), (*refining, path.resolve())), tree)
+    return functools.reduce(merge, list_layers(path).values(), {})
+
+
+def list_layers(path: Path) -> dict[Path, dict]:
+    """The mapping in each file that `path` refines, the lowest first, and in `path` itself."""
+    layers: dict[Path, dict] = {}
+    seen: set[Path] = set()
+    while True:
+        if path.resolve() in seen:
+            raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
+        seen.add(path.resolve())
+        layers = {path: (tree := load_yaml(path)), **layers}
+        if not (base := tree.pop("base", None)):
+            return layers
+        path = path.parent / str(base)
 
 
 def merge(lower: dict, upper: dict) -> dict:

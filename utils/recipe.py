@@ -1,33 +1,28 @@
 #!/usr/bin/env python3
-"""What recipe.sh leaves to Python: manifests of stages, content hashes, the lock, the closest
-option. Standard library only.
+"""What recipe.sh leaves to Python: manifests of stages with content hashes here; the lock and the
+options beside. Standard library only.
 """
 
-import argparse
-import contextlib
 import datetime
-import difflib
-import fcntl
 import hashlib
 import json
 import os
 import re
-import signal
-import socket
-import stat
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 # lmtools.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from recipe_lock import lock, ready, refuse_link, stop
+from recipe_options import explain, options
+
 from lmtools.atomic import atomic_path
 from lmtools.errors import UserError, one_line
-from lmtools.files import cannot
 
-# exit statuses of `begin` and `made`: run it, do not go on, it is done already
-RUN, FAILED, SKIP = 0, 1, 3
+SKIP = 3  # exit status of `begin`: it is done already
 # a file written this shortly before it was hashed may change again without a new time stamp
 RACY_SECONDS = 1.0
 SEAL = "seal"
@@ -117,316 +112,223 @@ def save(path: Path, content: dict):
         temporary.write_text(json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
-def commands(script: Path, stage: int) -> str:
-    """SHA-256 of the lines of `script` from `if stage N` to its `fi`: another command in a stage
-    makes it another stage.
+def hash_commands(script: Path, stage: int) -> str:
+    """Return the SHA-256 of the lines of `script` from `if stage N` to its `fi`: another command
+    in a stage makes it another stage.
     """
     block = re.search(rf"^if stage {stage}\b.*?^fi\b", script.read_text(), re.MULTILINE | re.DOTALL)
     return hashlib.sha256(block[0].encode()).hexdigest() if block else ""
 
 
-def begin(args) -> int:
-    """Say what changed since the stage's manifest was written, then mark the stage as started; SKIP
-    if it is done and may be skipped.
-    """
-    path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
-    own(args.stages.parent / f"log/stage{args.stage}.log")
-    old, inputs = load(path), {name: hashes.entry(name) for name in args.inputs}
-    options = dict(assignment.split("=", 1) for assignment in args.options)
-    block = commands(args.script, args.stage)
-    if args.skip_done:
-        reasons = list(differences(args, old, inputs, options, block, hashes))
-        hashes.save()
-        if not reasons:
-            print(f"stage {args.stage} ({args.title}) is done already: skipped")
-            return SKIP
-    else:
-        reasons = [
-            f"{name} changed since stage {args.stage} read it" for name in changed(old, inputs)
-        ]
-        hashes.save()
-    print("".join(f"{reason}; running again\n" for reason in reasons if old), end="")
-    how = {"command": args.command, "lmtools": args.version, "options": options, "commands": block}
-    when = {"started": now().isoformat(), "finished": None, "seconds": None}
-    save(
-        path,
-        {
-            "stage": args.stage,
-            "title": args.title,
-            **how,
-            **when,
-            "inputs": inputs,
-            "outputs": dict.fromkeys(args.outputs),
-        },
+def read_declared() -> dict[int, dict[str, list[str]]]:
+    """Return what each stage up to this one reads and writes, as standard input has it."""
+    stages: dict[int, dict[str, list[str]]] = {}
+    for line in sys.stdin.read().splitlines():
+        if line:
+            number, side, path = line.split("\t", 2)
+            paths = stages.setdefault(int(number), {"reads": [], "writes": []})[side]
+            if path not in paths:
+                paths.append(path)
+    return stages
+
+
+def find_writer(stages: dict, path: str, before: int) -> int | None:
+    """Return the last stage before another that writes `path` or a directory around it."""
+    return max(
+        (
+            number
+            for number, paths in stages.items()
+            if number < before
+            and any(path == out or path.startswith(f"{out}/") for out in paths["writes"])
+        ),
+        default=None,
     )
-    return RUN
 
 
-def differences(args, old, inputs, options, block, hashes):
-    """Each reason why the stage of the manifest `old` is not the one that is asked for, or not
-    done.
+def find_start(stages: dict, number: int) -> int:
+    """Return the earliest stage that has to run for a stage to have all its inputs."""
+    lost = (path for path in stages[number]["reads"] if not os.path.exists(path))
+    writers = {find_writer(stages, path, number) for path in lost} - {None}
+    return min((find_start(stages, writer) for writer in writers), default=number)
+
+
+def check_inputs(stages: dict, number: int, script: str, command: str) -> None:
+    """Raise UserError for an input that is not there: which stage writes it, and from where to
+    start.
     """
+    for path in stages[number]["reads"]:
+        if os.path.exists(path):
+            continue
+        lacks = f"{script}: stage {number} needs {path}, which"
+        writer = find_writer(stages, path, number)
+        if writer is not None:
+            remedy = f"{command} --stage {find_start(stages, writer)} --stop-stage {writer}"
+            raise UserError(f"{lacks} stage {writer} writes; run {remedy}")
+        remedy = "check the path" if script == "./run.sh" else "run ./run.sh first"
+        raise UserError(f"{lacks} no earlier stage writes; {remedy}")
+
+
+def describe(number: str, title: str) -> None:
+    """Print for --help what a stage reads and writes."""
+    paths = read_declared().get(int(number), {"reads": [], "writes": []})
+    print(f"  {number}  {title}\n       reads  {' '.join(paths['reads'])}")
+    print(f"       writes {' '.join(paths['writes'])}")
+
+
+def begin(
+    path: Path,
+    number: int,
+    title: str,
+    log: Path,
+    script: str,
+    command: str,
+    version: str,
+    skip_done: str,
+    *assignments: str,
+) -> None:
+    """Say what changed since the stage's manifest was written, then mark the stage as started; exit
+    status SKIP if it is done and may be skipped. UserError where an input is missing.
+    """
+    declared = read_declared()
+    declared.setdefault(number, {"reads": [], "writes": []})
+    check_inputs(declared, number, script, command)
+    refuse_link(log)
+    old, hashes = load(path), Hashes(path.with_name("hashes.json"))
+    stage = {
+        "stage": number,
+        "title": title,
+        "command": command,
+        "lmtools": version,
+        "options": dict(assignment.split("=", 1) for assignment in assignments),
+        "commands": hash_commands(Path(script), number),
+        "started": now().isoformat(),
+        "finished": None,
+        "seconds": None,
+        "inputs": {name: hashes.entry(name) for name in declared[number]["reads"]},
+        "outputs": dict.fromkeys(declared[number]["writes"]),
+    }
+    if skip_done == "true":
+        reasons = list(differences(stage, old, hashes))
+    else:
+        reasons = list(say_changed(old, stage["inputs"]))
+    hashes.save()
+    if skip_done == "true" and not reasons:
+        print(f"stage {number} ({title}) is done already: skipped")
+        sys.exit(SKIP)
+    print("".join(f"{reason}; running again\n" for reason in reasons if old), end="")
+    save(path, stage)
+
+
+def differences(stage: dict, old: dict, hashes: Hashes) -> Iterator[str]:
+    """Yield each reason why the stage of the manifest `old` is not the one that is asked for, or
+    not done.
+    """
+    number = stage["stage"]
     if not old.get("finished"):
-        yield f"stage {args.stage} did not finish"
+        yield f"stage {number} did not finish"
         return
-    yield from (f"{name} changed since stage {args.stage} read it" for name in changed(old, inputs))
-    if set(old["inputs"]) != set(inputs) or set(old["outputs"]) != set(args.outputs):
-        yield f"stage {args.stage} reads or writes other files now"
-    before = old["options"]
+    yield from say_changed(old, stage["inputs"])
+    if any(set(old[side]) != set(stage[side]) for side in ("inputs", "outputs")):
+        yield f"stage {number} reads or writes other files now"
+    before, options = old["options"], stage["options"]
     for name in sorted((set(before) | set(options)) - NO_EFFECT):
         if before.get(name) != options.get(name):
             yield f"option {name} was {before.get(name)!r} and is {options.get(name)!r}"
-    if old["commands"] != block:
-        yield f"the commands of stage {args.stage} changed"
+    if old["commands"] != stage["commands"]:
+        yield f"the commands of stage {number} changed"
     for name, entry in old["outputs"].items():
         if not os.path.exists(name) or hashes.entry(name) != entry:
-            yield f"{name} is not as stage {args.stage} left it"
+            yield f"{name} is not as stage {number} left it"
 
 
-def changed(old: dict, inputs: dict) -> list:
-    """Names of the inputs whose content differs from what the manifest `old` recorded."""
+def say_changed(old: dict, inputs: dict) -> Iterator[str]:
+    """Yield a line for each input whose content differs from what the manifest `old` recorded."""
     recorded = old.get("inputs", {})
-    return [
-        name
-        for name, entry in inputs.items()
-        if name in recorded and recorded[name]["sha256"] != entry["sha256"]
-    ]
+    for name, entry in inputs.items():
+        if name in recorded and recorded[name]["sha256"] != entry["sha256"]:
+            yield f"{name} changed since stage {old['stage']} read it"
 
 
-def end(args) -> int:
-    """Complete the manifest with the outputs and the time; FAILED, naming it, if an output is
+def end(path: Path) -> None:
+    """Complete the manifest with the outputs and the time; UserError, naming it, if an output is
     missing.
     """
-    path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
-    content = load(path)
+    content, hashes = load(path), Hashes(path.with_name("hashes.json"))
     missing = [name for name in content["outputs"] if not os.path.exists(name)]
     if missing:
-        print(
-            f"stage {args.stage} ({content['title']}) ended without writing {', '.join(missing)}",
-            file=sys.stderr,
+        raise UserError(
+            f"stage {content['stage']} ({content['title']}) ended without writing"
+            f" {', '.join(missing)}"
         )
-        return FAILED
     content["outputs"] = {name: hashes.entry(name) for name in content["outputs"]}
     hashes.save()
     finished = now()
-    content["seconds"] = round(
-        (finished - datetime.datetime.fromisoformat(content["started"])).total_seconds(), 1
-    )
+    started = datetime.datetime.fromisoformat(content["started"])
+    content["seconds"] = round((finished - started).total_seconds(), 1)
     content["finished"] = finished.isoformat()
     save(path, content)
-    print(f"stage {args.stage} done in {content['seconds']} s")
-    return RUN
+    print(f"stage {content['stage']} done in {content['seconds']} s")
 
 
-def stale(args) -> int:
+def stale(path: Path) -> None:
     """Warn if a stage that will not run now was interrupted, or read something that has changed
     since.
     """
-    path, hashes = manifest(args), Hashes(args.stages / "hashes.json")
-    old = load(path)
+    old, hashes = load(path), Hashes(path.with_name("hashes.json"))
     if not old:
-        return RUN
+        return
     inputs = {name: hashes.entry(name) for name in old["inputs"] if os.path.exists(name)}
     hashes.save()
-    warnings = [
-        f"{name} changed since stage {args.stage} read it; its outputs are stale"
-        for name in changed(old, inputs)
-    ]
+    warnings = [f"{reason}; its outputs are stale" for reason in say_changed(old, inputs)]
     if not old["finished"]:
-        warnings.append(f"stage {args.stage} was interrupted; its outputs may be incomplete")
+        warnings.append(f"stage {old['stage']} was interrupted; its outputs may be incomplete")
     for warning in warnings:
-        print(f"warning: {warning}: start from --stage {args.stage}", file=sys.stderr)
-    return RUN
+        print(f"warning: {warning}: start from --stage {old['stage']}", file=sys.stderr)
 
 
-def made(args) -> int:
-    """SKIP if the record beside `out` says that the command made it, as it is, out of the inputs as
-    they are; --record writes that.
+def made(out: Path, *words: str) -> None:
+    """Exit with SKIP if the record beside `out` says that the command made it, as it is, out of the
+    inputs as they are; the word `record` writes that.
     """
-    record, hashes = (
-        args.out.with_name(f".{args.out.name}.made"),
-        Hashes(args.out.with_name(".hashes.json")),
-    )
-    inputs = {name: hashes.entry(name) for name in args.inputs}
+    record, hashes = out.with_name(f".{out.name}.made"), Hashes(out.with_name(".hashes.json"))
+    files = [word for word in words if word != "record" and not word.startswith("command=")]
     content = {
-        "command": args.command,
-        "inputs": inputs,
-        "output": hashes.entry(str(args.out)) if args.out.exists() else None,
+        "command": next(word for word in words if word.startswith("command=")),
+        "inputs": {name: hashes.entry(name) for name in files},
+        "output": hashes.entry(str(out)) if out.exists() else None,
     }
     hashes.save()
-    if args.record:
+    if "record" in words:
         save(record, content)
     elif load(record) == content:
-        print(f"{args.out}: made before, by the same command of the same files")
-        return SKIP
-    return RUN
-
-
-def manifest(args) -> Path:
-    return args.stages / f"{args.stage}.json"
+        print(f"{out}: made before, by the same command of the same files")
+        sys.exit(SKIP)
 
 
 def now() -> datetime.datetime:
+    """Return the time, which is the same everywhere."""
     return datetime.datetime.now(datetime.timezone.utc)
 
 
-def ready(args) -> int:
-    """Make the folders and the lock file; UserError if one is a link, through which files elsewhere
-    would be made and changed.
-    """
-    try:
-        args.file.parent.mkdir(parents=True, exist_ok=True)
-        for folder in args.folders:
-            own(folder).mkdir(exist_ok=True)
-        descriptor = os.open(own(args.file), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    except OSError as error:
-        raise cannot("write", error.filename, error) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise UserError(f"{args.file}: is no file; remove it")
-    return RUN
-
-
-def own(path: Path) -> Path:
-    """`path`, a name that nobody chose, if it is no symbolic link."""
-    if path.is_symlink():
-        raise UserError(
-            f"{path}: is a symbolic link, through which a recipe does not write; remove it"
-        )
-    return path
-
-
-def lock(args) -> int:
-    """Take the lock on the open descriptor of the lock file, and keep it with the descriptor;
-    FAILED if another run has it.
-
-    What a killed run left working still holds its lock: that is waited for, since it may still
-    write.
-    """
-    here = socket.gethostname()
-    if not os.path.samestat(os.fstat(args.descriptor), os.lstat(own(args.file))):
-        raise UserError(f"{args.file}: was replaced while the run started; run again")
-    # between taking the lock and writing its name into the file a run has a moment without a name
-    for _ in range(5):
-        if try_lock(args.descriptor):
-            break
-        pid, _, host = args.file.read_text().partition(" ")
-        workers = holders(args.file)
-        if host and (host != here or not workers or int(pid) in workers):
-            run = f"process {pid}" if host == here else f"process {pid} on {host}"
-            print(
-                f"{args.file.parent} is in use by another run, {run}; wait for it, or stop it and"
-                " run again",
-                file=sys.stderr,
-            )
-            return FAILED
-        time.sleep(0.1)
-    else:
-        names = ", ".join(f"{worker} ({name})" for worker, name in workers.items())
-        remedy = f"kill {' '.join(map(str, workers))} ends it"
-        print(
-            f"run {pid} was killed but left process {names} working; waiting for it ({remedy})",
-            flush=True,
-        )
-        fcntl.flock(args.descriptor, fcntl.LOCK_EX)
-    os.ftruncate(args.descriptor, 0)
-    os.write(args.descriptor, f"{args.pid} {here}".encode())
-    return RUN
-
-
-def try_lock(descriptor: int) -> bool:
-    """Whether the lock could be had at once."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def stop(args) -> int:
-    """Ask what a run still has working to end: training saves its state; FAILED if there is
-    nothing.
-    """
-    workers = holders(args.file)
-    for worker in workers:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(worker, signal.SIGTERM)
-    return RUN if workers else FAILED
-
-
-def holders(path: Path) -> dict:
-    """Process ids, with their command's name, that hold the lock on the file `path`, apart from this
-    process and its parents; a run that only waits for the lock has the file open, too.
-    """
-    own = {os.getpid(), os.getppid()}
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # a process that ended meanwhile, or is another user's
-            if int(folder.name) not in own and any(
-                same(link, path) and "lock:" in (folder / "fdinfo" / link.name).read_text()
-                for link in (folder / "fd").iterdir()
-            ):
-                found[int(folder.name)] = (folder / "comm").read_text().strip()
-    return found
-
-
-def same(link: Path, path: Path) -> bool:
-    """Whether the open file `link` is the file `path`; pipes and sockets are not."""
-    try:
-        return os.path.samefile(link, path)
-    except OSError:
-        return False
-
-
-def closest(args) -> int:
-    """Print the name that resembles `word` most, if any does."""
-    print("".join(difflib.get_close_matches(args.word, args.names, 1)))
-    return RUN
-
-
-def arguments() -> argparse.ArgumentParser:
-    """The verbs that recipe.sh calls."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    verbs = parser.add_subparsers(required=True)
-    for action in (begin, end, stale):
-        verb = verbs.add_parser(action.__name__)
-        verb.set_defaults(action=action)
-        verb.add_argument("stages", type=Path)
-        verb.add_argument("stage", type=int)
-        if action is begin:
-            for name in ("--title", "--command", "--version"):
-                verb.add_argument(name)
-            verb.add_argument("--script", type=Path)
-            verb.add_argument("--skip-done", type=lambda word: word == "true")
-            for name in ("--options", "--inputs", "--outputs"):
-                verb.add_argument(name, nargs="*", default=[])
-    verb = verbs.add_parser("ready")
-    verb.set_defaults(action=ready)
-    verb.add_argument("file", type=Path)
-    verb.add_argument("folders", type=Path, nargs="*")
-    for action in (lock, stop):
-        verb = verbs.add_parser(action.__name__)
-        verb.set_defaults(action=action)
-        verb.add_argument("file", type=Path)
-        if action is lock:
-            verb.add_argument("descriptor", type=int)
-            verb.add_argument("pid", type=int)
-    verb = verbs.add_parser("made")
-    verb.set_defaults(action=made)
-    verb.add_argument("out", type=Path)
-    verb.add_argument("--inputs", nargs="*", default=[])
-    verb.add_argument("--command")
-    verb.add_argument("--record", action="store_true")
-    verb = verbs.add_parser("closest")
-    verb.set_defaults(action=closest)
-    verb.add_argument("word")
-    verb.add_argument("names", nargs="*")
-    return parser
-
+# verbs that recipe.sh calls, and what their first words are; the rest are text
+VERBS = {
+    "options": (options, str, Path),
+    "explain": (explain, Path, Path),
+    "describe": (describe,),
+    "begin": (begin, Path, int, str, Path),
+    "end": (end, Path),
+    "stale": (stale, Path),
+    "ready": (ready, Path, Path, Path),
+    "made": (made, Path),
+    "lock": (lock, Path, int, int),
+    "stop": (stop, Path),
+}
 
 if __name__ == "__main__":
-    called = arguments().parse_args()
+    verb, *kinds = VERBS[sys.argv[1]]
+    words = sys.argv[2:]
     try:
-        sys.exit(called.action(called))
+        verb(*(kind(word) for kind, word in zip(kinds, words, strict=False)), *words[len(kinds) :])
     except UserError as error:
         sys.exit(one_line(error))
     except OSError as error:

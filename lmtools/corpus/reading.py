@@ -67,6 +67,13 @@ class Header:
         tree = asdict(self) | {"normaliser": as_tree(self.normaliser)}
         return tree if self.pairs else {name: tree[name] for name in tree if name != "pairs"}
 
+    def identity(self) -> str:
+        """Return a hexadecimal SHA-256 of what a training depends on: not of the version that wrote
+        the corpus, nor of the places of its text and shards.
+        """
+        places = ("version", "sources", "shards")
+        return digest({name: value for name, value in self.said().items() if name not in places})
+
     def dumps(self) -> bytes:
         """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
         bytes.
@@ -115,8 +122,8 @@ class Corpus(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """Hexadecimal SHA-256 that stands for all that the corpus says, read in whole; Damaged
-        where it is not as it was written.
+        """Return a hexadecimal SHA-256 that stands for the sentences and their vocabulary, read in
+        whole; Damaged where they are not as they were written.
         """
 
     def __len__(self) -> int:
@@ -234,7 +241,7 @@ class CorpusFile(Corpus):
         parts = (self.model, self.offsets, self.ids)
         if content_digest(*(hashlib.sha256(part) for part in parts)) != self.header.content:
             raise Damaged(f"{self.path}: damaged (its content is not what was written); {REMEDY}")
-        return digest(self.header.said())
+        return self.header.identity()
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +268,7 @@ class ShardedCorpus(Corpus):
     def digest(self) -> str:
         for shard in self.shards:
             shard.digest()
-        return digest(self.header.said())
+        return self.header.identity()
 
 
 def name_shard(header: Header) -> str:

@@ -20,11 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
-from lmtools.config import build, load_yaml, merge
+from lmtools.config import build, find_lines, load_yaml, merge
 from lmtools.errors import UserError
-from lmtools.files import read_bytes
 from lmtools.report.cited import (
     Citation,
     CitedTable,
@@ -36,7 +33,6 @@ from lmtools.report.cited import (
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 OTHERS = "*"  # in `order`
-DEPTH = 4  # of keys whose lines messages name
 DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by that of the sum
 
 
@@ -155,31 +151,6 @@ def check_style(path: Path) -> None:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
     citations = load_yaml(DEFAULTS)["citations"] | read_group(tree, "citations", where)
     parse_style({"order": [OTHERS], **tree, "citations": citations}, where)
-
-
-def find_lines(path: Path) -> dict[tuple[str, ...], int]:
-    """The line of each key of a YAML file, of each key and entry of these, and so on, and of each
-    line of text in a block.
-    """
-    lines: dict[tuple[str, ...], int] = {}
-
-    def walk(node, above: tuple[str, ...]) -> None:
-        if len(above) == DEPTH:
-            return
-        inside: list[tuple] = []  # what it is called, where it begins, its node
-        if isinstance(node, yaml.MappingNode):
-            inside = [(key.value, key, value) for key, value in node.value]
-        elif isinstance(node, yaml.SequenceNode):
-            inside = [(i, value, value) for i, value in enumerate(node.value)]
-        elif isinstance(node, yaml.ScalarNode) and node.style == "|":
-            first = node.start_mark.line + 2
-            lines.update(((*above, str(i)), first + i) for i in range(len(node.value.splitlines())))
-        for key, start, value in inside:
-            lines[(*above, str(key))] = start.start_mark.line + 1
-            walk(value, (*above, str(key)))
-
-    walk(yaml.compose(read_bytes(path), yaml.SafeLoader), ())
-    return lines
 
 
 def parse_style(tree: Mapping, where) -> Style:

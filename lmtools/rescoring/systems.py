@@ -30,7 +30,7 @@ FIRST_PASS, ALL, NGRAM = "first-pass", "all", "ngram"
 AVERAGES = {"sum": "", "mean": "-mean"}  # ends of the names of systems
 UNNORMALISED = "-unnormalised"
 INTERPOLATED = "-interpolated"
-LM, SYSTEM = "{lm}", "{system}"  # what stands in paths for a name
+LM, COLUMN, SYSTEM = "{lm}", "{column}", "{system}"  # what stands in paths for a name
 
 
 @dataclass(frozen=True)
@@ -170,24 +170,33 @@ def read_systems(path, settings: Sequence[str] = ()) -> dict[str, SystemPlan]:
     return found
 
 
-def score_files(systems: Mapping[str, SystemPlan], path: str | None) -> list[str]:
-    """NAME=FILE of every column of the systems, each once; `path` has {lm} for what it is of."""
+def score_files(
+    systems: Mapping[str, SystemPlan], path: str | None, mark: str = LM, option: str = "--systems"
+) -> list[str]:
+    """NAME=FILE of every column of the systems, each once; `path` has `mark` for what it is of."""
     names = dict.fromkeys(name for plan in systems.values() for name in plan.columns)
-    if names and LM not in (path or ""):
+    if names and mark not in (path or ""):
         raise UserError(
-            f"--scores {path or '(none)'}: with --systems one path with {LM} for the name, as in"
-            f" exp/score/{LM}/dev.scores"
+            f"--scores {path or '(none)'}: with {option} one path with {mark} for the name, as in"
+            f" exp/score/{mark}/dev.scores"
         )
-    return [f"{name}={path.replace(LM, summed(name))}" for name in names]
+    return [f"{name}={path.replace(mark, summed(name))}" for name in names]
 
 
 def read_scores(
-    specs: Sequence[str], systems: Sequence[str] | None, nbests: Sequence[NBest], source
+    specs: Sequence[str],
+    systems: Sequence[str] | None,
+    nbests: Sequence[NBest],
+    source,
+    plans: Mapping[str, SystemPlan] | None = None,
 ) -> tuple[ScoreColumns, Mapping[str | None, SystemPlan]]:
     """The columns of score files of the lists read from `source`, and what each system takes;
-    `specs` and `systems` as after --scores and --systems. One system without `systems`,
-    called None.
+    `specs` and `systems` as after --scores and --systems, `plans` as of an experiment's file in
+    place of `systems`. One system without both, called None.
     """
+    if plans is not None:
+        files = score_files(plans, " ".join(specs), COLUMN, "--experiment")
+        return read_columns(files, nbests, source), plans
     if not systems:
         columns = read_columns(specs, nbests, source)
         return columns, {None: SystemPlan(tuple(columns.values))}
@@ -275,6 +284,9 @@ def tune_system(
         wanted = {*own, *plan.columns, *total}
     else:
         wanted = {*some.names}.difference(extra)
+        others = {*features.names} - wanted  # which other systems have
+        fixed = {n: weight for n, weight in (options.fixed or {}).items() if n not in others}
+        options = replace(options, fixed=fixed)
     some = some.select([name for name in some.names if name in wanted])
     lms = (*plan.columns, *(("lm",) if "lm" in some.names else ()))
     return tune(some, dev_set, replace(options, lms=lms))

@@ -12,9 +12,8 @@ from lmtools.formats import kaldi_text, vectors
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
 from lmtools.verbs.encoding import encode_texts, encoder_of
-from lmtools.verbs.options import COMPUTING, ENCODER, POOLS, add_vectors
-
-WORDS = "words"
+from lmtools.verbs.experiment import split_vectors
+from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS, add_vectors
 
 
 def arguments(parser):
@@ -31,20 +30,24 @@ def arguments(parser):
         " tools write it."
     )
     parser.add("--text", required=True)
-    parser.add("--kaldi")
+    parser.add("--kaldi", "--experiment")
     parser.add("--lm", **ENCODER)
-    about = (
-        "words, mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
-        " (default: words for a two-way model, else mean)"
-    )
-    add_vectors(parser, choices=(*POOLS, WORDS), help=about)
+    add_vectors(parser, **EMBED_POOL)
     about = "the vectors, float32; .h5 for vectors of words only"
     parser.add("--out", metavar="F.npz|F.h5", help=about)
     parser.add(*COMPUTING)
 
 
 def run(args):
-    """Embed line by line; say on standard error how many there were."""
+    """Embed line by line, or with every entry of an experiment; say on standard error how many
+    there were.
+    """
+    for each in split_vectors(args) if args.experiment else [args]:
+        embed(each)
+
+
+def embed(args):
+    """Embed with one model in one way."""
     texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_text)(args.text))
     if args.pool == WORDS or (args.pool is None and is_two_way(args.lm)):
         embed_words(args, texts)

@@ -27,6 +27,13 @@ def arguments(parser):
     )
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
+    add_risk(parser)
+    about = "utt#rank, expected utility, words, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=about)
+
+
+def add_risk(parser):
+    """Declare how expected utilities are computed: fields of Risk, each an option."""
     parser.add_argument(
         "--utility",
         type=metric,
@@ -39,8 +46,6 @@ def arguments(parser):
     about = "component that makes the posterior (default: am, score, rank, the first)"
     parser.add_argument("--score", metavar="NAME", help=about)
     parser.add("--depth", help="only the first N of a list are references; all are scored")
-    about = "utt#rank, expected utility, words, check; - is standard output"
-    parser.add("--out", metavar="F.scores", help=about)
 
 
 def run(args):

@@ -13,6 +13,7 @@ from lmtools.text.unify import UNIFIERS
 from lmtools.verbs.numbers import amount, forms, layers, metric, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
+WORDS = "words"  # of `lmtools embed`: a vector for each word
 ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
 NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
@@ -116,6 +117,17 @@ GROUPS: dict[str, dict[str, dict]] = {
             "YAML file of systems, all at once, and KEY=WORDS over it; paths of files have {system}"
             " for the name then, and --scores, one path, {lm}",
             nargs="+",
+        ),
+        "--experiment": value(
+            "F.yaml",
+            "all at once that an experiment's file has for this verb: language models, columns,"
+            " systems or vectors; paths have {lm}, {column}, {system} or {vectors} for their names",
+        ),
+        "--reverse": switch(
+            "p(source | hypothesis), by a model that was trained the other way round"
+        ),
+        "--written": switch(
+            "score what the recogniser wrote, with case and punctuation, where the lists keep it"
         ),
         "--against": value("F", "another system: is the difference significant?"),
         "--conf": value("F.yaml", "settings; may name a `base:` file that it refines"),
@@ -244,8 +256,14 @@ ENCODER = {
     " GloVe or word2vec text file, averaged), tfidf (tf-idf counted on the texts themselves) or"
     " tfidf:TEXT",
 }
+EMBED_POOL = {
+    "choices": (*POOLS, WORDS),
+    "help": "words, mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
+    " (default: words for a two-way model, else mean)",
+}
 NOISE = ("--noise", "--noise-power")
 SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty", *NOISE)
+COLUMN = (*SCORING[1:], "--reverse", "--written")  # what a column of an experiment may say
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
 PROCESSES = ("--nj", "--cmd")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"

@@ -8,6 +8,7 @@ from lmtools.score import mixture_perplexity, perplexity
 from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
 from lmtools.text.blocks import read_text
+from lmtools.verbs.experiment import split_lms
 from lmtools.verbs.numbers import amount
 from lmtools.verbs.options import COMPUTING, NOISE, PROCESSES, scoring_options
 
@@ -27,6 +28,7 @@ def arguments(parser):
     parser.add_argument("--carry", action="store_true", help=about)
     about = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
     parser.add("--lm", action="append", help=about)
+    parser.add("--experiment")
     parser.add("--intact", "--oov-penalty", *NOISE)
     weights = parser.add_mutually_exclusive_group()
     about = "weights of several --lm, in their order; the last one's may be left out"
@@ -42,6 +44,12 @@ def arguments(parser):
 
 
 def run(args):
+    """Measure the language model, or each of an experiment."""
+    for each in split_lms(args) if args.experiment else [args]:
+        measure(each)
+
+
+def measure(args):
     """Read, compute, write, and say the figures."""
     lines = (
         kaldi_text.read(args.text).values()

@@ -12,6 +12,7 @@ from lmtools.rescoring import load_weights, of_system, read_scores, rescore_list
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
+from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
@@ -20,7 +21,7 @@ WRITTEN = ".written"  # behind the name of the output, of what the recogniser wr
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.add("--nbest", "--format", "--scores", "--systems")
+    parser.add("--nbest", "--format", "--scores", "--experiment", "--systems")
     about = "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
     parser.add("--weights", required=True, metavar="F.json", help=about)
     about = (
@@ -51,7 +52,8 @@ def run(args):
     if args.lm:
         rescore_lazily(args, nbests)
         return
-    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
+    plans = load_plans(args)
+    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest, plans)
     tuned = {
         system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
     }
@@ -66,7 +68,11 @@ def rescore_lazily(args, nbests):
     """The same where the language model has yet to score."""
     from lmtools.api.lazy import choose_lazily, measure_choice  # imports torch
 
-    for option, given in (("--systems", args.systems), ("--nbest-out", args.nbest_out)):
+    for option, given in (
+        ("--experiment", args.experiment),
+        ("--systems", args.systems),
+        ("--nbest-out", args.nbest_out),
+    ):
         if given:
             raise UserError(
                 f"{option}: --lm leaves hypotheses without a score and is for one system; score"

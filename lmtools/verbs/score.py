@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.score import Sources, score_lists
+from lmtools.verbs import mbr
+from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
 
@@ -24,18 +26,20 @@ def arguments(parser):
     parser.add("--source", help=about)
     about = "the same as plain text, one a line, in the order of the lists"
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=about)
-    about = "p(source | hypothesis), by a model that was trained the other way round"
-    parser.groups["input"].add_argument("--reverse", action="store_true", help=about)
-    about = "score what the recogniser wrote, with case and punctuation, where the lists keep it"
-    parser.groups["input"].add_argument("--written", action="store_true", help=about)
-    parser.add(*SCORING)
+    parser.add("--reverse", "--written", "--experiment", *SCORING)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)
     parser.add(*COMPUTING, *PROCESSES)
 
 
 def run(args):
-    """Score the lists, and say on standard error what was scored."""
+    """Score the lists, with one model or every column of an experiment."""
+    for each in split_columns(args) if args.experiment else [args]:
+        mbr.run(each) if each.lm is None else score(each)
+
+
+def score(args):
+    """Score with one model, and say on standard error what was scored."""
     options, sources = scoring_options(args), None
     if args.source and args.source_lines:
         raise UserError("--source: --source-lines is given too; leave one out")

@@ -18,6 +18,7 @@ from lmtools.rescoring import (
 )
 from lmtools.rescoring.doubts import describe_doubts
 from lmtools.verbs import say
+from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.numbers import folds, named, share
 
 
@@ -30,15 +31,15 @@ def arguments(parser):
         " feature, language models first. Tune on a development set, never on the set that you"
         " report."
     )
-    parser.add("--nbest", "--format", "--scores", "--systems")
-    about = f"what is tuned, over the whole set: {METRIC_HELP} (default: %(default)s)"
-    parser.add("--metric", help=about)
+    parser.add("--nbest", "--format", "--scores", "--experiment", "--systems")
+    about = f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)"
+    parser.add("--metric", default=None, help=about)
     about = (
         "expected: the metric that the lists expect, where no hypothesis has more errors than its"
         " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
-        " metric of the chosen hypotheses, searched line by line (default: %(default)s)"
+        " metric of the chosen hypotheses, searched line by line (default: expected)"
     )
-    parser.add_argument("--objective", choices=OBJECTIVES, default=OBJECTIVES[0], help=about)
+    parser.add_argument("--objective", choices=OBJECTIVES, help=about)
     parser.add(
         "--seed",
         default=0,
@@ -103,14 +104,15 @@ def arguments(parser):
     )
     parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=about)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
-    parser.add("--nj", help="processes that tune --systems (default: %(default)s)")
+    parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
     parser.add("--cmd")
 
 
 def run(args):
     """Read, tune, write, and say what was gained."""
+    plans = complete_tuning(args)
     nbests = read(args.nbest, args.format)
-    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest)
+    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest, plans)
     places = {system: of_system(args.out, system) for system in systems}
     options = TuningOptions(
         args.metric,

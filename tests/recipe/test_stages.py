@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -65,7 +66,8 @@ def toy(tmp_path, stub, make_recipe):
 
 @pytest.fixture(scope="module")
 def python():
-    """utils/recipe.py as a module."""
+    """utils/recipe.py as a module, beside those that it imports."""
+    sys.path.append(str(REPOSITORY / "utils"))
     spec = importlib.util.spec_from_file_location("recipe_py", REPOSITORY / "utils/recipe.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -123,6 +125,7 @@ def test_options(toy, args, expected):
         (["--nj", "08"], "--nj is '08'; it takes a whole number"),
         (["--loud=yes"], "--loud is 'yes'; it takes true or false"),
         (["--loud", "yes"], "unexpected 'yes'"),
+        (["--expdir", "my exp"], "--expdir is 'my exp'; it takes a path without blanks"),
         (["--stage", "3", "--stop-stage", "2"], "--stage 3 comes after --stop-stage 2"),
     ],
 )
@@ -191,6 +194,69 @@ def test_defaults_that_depend_on_options(toy):
     )
     toy("--expdir", "mine", "--stop-stage", 1)
     assert (toy.home / "mine/words").exists()
+
+
+# Commands printed in place of running
+
+PLAN = r"""#!/usr/bin/env bash
+# Plan: commands of one line each.
+
+cd "$(dirname "$0")" && . REPOSITORY/utils/recipe.sh
+
+text="a 'b  c'" # of the first file
+nj=2
+expdir=exp
+options "$@"
+
+if stage 1 "write" : "$expdir/first"; then
+  mkdir -p "$expdir/sub"
+  python3 -c "import sys; open(sys.argv[1], 'w').write(sys.argv[2])" "$expdir/first" "$text"
+  cp "$expdir/first" "$expdir/second"
+fi
+
+if stage 2 "copy" "$expdir/first" : "$expdir/copy-1"; then
+  for n in 1 2; do
+    quoted "$expdir/first" "$expdir/copy-$n"
+  done | each cp
+  submit cp "$expdir/first" "$expdir/with blank"
+fi
+"""
+
+
+def test_a_dry_run_prints_commands_that_can_be_pasted(toy):
+    (toy.home / "run.sh").write_text(PLAN.replace("REPOSITORY", str(REPOSITORY)))
+    printed = toy("--dry-run", "--text", "it's {a}  b", "--expdir", "dry").stdout
+    assert not (toy.home / "dry").exists()
+    assert [line for line in printed.splitlines() if line.startswith("#")] == [
+        "# stage 1: write",
+        "# stage 2: copy",
+    ]
+    assert "# stage 1" not in toy("--dry-run", "--stage", 2).stdout
+    subprocess.run(["bash", "-e"], input=printed, text=True, check=True, cwd=toy.home, env=toy.env)
+    toy("--text", "it's {a}  b", "--expdir", "run")
+    for name in ("first", "second", "copy-1", "copy-2", "with blank"):
+        files = [(toy.home / exp / name).read_bytes() for exp in ("dry", "run")]
+        assert files == [b"it's {a}  b"] * 2
+
+
+def test_scripts_beside_run_sh_go_on_from_it(toy):
+    other = toy.home / "run_other.sh"
+    other.write_text(TOY.replace("REPOSITORY", str(REPOSITORY)).replace("stage 1", "stage 9"))
+    other.chmod(0o755)
+
+    def run(*args):
+        return subprocess.run([other, *args], env=toy.env, capture_output=True, text=True)
+
+    command = ("--stage", "2", "--stop-stage", "3")
+    assert run(*command).stderr == (
+        "./run_other.sh: stage 2 needs exp/words, which no earlier stage writes; run ./run.sh"
+        " first\n"
+    )
+    toy("--stop-stage", 1)
+    assert run(*command).returncode == 0
+    assert json.loads((toy.home / "exp/stages/other-2.json").read_text())["finished"]
+    assert "sorting" in (toy.home / "exp/log/other-stage2.log").read_text()
+    assert not (toy.home / "exp/stages/2.json").exists()
 
 
 # What experiments share

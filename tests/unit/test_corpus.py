@@ -316,6 +316,23 @@ def test_a_flipped_bit_in_any_part_is_found(word, tmp_path, part):
     assert Corpus.open(corpus.path).digest() == whole
 
 
+def test_the_same_text_written_elsewhere_by_another_version_is_the_same(
+    word, tmp_path, monkeypatch
+):
+    """So that an update of lmtools does not train a finished model again."""
+    corpus = binarise([write(tmp_path / "t", LINES)], word, tmp_path / "t.bin")
+    shards = binarise_shards([tmp_path / "t"], word, tmp_path / "s.bin", 20)
+    monkeypatch.setattr(sys.modules["lmtools.corpus.binarise"], "__version__", "99.0")
+    (tmp_path / "moved").mkdir()
+    text = write(tmp_path / "moved/u", LINES)
+    again = binarise([text], word, tmp_path / "moved/t.bin")
+    assert again.header != corpus.header and again.digest() == corpus.digest()
+    moved = binarise_shards([text], word, tmp_path / "moved/s.bin", 20)
+    assert moved.header.shards != shards.header.shards and moved.digest() == shards.digest()
+    other = binarise([write(text, LINES[:-1])], word, tmp_path / "moved/o.bin")
+    assert len({corpus.digest(), shards.digest(), other.digest()}) == 3
+
+
 def test_a_corpus_of_an_older_version_is_taken_with_a_warning(word, tmp_path, capsys):
     corpus = binarise([write(tmp_path / "t", LINES)], word, tmp_path / "t.bin")
     line, _, rest = corpus.path.read_bytes()[len(MAGIC) :].partition(b"\n")

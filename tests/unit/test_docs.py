@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import VERBS
+from lmtools.experiment import SystemEntry
 from lmtools.report.style import load_style
+from lmtools.rescoring import Risk
 from lmtools.rescoring.systems import read_systems
-from lmtools.verbs.options import Parser, add_common
+from lmtools.verbs.experiment import load_experiment
+from lmtools.verbs.options import COLUMN, Parser, add_common
 
 ROOT = Path(__file__).parents[2]
 GLOBS = (
@@ -141,6 +144,16 @@ def test_yaml_of_recipes_is_read(tmp_path):
     made = read_systems(tmp_path / "systems.yaml", ["lms=ngram tta", "others=mbr"])
     assert made["best"].columns == ("tta/token", "ngram", "mbr")
     assert made["tta-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}
+
+
+def test_yaml_of_an_experiment_is_read(tmp_path):
+    page = (ROOT / "docs/rescoring.md").read_text()
+    (tmp_path / "e.yaml").write_text(*re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    plan = load_experiment(str(tmp_path / "e.yaml"))
+    assert plan.plans["best"].columns == ("tta", "ngram", "mbr")
+    for options in (COLUMN, Risk.__dataclass_fields__, SystemEntry.__dataclass_fields__):
+        for name in (option.strip("-").replace("-", "_") for option in options):
+            assert f"`{name}`" in page.partition("| in the file |")[2], name
 
 
 @pages

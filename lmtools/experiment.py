@@ -1,0 +1,259 @@
+"""An experiment in one YAML file: which scores there are, which systems combine them, and how these
+are tuned; read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
+
+    base: experiment.yaml     # a file that this one refines; `NAME: null` takes an entry out
+    metric: wer               # and the other settings of TuningPlan, as of lmtools tune
+    lms: {bert: hf:DIR}       # language models that are not where --lm says
+    columns:                  # what lmtools score writes, by the options of one call
+      tta: {}                 # of the language model tta
+      tta-intact: {lm: tta, intact: true}
+      channel: {source: true, reverse: true} # a translation model; --source says of what
+      mbr: {utility: wer}     # expected utilities instead: options of lmtools mbr
+    systems:                  # in printing order: columns, or more of a SystemEntry
+      first-pass: []
+      tta-mean: [tta/token]
+      ours: {columns: [tta], form: interpolation, first_pass: {am: 0.1, lm: 1}, label: Ours}
+    vectors: {eos: {lm: causal, pool: eos}} # of sentences, by the options of lmtools embed
+"""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lmtools.config import Place, build, check_choices, convert, list_layers, merge, show_value
+from lmtools.errors import UserError
+from lmtools.evaluate.metrics import find_metric
+from lmtools.formats.checks import file_name
+from lmtools.rescoring.features import LENGTHS, summed
+from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.rescoring.systems import SystemPlan
+from lmtools.rescoring.tuning import EXPECTED, FORMS, INTERPOLATION, LINEAR, OBJECTIVES
+
+FIX = "fix"
+SECTIONS = ("lms", "columns", "systems", "vectors")
+UTILITY = "utility"  # which only columns of no language model have
+
+
+@dataclass(frozen=True)
+class TuningPlan:
+    """How an experiment's systems are tuned, as the options of `lmtools tune` say it; `lengths` of
+    None are those that it takes by default.
+    """
+
+    metric: str = "wer"
+    objective: str = EXPECTED
+    lengths: list[str] | None = None
+    loop: bool = False
+    folds: int | str | None = None
+    negative: list[str] = field(default_factory=list)
+    fix: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        object.__setattr__(self, "metric", find_metric(self.metric)[0])
+        check_choices(self, "", objective=OBJECTIVES)
+        for name in self.lengths or ():
+            if name not in LENGTHS:
+                raise UserError(f"lengths: {name!r} is unknown; known: {', '.join(LENGTHS)}")
+        object.__setattr__(self, FIX, read_numbers(FIX, self.fix))
+        try:
+            _ = self.fold_plan
+        except ValueError as error:
+            raise UserError(f"folds: {error}; write for instance folds: speaker") from None
+
+    @property
+    def fold_plan(self) -> FoldPlan | None:
+        """How utterances are divided; None for no cross-validation."""
+        return None if self.folds is None else parse_folds(str(self.folds))
+
+
+@dataclass(frozen=True)
+class SystemEntry:
+    """What the file says of a system: its plan, and its label and look, as in conf/report.yaml."""
+
+    columns: list[str]
+    form: str = LINEAR
+    first_pass: dict = field(default_factory=dict)
+    label: str | None = None
+    look: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        check_choices(self, "", form=FORMS)
+        object.__setattr__(self, "first_pass", read_numbers("first_pass", self.first_pass))
+        if self.form == INTERPOLATION and len(self.columns) != 1:
+            raise UserError(f"form: {INTERPOLATION} is of one column; give one")
+        if self.form != INTERPOLATION and self.first_pass:
+            raise UserError(f"first_pass: is of form {INTERPOLATION} alone; leave it out")
+
+    @property
+    def plan(self) -> SystemPlan:
+        """What tuning and rescoring take."""
+        return SystemPlan(tuple(self.columns), self.form, self.first_pass)
+
+
+@dataclass(frozen=True)
+class LMEntry:
+    """What the file says of a column of scores or of vectors: the language model (None: none, for
+    expected utilities), whether it reads a source, options of the verb, and where this stands.
+    """
+
+    lm: str | None
+    options: Mapping[str, object]
+    place: Place
+    source: bool = False
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """All that the file says; mappings by name, in the file's order."""
+
+    tuning: TuningPlan = field(default_factory=TuningPlan)
+    lms: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, LMEntry] = field(default_factory=dict)
+    systems: Mapping[str, SystemEntry] = field(default_factory=dict)
+    vectors: Mapping[str, LMEntry] = field(default_factory=dict)
+
+    @property
+    def plans(self) -> dict[str, SystemPlan]:
+        """What each system takes."""
+        return {name: entry.plan for name, entry in self.systems.items()}
+
+    @property
+    def trained(self) -> list[str]:
+        """Each language model of the columns that reads no source, in their order."""
+        entries = (one for one in self.columns.values() if one.lm is not None and not one.source)
+        return list(dict.fromkeys(entry.lm for entry in entries))
+
+
+def read_numbers(name: str, values: Mapping) -> dict[str, float]:
+    """The weights that a setting gives by name; UserError where one is no finite number."""
+    return {str(key): convert(float, value, name, key) for key, value in values.items()}
+
+
+def read_experiment(path) -> ExperimentPlan:
+    """What the YAML file `path` says, laid over its `base:`; UserError with the line for what it
+    should not say. The names of options are left to who takes them.
+    """
+    layers = list_layers(Path(path))
+    tree: dict = {}
+    for file, layer in layers.items():
+        tree = lay_over(tree, layer, Place((file,)))
+    top = Place(tuple(layers))
+    settings = list(TuningPlan.__dataclass_fields__)
+    for name in tree:
+        check_known(name, [*settings, *SECTIONS], top / name, "setting")
+    tuning = {key: value for key, value in tree.items() if key in settings}
+    for key, value in tuning.items():  # one by one, for the line of the wrong one
+        build(TuningPlan, {key: value}, top / key)
+    groups = {section: dict(read_entries(tree, section, top)) for section in SECTIONS}
+    columns = {n: parse_column(n, one, top / "columns" / n) for n, one in groups["columns"].items()}
+    return ExperimentPlan(
+        build(TuningPlan, tuning, top),
+        {n: convert(str, one, top / "lms" / n, n) for n, one in groups["lms"].items()},
+        columns,
+        {
+            name: parse_system(one, columns, top / "systems" / name)
+            for name, one in groups["systems"].items()
+        },
+        {n: parse_lm(n, one, top / "vectors" / n) for n, one in groups["vectors"].items()},
+    )
+
+
+def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
+    """The settings of a file, where `top` is, laid over those of the files that it refines, without
+    the entries that it removes.
+    """
+    unset = {name for name, value in layer.items() if value is None} - {*SECTIONS}
+    lower = {name: value for name, value in lower.items() if name not in unset}
+    upper = {name: value for name, value in layer.items() if value is not None}
+    removed = []
+    for section in (FIX, *SECTIONS):
+        group = upper.get(section, {})
+        if not isinstance(group, Mapping):
+            raise UserError(f"{top / section}: {section}: expected `NAME: ...` lines")
+        for name, entry in group.items():
+            if entry is None and name not in lower.get(section, {}):
+                raise UserError(
+                    f"{top / section / name}: {section}: {name}: null removes what no `base:` has;"
+                    " write {}"
+                )
+            removed += [(section, name)] if entry is None else []
+        if section == "systems":
+            lists = {n: {"columns": one} for n, one in group.items() if isinstance(one, list)}
+            group = {**group, **lists}
+        upper |= {section: group} if section in upper else {}
+    both = merge(lower, upper)
+    for section, name in removed:
+        both[section] = {n: one for n, one in both[section].items() if n != name}
+    return both
+
+
+def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str, object]]:
+    """The entries of one of SECTIONS, without options that are null; UserError for a name that no
+    directory can have.
+    """
+    for name, entry in tree.get(section, {}).items():
+        place = top / section / name
+        if not isinstance(name, str):
+            raise UserError(f"{place}: {section}: the name {name!r} is no text; quote it")
+        file_name(name, str(place), f"the name in `{section}`")
+        if isinstance(entry, Mapping):
+            entry = {str(key): value for key, value in entry.items() if value is not None}
+        elif section != "lms":
+            raise UserError(f"{place}: {section}: {name}: expected `{{name: value, ..}}`")
+        yield name, entry
+
+
+def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
+    """What a column is."""
+    if UTILITY not in tree:
+        return parse_lm(name, tree, place)
+    for key in ("lm", "source"):
+        if key in tree:
+            raise UserError(f"{place / key}: {key}: {UTILITY} needs none; leave one of them out")
+    return LMEntry(None, tree, place)
+
+
+def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
+    """What is made with a language model, that of the same name unless it is said."""
+    options = {key: value for key, value in tree.items() if key not in ("lm", "source")}
+    lm = convert(str, tree.get("lm", name), place / "lm", "lm")
+    source = convert(bool, tree.get("source", False), place / "source", "source")
+    return LMEntry(lm, options, place, source)
+
+
+def parse_system(tree: Mapping, columns: Collection[str], place: Place) -> SystemEntry:
+    """What a system is, of these columns."""
+    for key in tree:
+        check_known(key, SystemEntry.__dataclass_fields__, place / key, "setting")
+    entry = build(SystemEntry, tree, place)
+    for column in entry.columns:
+        check_known(summed(column), columns, place / "columns", "column")
+    return entry
+
+
+def check_known(name, known: Collection[str], place: Place, what: str) -> None:
+    """UserError for a name that is not known."""
+    if name in known:
+        return
+    close = difflib.get_close_matches(str(name), known, 1)
+    remedy = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
+    raise UserError(f"{place}: unknown {what} {show_value(name)}; {remedy}")
+
+
+def fill_path(path: str, kind: str, name: str, option: str) -> str:
+    """`path`, as after `option`, with the name of its column, system or the like in place of
+    {KIND}; UserError where all would have the same.
+    """
+    mark = f"{{{kind}}}"
+    if mark not in path:
+        raise UserError(
+            f"{option} {path}: with --experiment each needs a path of its own; write {mark} in"
+            " place of its name"
+        )
+    return path.replace(mark, name)
+
+
+def find_lm(plan: ExperimentPlan, lm: str, template: str) -> str:
+    """Where a language model is: what the file says, else the path of --lm with its name."""
+    return plan.lms[lm] if lm in plan.lms else fill_path(template, "lm", lm, "--lm")

@@ -1,0 +1,185 @@
+"""An experiment's file as the verbs take it: each entry is the options of a single call."""
+
+from argparse import Namespace
+from collections.abc import Callable, Collection
+from functools import partial
+
+from lmtools.errors import UserError
+from lmtools.experiment import (
+    ExperimentPlan,
+    LMEntry,
+    check_known,
+    fill_path,
+    find_lm,
+    read_experiment,
+)
+from lmtools.formats.registry import parse_specifier
+from lmtools.rescoring import SystemPlan
+from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors
+
+
+class EntryParser(Parser):
+    """A parser of what an entry of the file says, as `declare` adds options to it; refuses with a
+    UserError.
+    """
+
+    def __init__(self, declare: Callable[[Parser], object]):
+        super().__init__(add_help=False, allow_abbrev=False)
+        declare(self)
+
+    def error(self, message: str):
+        raise UserError(message)
+
+    def read(self, entry: LMEntry) -> dict[str, object]:
+        """The values that an entry gives to options, by their names in a namespace; UserError with
+        the line of what is wrong.
+        """
+        known = {flag[2:].replace("-", "_"): flag for flag in self._option_string_actions}
+        values: dict[str, object] = {}
+        for key, value in entry.options.items():
+            place = entry.place / key
+            check_known(key, known, place, "option")
+            action = self._option_string_actions[known[key]]
+            word = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            switch = isinstance(value, bool) and action.nargs == 0
+            words = [known[key]] * value if switch else [f"{known[key]}={word}"]
+            try:
+                values[action.dest] = getattr(self.parse_args(words), action.dest)
+            except UserError as error:
+                raise UserError(f"{place}: {error}; mend {key}") from None
+        return values
+
+    def complete(self, args: Namespace, entry: LMEntry) -> dict[str, object]:
+        """The value of every option: that on the command line where one is given, else the
+        entry's, else the default.
+        """
+        usual = vars(self.parse_args([]))
+        given = {name: getattr(args, name, value) for name, value in usual.items()}
+        return usual | self.read(entry) | {n: v for n, v in given.items() if v != usual[n]}
+
+
+def column_parser(entry: LMEntry) -> EntryParser:
+    """The parser of a column's options: those of `lmtools score`, or of `lmtools mbr`."""
+    if entry.lm is not None:
+        return EntryParser(lambda parser: parser.add(*COLUMN))
+    from lmtools.verbs.mbr import add_risk  # half a second that most experiments need not pay
+
+    return EntryParser(add_risk)
+
+
+def vectors_parser() -> EntryParser:
+    """The parser of how vectors are made: options of `lmtools embed`."""
+    return EntryParser(partial(add_vectors, **EMBED_POOL))
+
+
+def load_experiment(path: str) -> ExperimentPlan:
+    """What the file says, the options of all its entries checked; UserError with the line of what
+    is wrong.
+    """
+    plan = read_experiment(path)
+    for entry in plan.columns.values():
+        values = column_parser(entry).read(entry)
+        if values.get("reverse") and not entry.source:
+            raise UserError(f"{entry.place}: reverse: of which source? write source: true too")
+        if values.get("written") and entry.source:
+            raise UserError(f"{entry.place}: written: is for recognisers; leave it out, or source")
+    for entry in plan.vectors.values():
+        vectors_parser().read(entry)
+    return plan
+
+
+def split_columns(args: Namespace) -> list[Namespace]:
+    """The call of `lmtools score`, or of `lmtools mbr` (`lm` of None), for each column."""
+    plan = load_experiment(args.experiment)
+    need("columns", plan.columns, args, args.nbest)
+    return [one_column(args, plan, name) for name in plan.columns]
+
+
+def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
+    """The call that writes one column."""
+    entry = plan.columns[name]
+    values = column_parser(entry).complete(args, entry)
+    out = fill_path(args.out, "column", name, "--out")
+    if entry.lm is None:
+        return Namespace(**vars(args) | values | {"lm": None, "out": out})
+    if entry.source and not (args.source or args.source_lines):
+        raise UserError(
+            f"{entry.place}: {name} reads what the lists translate; give --source or --source-lines"
+        )
+    values |= {"lm": find_lm(plan, entry.lm, args.lm), "out": out}
+    values |= {} if entry.source else {"source": None, "source_lines": None}
+    return Namespace(**vars(args) | values)
+
+
+def split_lms(args: Namespace) -> list[Namespace]:
+    """The call of `lmtools ppl` for each language model of the columns, translation models
+    apart.
+    """
+    plan = load_experiment(args.experiment)
+    for option, given in (("--mix", args.mix), ("--tune-on", args.tune_on), ("--lm", args.lm[1:])):
+        if given:
+            raise UserError(f"{option}: a mixture; leave it out, or --experiment")
+    need("columns", plan.trained, args, args.text)
+    return [
+        Namespace(
+            **vars(args)
+            | {"lm": [find_lm(plan, lm, args.lm[0])]}
+            | ({"out": fill_path(args.out, "lm", lm, "--out")} if args.out else {})
+        )
+        for lm in plan.trained
+    ]
+
+
+def split_vectors(args: Namespace) -> list[Namespace]:
+    """The call of `lmtools embed` for each entry of `vectors`."""
+    plan = load_experiment(args.experiment)
+    need("vectors", plan.vectors, args, args.text)
+    return [
+        Namespace(
+            **vars(args)
+            | vectors_parser().complete(args, entry)
+            | {
+                "lm": find_lm(plan, entry.lm, args.lm),
+                "out": fill_path(args.out, "vectors", name, "--out"),
+            }
+        )
+        for name, entry in plan.vectors.items()
+    ]
+
+
+def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
+    """What each system of --experiment takes; None without it."""
+    return load_systems(args).plans if args.experiment else None
+
+
+def load_systems(args: Namespace) -> ExperimentPlan:
+    """The experiment, which has systems."""
+    if args.systems:
+        raise UserError("--systems: --experiment has systems, too; give one of them")
+    plan = load_experiment(args.experiment)
+    need("systems", plan.systems, args)
+    return plan
+
+
+def complete_tuning(args: Namespace) -> dict[str, SystemPlan] | None:
+    """Fill the options of `lmtools tune` that are not given from --experiment, or with what they
+    are by default; return what each system takes, None without --experiment.
+    """
+    plan = load_systems(args) if args.experiment else ExperimentPlan()
+    file = plan.tuning
+    args.metric, args.objective = args.metric or file.metric, args.objective or file.objective
+    args.lengths = file.lengths if args.lengths is None else args.lengths
+    args.loop, args.folds = args.loop or file.loop, args.folds or file.fold_plan
+    args.negative = args.negative or file.negative
+    args.fix = [*file.fix.items(), *args.fix]
+    return plan.plans if args.experiment else None
+
+
+def need(section: str, entries: Collection[str], args: Namespace, pipe: str = "") -> None:
+    """UserError where a section of the file is empty, and where the `pipe` of an option would have
+    to be read for each of several entries.
+    """
+    if not entries:
+        raise UserError(f"{args.experiment}:1: no {section}; write them under `{section}:`")
+    if len(entries) > 1 and (pipe == "-" or parse_specifier(pipe)):
+        raise UserError(f"{pipe}: a pipe, but {len(entries)} {section} read it; give a file")
