@@ -190,7 +190,7 @@ class Experiment:
             *self.draws,
             f"lmtools {__version__}",
         )
-        made = ", then ".join(f"`{command}`" for command in (*commands.values(), self.command))
+        made = ", then ".join(f"`{command}`" for command in (*commands, self.command))
         yield f"Made by {made}; {'; '.join(filter(None, facts))}."
 
     def browsed(self) -> dict | None:

@@ -12,8 +12,8 @@ from lmtools.report.lm.experiment import is_language_modelling
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.papers import paper_tables
-from lmtools.report.readings import add_readings
+from lmtools.report.papers.readings import add_readings
+from lmtools.report.papers.tables import paper_tables
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES
 from lmtools.report.rescoring.lms import (

@@ -1,5 +1,5 @@
-"""Tables and figures of time that several kinds of experiment have: run time by sentence length,
-batched scoring, the recipe's stages.
+"""Tables and figures of run time, as in Figure 4 of the T-TA paper: by sentence length, and of
+batched scoring.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import Names
-from lmtools.report.page.columns import NONE, decimal
+from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, line
 from lmtools.report.page.labels import plain_ticks
 from lmtools.report.page.table import Table
@@ -75,40 +75,6 @@ def throughput_table(batched, names: Names, machine: str) -> Table:
         " the same matrix products alone."
     )
     return Table(BATCHED[unit], header, tuple(rows), (machine, note))
-
-
-def stage_tables(experiment: Experiment) -> Iterator[Table]:
-    """How the time divides over the recipe's stages, if any of them ended."""
-    every = experiment.stages
-    stages = [stage for stage in every if stage.get("seconds") is not None]
-    if not stages:
-        return
-    total = sum(stage["seconds"] for stage in stages)
-    rows = [
-        (
-            str(stage.get("stage", NONE)),
-            stage.get("title", NONE),
-            decimal(stage["seconds"], 1),
-            f"{100 * stage['seconds'] / (total or 1):.1f}%",
-        )
-        for stage in stages
-    ]
-    open_stages = [
-        f"{stage.get('stage')} ({stage.get('title')})" for stage in every if stage not in stages
-    ]
-    notes = (
-        [f"Not finished when this was written: stage {', '.join(open_stages)}."]
-        if open_stages
-        else []
-    )
-    header = ("stage", "title", "seconds", "share")
-    yield Table(
-        "How the time divides",
-        header,
-        (*rows, ("", "all", decimal(total, 1), "100.0%")),
-        tuple(notes),
-        left=2,
-    )
 
 
 def speed_pictures(experiment: Experiment) -> Iterator[Picture]:

@@ -18,7 +18,14 @@ from lmtools.report.page.columns import (
     table_of,
 )
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, ratio, trunks
+from lmtools.report.rescoring.criteria.trunks import (
+    CriteriaTrunk,
+    Entry,
+    kind,
+    perplexity,
+    ratio,
+    trunks,
+)
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import SEED, Measured, Result, interval
 

@@ -16,13 +16,13 @@ from lmtools.errors import UserError
 from lmtools.report.lm.experiment import collect_lms
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.table import html, markdown, plain
-from lmtools.report.papers import ORDER, amount, paper_tables
-from lmtools.report.readings import add_readings
+from lmtools.report.papers.readings import add_readings
+from lmtools.report.papers.tables import ORDER, amount, paper_tables
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.sts.experiment import collect_sts
 from lmtools.report.style import load_style
 
-REPO = Path(__file__).parents[3]
+REPO = Path(__file__).parents[4]
 TABLE = {
     "paper": "tta",
     "table": 1,

@@ -18,7 +18,7 @@ from lmtools.report.page.labels import (
     plain_ticks,
     printed,
 )
-from lmtools.report.rescoring.criteria import CriteriaTrunk, Entry, kind, perplexity, trunks
+from lmtools.report.rescoring.criteria.trunks import CriteriaTrunk, Entry, kind, perplexity, trunks
 from lmtools.report.rescoring.experiment import RescoringExperiment
 
 FULL = "full"  # the panel of criteria over the whole vocabulary

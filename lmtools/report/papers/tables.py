@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from lmtools.report.cited import MARK, CitedRow, CitedTable, Source, read_cell
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.columns import NONE, Column, decimal, table_of
 from lmtools.report.page.table import Table
+from lmtools.report.papers.cited import MARK, CitedRow, CitedTable, Source, read_cell
 
 ORDER = "The corpora differ: figures of the two compare in order only, down a column."
 QUOTED = "In brackets, on grey: the paper's own figures, not measured here"

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 
-from lmtools.report.cited import Reading
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import Picture, Theme
+from lmtools.report.papers.cited import Reading
 
 DASHED = {"linestyle": (0, (6, 3)), "linewidth": 1.1}
 
