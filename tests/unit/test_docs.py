@@ -18,14 +18,7 @@ from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN, Parser, add_common
 
 ROOT = Path(__file__).parents[2]
-GLOBS = (
-    "*.md",
-    "docs/*.md",
-    "egs/*/README.md",
-    "egs/*/*/*.md",
-    "egs/*/*/mini/*.md",
-    "tests/*/*.md",
-)
+GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")
 PAGES = [page for pattern in GLOBS for page in sorted(ROOT.glob(pattern))]
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FOREIGN = """of other programs: --nnodes --rdzv-backend --rdzv-id --rdzv-endpoint --nodes
