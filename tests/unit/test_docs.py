@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 GLOBS = (
     "*.md",
     "docs/*.md",
-    "egs/*/README.md",
+    "egs/*/*.md",
     "egs/*/*/*.md",
     "egs/*/*/mini/*.md",
     "tests/*/*.md",
