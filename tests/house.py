@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
+from shell_scripts import count_scripts
 
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
@@ -122,6 +123,7 @@ def count(tree: Path = ROOT) -> dict[str, object]:
         "classes of one name": classes,
         "cycles": list(find_cycles(graph)),
         "reached by no verb": sorted(find_unreached(graph)),
+        **{f"{name} (lines, options, constructs)": n for name, n in count_scripts(tree).items()},
     }
 
 

@@ -2,6 +2,7 @@
 names it.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -141,8 +142,8 @@ def read_speed(home: Path) -> dict | None:
 
 
 def read_stages(home: Path) -> list[dict]:
-    """The manifests of the recipe's stages."""
-    return [read_manifest(path) for path in numbered(home / "stages")]
+    """The manifests of the recipe's stages, those of run.sh first."""
+    return [read_manifest(path) for path in list_manifests(home / "stages")]
 
 
 def read_yaml(path: Path, shape: Mapping) -> dict:
@@ -212,9 +213,10 @@ def read_json(path: Path, shape: Mapping | None = None) -> dict:
     return seal.read_json(path, check=lambda tree: fitting(tree, shape, path) if shape else tree)
 
 
-def numbered(folder: Path) -> list[Path]:
-    """The files N.json of `folder`, by number."""
-    return sorted(
-        (path for path in folder.glob("*.json") if path.stem.isdecimal()),
-        key=lambda path: int(path.stem),
-    )
+def list_manifests(folder: Path) -> list[Path]:
+    """Return the files N.json of run.sh's stages in `folder`, by number, then those of the scripts
+    beside it, NAME-N.json.
+    """
+    named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", path.stem), path) for path in folder.glob("*.json"))
+    found = [(match[1] or "", int(match[2]), path) for match, path in named if match]
+    return [path for *_, path in sorted(found)]

@@ -180,7 +180,8 @@ class Experiment:
         """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
         yield f"{self.extent}."
         yield from self.remarks
-        commands = [stage["command"] for stage in self.stages if stage.get("command")][-1:]
+        every = (stage["command"] for stage in self.stages if stage.get("command"))
+        commands = {command.split()[0]: command for command in every}.values()  # one a script
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
         facts = (
             hashes and f"model hashes {hashes}",

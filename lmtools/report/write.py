@@ -12,8 +12,8 @@ from lmtools.report.lm.experiment import is_language_modelling
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.papers import paper_tables
-from lmtools.report.readings import add_readings
+from lmtools.report.papers.readings import add_readings
+from lmtools.report.papers.tables import paper_tables
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES
 from lmtools.report.rescoring.lms import (
@@ -95,12 +95,13 @@ def make_all(makers: Iterable[Callable[..., Iterable]], experiment: Experiment) 
 
 
 def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """What the experiment in directory `home` is: without lists and rescored texts, of similarity
-    or of language models by themselves.
+    """What the experiment in directory `home` is: of similarity, of rescoring or, without lists and
+    rescored texts, of language models by themselves.
     """
-    if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
-        return "rescoring"
-    return "sts" if is_sts(home) else "lm" if is_language_modelling(home) else "rescoring"
+    if is_sts(home):
+        return "sts"
+    rescored = nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home)
+    return "rescoring" if rescored or not is_language_modelling(home) else "lm"
 
 
 def remove_others(folder: Path, names: set[str]) -> None:

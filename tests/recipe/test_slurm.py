@@ -35,8 +35,11 @@ TINY = (
     "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
     " optim.warmup=5 steps=150 checkpoint_every=10"
 )
-OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "causal")
-OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --nj 4"))
+OPTIONS = ("--train-opts", TINY)
+OPTIONS += tuple(shlex.split("--corpus small --depth 4 --vocab-size 200 --nj 4"))
+EXPERIMENT = "columns: {causal: {}}\nsystems: {first-pass: [], causal: [causal]}\n"
+LATTICES = shlex.split("bash local/rescore_lattices.sh causal data exp")
+LATTICES += ["dev test", *shlex.split("--lm causal=exp/lm/causal --nj 4")]
 TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
 LSTM = (
     "arch.layers=1 arch.dim=8 arch.units=12 output.cutoffs=[20,100] batch.sentences=16"
@@ -170,7 +173,11 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     run names its log, and the same command ends as if nothing had been.
     """
     recipe = librispeech("slurm")
+    recipe.edit("run.sh", "{causal,masked,tta}", "causal")
+    recipe.edit("run.sh", "causal masked tta", "causal")
+    (recipe.home / "conf/experiment.yaml").write_text(EXPERIMENT)
     recipe(*OPTIONS, "--stop-stage", "2")
+    recipe("--corpus", "small", "--stop-stage", "1", script="run_lattices.sh")
     local = type(recipe)(recipe.home.with_name("local"), recipe.env)
     shutil.copytree(recipe.home, local.home, symlinks=True)
     command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
@@ -193,6 +200,9 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     )
     again = recipe(*command, "--stage", "4")
     assert re.search(r"array \d+: 1 of 2 shards, 1 are there", again.stdout)
+    for each, queue in ((local, "local"), (recipe, "slurm:slurm.yaml")):
+        env = {**each.env, "LMTOOLS_CMD": queue}
+        subprocess.run(LATTICES, cwd=each.home, env=env, check=True)
     assert outcome(recipe) == outcome(local)
 
 

@@ -1,5 +1,5 @@
-"""egs/stsb/run.sh from end to end on made-up pairs with tiny models; which systems suit which LM;
-what is fetched for stsb and sick.
+"""egs/stsb from end to end on made-up pairs and lists with tiny models; what is fetched of the STS
+Benchmark and SICK.
 """
 
 import gzip
@@ -19,24 +19,24 @@ import pytest
 from recipe import test_fetch
 from toys import sentences
 
+from lmtools.formats import jsonl
+from lmtools.types import Hypothesis, NBest
+
 REPOSITORY = Path(__file__).parents[2]
-LOCAL = REPOSITORY / "egs/stsb/local"
 TINY = (
     "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
     " optim.warmup=2 steps=20 precision=float32"
 )
-SMALL = shlex.split("--mini small --vocab-size 60 --dim 8 --precision float32 --nj 1")
-OPTIONS = (*SMALL, "--train-opts", TINY)
-LMS = ("--lms", "masked tta")
+SMALL = shlex.split("--corpus small --nbest-dir small --vocab-size 60 --dim 8 --precision float32")
+OPTIONS = (*SMALL, "--train-opts", TINY, "--nj", 1)
+LMS = ("causal", "masked", "tta")
 # layers of each
 SYSTEMS = {
-    "masked": [0, 1],
-    "masked-masked": [1],
-    "tta": [0, 1],
-    "tta-eos": [1],
-    "words": [0],
-    "tfidf": [0],
+    **{name: [0, 1] for name in LMS},
+    **{name: [1] for name in ("causal-eos", "masked-masked", "tta-eos")},
+    **{name: [0] for name in ("words", "tfidf")},
 }
+SETS = {"dev": 24, "test": 40}
 server, run, sha256 = test_fetch.server, test_fetch.run, test_fetch.sha256
 
 
@@ -59,59 +59,84 @@ def graded(count: int, seed: int) -> list[tuple[str, str, float]]:
     return pairs
 
 
+def heard(name: str, count: int, seed: int) -> list[NBest]:
+    """Lists of three hypotheses, of which the second is right."""
+    return [
+        NBest(
+            f"{name}-{number}",
+            tuple(
+                Hypothesis(text, {"am": -number % 7 - rank})
+                for rank, text in enumerate((f"river {ref}", ref, f"{ref} river house"))
+            ),
+            ref,
+        )
+        for number, ref in enumerate(f"{line} stone" for line in sentences(count, seed))
+    ]
+
+
 def corpus(home: Path) -> None:
-    """A mini corpus."""
+    """A mini corpus; the text has the first reference of dev."""
     home.mkdir(exist_ok=True)
     for seed, (name, count) in enumerate({"train": 300, "valid": 40}.items()):
         (home / f"{name}.txt").write_text("".join(f"{line}\n" for line in sentences(count, seed)))
-    for seed, (name, count) in enumerate({"dev": 24, "test": 40}.items(), 10):
+    for seed, (name, count) in enumerate(SETS.items(), 10):
         lines = ["\t".join(map(str, pair)) + "\n" for pair in graded(count, seed)]
         (home / f"{name}.tsv.gz").write_bytes(gzip.compress("".join(lines).encode()))
+        jsonl.write(heard(name, count, seed), home / f"{name}.nbest.jsonl")
+    with open(home / "train.txt", "a") as stream:
+        stream.write(f"And, {heard('dev', 1, 10)[0].ref.upper()}!\n")
 
 
 @pytest.fixture(scope="module")
 def whole(copied, make_recipe, shell):
-    """The recipe after a run with two LMs."""
+    """The recipe after a run."""
     recipe = make_recipe(copied("stsb"), shell)
     corpus(recipe.home / "small")
-    recipe(*OPTIONS, *LMS)
+    recipe(*OPTIONS)
     return recipe
 
 
-def systems(recipe, *args) -> list[str]:
-    """The systems of these options, by --help."""
-    said = recipe("--help", "--statics", "tfidf", *args).stdout
-    written = next(
-        line for line in said.splitlines() if line.strip().startswith("writes exp/embed")
-    )
-    return [Path(path).stem for path in written.split()[1:-1]]
+def beside(recipe, script: str, *args, status=0) -> subprocess.CompletedProcess:
+    """Run a script beside run.sh to its end."""
+    command = [recipe.home / script, *map(str, args)]
+    done = subprocess.run(command, env=recipe.env, capture_output=True, text=True, timeout=600)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def results(exp: Path) -> dict[str, bytes]:
+    """What a run leaves that does not name the time."""
+    kinds = ("lm/*/model.safetensors", "sts/*/*.json", "score/*/*", "rescore/*/*", "tune/*/*")
+    paths = [path for kind in kinds for path in sorted(exp.glob(kind))]
+    return {str(path.relative_to(exp)): path.read_bytes() for path in paths}
 
 
 def test_all_stages(whole):
     exp = whole.home / "exp"
     for stage in range(7):
         assert json.loads((exp / f"stages/{stage}.json").read_text())["finished"]
-    assert (
-        {path.parent.name for path in exp.glob("sts/*/test.json")}
-        == {path.stem for path in exp.glob("embed/*.npz")}
-        == set(SYSTEMS)
-    )
-    assert {path.name for path in exp.glob("sts/*/*.json")} == {"dev.json", "test.json"}
-    results = (exp / "report/RESULTS.md").read_text()
-    assert "stsb (mini)" in results and (exp / "report/index.html").exists()
+    assert {path.parent.name for path in exp.glob("sts/*/test.json")} == set(SYSTEMS)
+    assert {path.parent.name for path in exp.glob("rescore/*/test.txt")} == {"first-pass", *LMS}
+    report = (exp / "report/RESULTS.md").read_text()
+    assert "# Results: stsb (small)" in report
+    table = report.partition("## Similarity against reranking")[2].partition("\n## ")[0]
+    assert all(f"| {lm} " in table for lm in ("uniLM", "biLM", "T-TA"))
     assert not [path for path in exp.rglob("*") if ".tmp" in path.name]
 
 
-def test_pairs_and_sentences(whole):
-    """Both sets are as they were given; sentences hold each text once."""
+def test_data_is_as_it_was_given(whole):
+    """Pairs of both sets; each text once; lists but those that the text has."""
     data, texts = whole.home / "data", set()
-    for seed, (name, count) in enumerate({"dev": 24, "test": 40}.items(), 10):
+    for seed, (name, count) in enumerate(SETS.items(), 10):
         rows = [line.split("\t") for line in (data / name / "pairs.tsv").read_text().splitlines()]
         assert [(left, right, float(score)) for left, right, score in rows] == graded(count, seed)
         texts |= {text for left, right, _ in rows for text in (left, right)}
+        lists = heard(name, count, seed)
+        kept = [nbest for nbest in lists if name != "dev" or nbest.ref != lists[0].ref]
+        assert list(jsonl.read(data / name / "nbest.jsonl")) == kept
     lines = (data / "sentences.txt").read_text().splitlines()
     assert len(lines) == len(texts) and set(lines) == texts
-    assert (data / "train.txt").read_bytes() == (whole.home / "small/train.txt").read_bytes()
+    assert (data / "train/text").read_bytes() == (whole.home / "small/train.txt").read_bytes()
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -123,7 +148,7 @@ def test_figures_are_those_of_the_vectors(whole, system):
         vectors = stored["vectors"].astype(np.float64)
     vectors = vectors.reshape(len(texts), len(layers), -1)
     place = {text: number for number, text in enumerate(texts)}
-    for seed, (name, count) in enumerate({"dev": 24, "test": 40}.items(), 10):
+    for seed, (name, count) in enumerate(SETS.items(), 10):
         said = json.loads((whole.home / f"exp/sts/{system}/{name}.json").read_text())
         pairs = graded(count, seed)
         assert said["count"] == count and said["similarity"] == [score for *_, score in pairs]
@@ -138,131 +163,60 @@ def test_figures_are_those_of_the_vectors(whole, system):
             )
 
 
+def test_a_dry_run_pasted_gives_the_same_files(whole, copied, make_recipe, shell):
+    other = make_recipe(copied("stsb"), shell)
+    corpus(other.home / "small")
+    printed = other("--dry-run", *OPTIONS, "--stop-stage", 5).stdout
+    assert not (other.home / "exp").exists()
+    subprocess.run(["bash", "-e"], input=printed, env=shell, cwd=other.home, text=True, check=True)
+    assert results(other.home / "exp") == results(whole.home / "exp")
+
+
 def test_again(whole):
-    """What is done is skipped; another choice of systems runs from stage 4, and trains nothing."""
-    before = {
-        path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")
-    }
-    done = whole(*OPTIONS, *LMS, "--skip-done", "true")
+    done = whole(*OPTIONS, "--skip-done", "true")
     assert done.stdout.count("is done already: skipped") == 7, done.stdout
-    other = shlex.split(
-        "--systems tta-max --statics tfidf --skip-done true --expdir exp --stop-stage 5"
-    )
-    done = whole(*OPTIONS, *LMS, *other)
-    assert (whole.home / "exp/sts/tta-max/test.json").exists() and "starting" not in done.stdout
-    assert (
-        before
-        == {
-            path: path.stat().st_mtime_ns for path in (whole.home / "exp/lm").rglob("*.safetensors")
-        }
-        and before
-    )
 
 
-def test_which_systems_suit_which_lm(whole):
-    def lm(name: str, file: str, content: str) -> str:
-        (whole.home / "lms" / name).mkdir(parents=True, exist_ok=True)
-        (whole.home / "lms" / name / file).write_text(content)
-        return f"lms/{name}"
-
-    elmo = lm("elmo", "config.yaml", "model: elmo\nobjective: bidirectional\n")
-    bert = lm("bert", "config.json", '{"architectures": ["BertForMaskedLM"]}')
-    gpt = lm("gpt", "config.json", '{"architectures": ["GPT2LMHeadModel"]}')
-    own = f"e={elmo} b=hf:{bert} g=hf:{gpt} m=exp/lm/masked"
-    assert systems(whole) == ["causal", "causal-eos", "masked", "masked-masked", "tta", "tta-eos"]
-    assert systems(whole, "--conf", "../../conf", "--lms", "tta") == ["tta", "tta-eos"]
-    found = shlex.split("e b b-masked b-cls b-boundaries g m m-masked")
-    assert systems(whole, "--lms", "", "--lm-dirs", own) == found
-    assert systems(whole, "--systems", "causal-max tta masked-boundaries") == [
-        "causal-max",
-        "tta",
-        "masked-boundaries",
-    ]
-
-
-def test_paper_adds_bert(whole):
-    """One that is trained, one that is given, or the one that is named already."""
-    given = whole.home / "lms/given"
-    given.mkdir(parents=True)
-    (given / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
-    rows = ["bert", "bert-masked", "bert-cls"]
-    both = ["masked", "masked-masked", *rows]
-    assert systems(whole, "--paper", "--lms", "masked") == both
-    own = ("--bert", "lms/given")
-    assert systems(whole, "--paper", "--lms", "masked", *own) == [*both, "bert-boundaries"]
-    own = ("--lm-dirs", "bert=hf:lms/given")
-    assert systems(whole, "--paper", "--lms", "", *own) == [*rows, "bert-boundaries"]
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (("--bert", "x"), "--bert is a row of --paper true; give both"),
-        (("--corpus", "mega"), "--corpus is 'mega'; it takes mini, stsb or sick"),
-        (("--pairs-dir", "x"), "--corpus mini has pairs of its own"),
-        (
-            ("--systems", "tta-best"),
-            (
-                "'tta-best' is no system; give an LM (causal masked tta), alone or with -masked,"
-                " -eos, -cls ..."
-            ),
-        ),
-        (("--systems", "bert"), "'bert' is no system"),
-        (("--lm-dirs", "words=hf:x"), "an LM is called words, as the static vectors are"),
-        (
-            ("--lms", "", "--statics", ""),
-            "no system: name LMs with --lms or --lm-dirs, or vectors with --statics",
-        ),
-    ],
-)
-def test_wrong_options(whole, options, message):
-    done = whole("--expdir", "wrong", *options, status=2)
-    assert message in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_bert_and_word_vectors_of_one_s_own(whole):
-    """No LM is trained, and GloVe's vectors take the place of those of the text."""
-    transformers = pytest.importorskip(
-        "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
-    )
-    bert = whole.home / "bert"
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *sorted({*" ".join(sentences(50, 0)).split()}),
-    ]
-    sizes = {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 24,
-        "max_position_embeddings": 40,
-    }
-    transformers.BertForMaskedLM(
-        transformers.BertConfig(vocab_size=len(words), **sizes)
-    ).save_pretrained(bert)
-    (bert / "vocab.txt").write_text("\n".join(words) + "\n")
-    transformers.BertTokenizerFast(str(bert / "vocab.txt")).save_pretrained(bert)
-    (whole.home / "glove.txt").write_text(
-        "".join(f"{word} {rank} {-rank + 3} 1\n" for rank, word in enumerate(words[5:]))
-    )
-    chosen = shlex.split("--lm-dirs bert=hf:bert --vectors glove.txt --statics words --expdir exp2")
-    whole(*OPTIONS, "--lms", "", *chosen, "--stage", 2, "--stop-stage", 5)
+def test_scripts_beside_run_sh(whole):
+    """BERT's rows and run times come into the report of run.sh."""
+    beside(whole, "run_paper.sh", "--train-opts", TINY, "--precision", "float32", "--nj", 1)
+    beside(whole, "run_speed.sh", "--lengths", 5, "--repeats", 1, "--stop-stage", 4)
+    beside(whole, "run_speed.sh", "--stage", 6)
     layers = {
         path.parent.name: [row["layer"] for row in json.loads(path.read_text())["rows"]]
-        for path in whole.home.glob("exp2/sts/*/dev.json")
+        for path in whole.home.glob("exp/sts/bert*/test.json")
     }
-    assert layers == {
-        "bert": [0, 1, 2],
-        "bert-masked": [2],
-        "bert-cls": [2],
-        "bert-boundaries": [2],
-        "words": [0],
+    assert layers == {"bert": [0, 1], "bert-masked": [1], "bert-cls": [1]}
+    report = (whole.home / "exp/report/RESULTS.md").read_text()
+    assert "| BERT |" in report and "./run_paper.sh" in report and "speed.png" in report
+    done = whole(*OPTIONS, "--skip-done", "true", "--stop-stage", 5)
+    assert done.stdout.count("is done already: skipped") == 6, done.stdout
+
+
+def test_lists_that_the_text_has_are_left_out(whole, tmp_path):
+    script = [sys.executable, REPOSITORY / "egs/stsb/local/prepare_lists.py"]
+    refs = {
+        "run": "O one two three four five six seven eight nine",
+        "seven": "zero one two three four five six seven",
+        "short": "Eight, NINE",
+        "apart": "eight ten",
+        "empty": "",
     }
-    assert not (whole.home / "exp2/words.txt").exists()
+    (tmp_path / "text").write_text("one two three four five six seven eight nine\n\n")
+    jsonl.write((NBest(u, (Hypothesis(r),) * 3, r) for u, r in refs.items()), tmp_path / "in.jsonl")
+    lists = (tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    how = ("--text", tmp_path / "text", "--depth", 2)
+    run(*script, *how, *lists)
+    kept = list(jsonl.read(tmp_path / "out.jsonl"))
+    assert [(nbest.utt, len(nbest.hyps)) for nbest in kept] == [
+        ("seven", 2),
+        ("apart", 2),
+        ("empty", 2),
+    ]
+    for ref, message in ((None, "a has no reference"), ("eight nine", "has all of its references")):
+        jsonl.write([NBest("a", (Hypothesis("x"),), ref)], tmp_path / "in.jsonl")
+        done = run(*script, *how, *lists, status=1)
+        assert message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
@@ -279,14 +233,16 @@ def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
     home = tmp_path / "egs/mine"
     page = (home / "README.md").read_text()
     assert page.startswith("# mine\n\nCopied from egs/stsb.") and "@" not in page
-    assert not [name for name in os.listdir(home / "local") if "mini" in name]
-    make_recipe(home, shell)("--stop-stage", 1)
+    assert not [name for name in os.listdir(home / "local") if name.startswith("mini")]
+    make_recipe(home, shell)(
+        "--stop-stage", 1, "--nbest-dir", "../stsb/mini", "--corpus", "../stsb/mini"
+    )
     assert (home / "data/test/pairs.tsv").read_text() == (
         whole.home / "data/test/pairs.tsv"
     ).read_text()
 
 
-# --corpus stsb and sick
+# Pairs that are fetched
 
 STSB = {
     name: f"main\tMSR\t2012\t{n}\t4.5\tA {name}.\tThe {name}.\n".encode() * 5
@@ -328,7 +284,6 @@ def published(server, tmp_path, copied, make_recipe, shell):
         copied("stsb"),
         {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")},
     )
-    corpus(recipe.home / "mini")
     for name, files in FILES.items():
         (recipe.home / f"local/{name}.sha256").write_text(
             "".join(f"{sha256(content)}  {file}\n" for file, content in files.items())
@@ -339,25 +294,25 @@ def published(server, tmp_path, copied, make_recipe, shell):
     return recipe
 
 
+def pairs_of(recipe, name: str, part: str) -> list[list[str]]:
+    """The fields of each prepared pair."""
+    lines = (recipe.home / f"data/{name}/{part}/pairs.tsv").read_text().splitlines()
+    return [line.split("\t") for line in lines]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_fetches_and_prepares(published, server, name):
     with server(cut=100) as (url, asked):
-        options = ("--corpus", name, f"--{name}-url", url, "--stop-stage", 1)
-        done = published(*options)
+        command = (published, f"run_{name}.sh", "--url", url, "--stop-stage", 1)
+        beside(*command)
         count = len(asked)
-        assert (
-            f"warning: LMs see the mini corpus's text, not text like {name}"
-            in done.stdout + done.stderr
-        )
-        published(*options)
+        beside(*command)
         assert len(asked) == count == {"stsb": 2, "sick": 3}[name]  # one was cut, and went on
-    raw = published.home / "data/local" / name
+    raw = published.home / f"data/{name}/local"
     assert {file: (raw / file).read_bytes() for file in FILES[name]} == FILES[name]
-    tests = published.home / "data/test/pairs.tsv"
-    assert tests.read_text().splitlines()[0].split("\t")[:2] == {
-        "stsb": ["A sts-test.csv.", "The sts-test.csv."],
-        "sick": ["A SICK_test_annotated.txt", "The SICK_test_annotated.txt"],
-    }[name]  # fmt: skip
+    file = list(FILES[name])[-1]
+    expected = {"stsb": [f"A {file}.", f"The {file}."], "sick": [f"A {file}", f"The {file}"]}
+    assert pairs_of(published, name, "test")[0][:2] == expected[name]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -365,7 +320,7 @@ def test_what_is_not_the_published_file(published, server, tmp_path, name):
     """Archives with another content, damaged or without the file; nothing is left that a later run
     would take.
     """
-    www, raw = tmp_path / "www", published.home / "data/local" / name
+    www, raw = tmp_path / "www", published.home / f"data/{name}/local"
     archive = {"stsb": "Stsbenchmark.tar.gz", "sick": "sick_test_annotated.zip"}[name]
     file = list(FILES[name])[-1]
     pack = {"stsb": tar, "sick": lambda files: zipped(*files.popitem())}[name]
@@ -388,29 +343,23 @@ def test_what_is_not_the_published_file(published, server, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_of_one_s_own(published, name, tmp_path):
-    """They may be packed; text may be one's own; what is not as published is said; what lacks is
-    named.
+def test_files_of_one_s_own(published, whole, name, tmp_path):
+    """They may be packed; what is not as published is said; what lacks is named. The LMs of run.sh
+    make their vectors.
     """
-    mine, text = tmp_path / "mine", tmp_path / "text"
-    mine.mkdir()
-    text.mkdir()
     first, second = FILES[name]
-    (mine / f"{first}.gz").write_bytes(gzip.compress(FILES[name][first]))
-    for part in ("train", "valid"):
-        (text / f"{part}.txt").write_text(f"My {part}.\n")
-    options = ("--corpus", name, "--pairs-dir", mine, "--lm-text", text, "--stop-stage", 1)
-    done = published(*options, status=1)
-    assert f"{mine / second}: neither it nor" in done.stdout + done.stderr
-    (mine / second).write_bytes(FILES[name][second].replace(b".5", b".25"))
-    said = published(*options)
-    assert (
-        f"{second}: not the file that is published under this name" in said.stdout
-        and first not in said.stdout
-    )
-    assert "warning" not in said.stdout + said.stderr
-    assert (published.home / "data/train.txt").read_text() == "My train.\n"
-    assert (published.home / "data/test/pairs.tsv").read_text().splitlines()[0].endswith(".25")
+    (tmp_path / f"{first}.gz").write_bytes(gzip.compress(FILES[name][first]))
+    script = f"run_{name}.sh"
+    done = beside(published, script, "--pairs-dir", tmp_path, status=1)
+    assert f"{tmp_path / second}: neither it nor" in done.stdout + done.stderr
+    (tmp_path / second).write_bytes(FILES[name][second].replace(b".5", b".25"))
+    models = ("--models", whole.home / "exp", "--text", whole.home / "data/train/text")
+    done = beside(published, script, "--pairs-dir", tmp_path, *models, "--stop-stage", 4)
+    assert f"{second}: not the file that is published under this name" in done.stdout
+    assert first not in done.stdout
+    assert pairs_of(published, name, "test")[0][2].endswith(".25")
+    found = {path.parent.name for path in published.home.glob(f"exp/{name}/sts/*/test.json")}
+    assert found == set(SYSTEMS)
 
 
 def test_sick_in_one_file(published, tmp_path):
@@ -419,16 +368,11 @@ def test_sick_in_one_file(published, tmp_path):
         f"{n}\tA {part}\tThe {part}\tNEUTRAL\t{n}\t{part}\n"
         for n, part in enumerate(("TRAIN", "TRIAL", "TEST", "TRIAL"), 1)
     ]
+    command = (published, "run_sick.sh", "--pairs-dir", tmp_path, "--stop-stage", 1)
     (tmp_path / "SICK.txt").write_text(header + "".join(rows))
-    published("--corpus", "sick", "--pairs-dir", tmp_path, "--stop-stage", 1)
-    found = {
-        part: (published.home / f"data/{part}/pairs.tsv").read_text().splitlines()
-        for part in ("dev", "test")
-    }
-    assert [[float(line.split("\t")[2]) for line in lines] for lines in found.values()] == [
-        [2, 4],
-        [3],
-    ]
+    beside(*command)
+    found = [[float(row[2]) for row in pairs_of(published, "sick", part)] for part in SETS]
+    assert found == [[2, 4], [3]]
     (tmp_path / "SICK.txt").write_text(header.replace("SemEval_set", "set") + "".join(rows))
-    done = published("--corpus", "sick", "--pairs-dir", tmp_path, "--stop-stage", 1, status=1)
+    done = beside(*command, status=1)
     assert "SICK.txt:1: set=trial, but there is no column SemEval_set" in done.stdout + done.stderr

@@ -17,6 +17,7 @@ from lmtools.report.experiment import Artifact, Experiment, read_artifacts, refu
 from lmtools.report.lm.experiment import models_of
 from lmtools.report.lm.models import Model
 from lmtools.report.names import Names
+from lmtools.report.rescoring.experiment import RescoringExperiment, collect_rescoring
 from lmtools.report.sts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import Look, Style, load_style
 
@@ -76,6 +77,8 @@ class StsExperiment(Experiment):
     judged: Mapping[tuple[str, str], Judged]  # by (system, set), in printing order
     models: Mapping[str, Model]
     ways: Mapping[str, Way]  # how each system makes its vectors
+    # what the same language models gain on lists; None where they rescored none
+    rescoring: RescoringExperiment | None = None
 
     @cached_property
     def systems(self) -> list[str]:
@@ -136,14 +139,19 @@ class StsExperiment(Experiment):
         return super().quantity(kind, name, place)
 
     @property
+    def constructed(self) -> bool:
+        """Whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of it."""
+        return Path(self.corpus or "").name == MINI
+
+    @property
     def judges(self) -> str:
         """Whose the similarity is that cosines are correlated with."""
-        return "constructed similarity" if self.corpus == MINI else "similarity as people judged it"
+        return "constructed similarity" if self.constructed else "similarity as people judged it"
 
     @property
     def of_what(self) -> str:
         """What a title ends in: the corpus, and that its similarity is constructed."""
-        constructed = ", constructed similarity" if self.corpus == MINI else ""
+        constructed = ", constructed similarity" if self.constructed else ""
         return self.title + constructed
 
     @property
@@ -248,8 +256,14 @@ def collect_sts(
     command: str = "lmtools report",
     style: Style | None = None,
 ) -> StsExperiment:
-    """The experiment of semantic textual similarity in directory `home`."""
-    refuse_lists(nbests, "semantic textual similarity", "sts")
+    """The experiment of semantic textual similarity in directory `home`, and what the same language
+    models rescored: lists from the files `nbests` (default: data/*/nbest.jsonl beside it).
+    """
+    rescoring = None
+    if any(home.glob("rescore/*/*.txt")):
+        rescoring = collect_rescoring(home, nbests, title, command, style)
+    else:
+        refuse_lists(nbests, "semantic textual similarity without rescored texts", "sts")
     parts, absent = read_artifacts(home, ARTIFACTS)
     judged, dropped = judged_of(parts["judged"])
     names = Names(style or load_style())
@@ -263,6 +277,7 @@ def collect_sts(
         ways={system: ways[system] for system in order},
         given_title=title,
         models=models_of(names, parts),
+        rescoring=rescoring,
         absent=(*absent, *dropped),
         **parts,
     )

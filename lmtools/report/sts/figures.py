@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.report.costs import speed_pictures
 from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, marked
+from lmtools.report.papers.run_times import speed_pictures
 from lmtools.report.sts.experiment import Judged, StsExperiment
+from lmtools.report.sts.gains import gain_pictures
 from lmtools.report.sts.tables import deep, hundredfold, pearsons
 from lmtools.report.sts.views import MASKED
 from lmtools.report.style import Look
@@ -232,5 +233,6 @@ STS_PICTURES: dict[str, Callable[[StsExperiment], Iterator[Picture]]] = {
     "bars": bar_pictures,
     "scatter": scatter_pictures,
     "layers": layer_pictures,
+    "gains": gain_pictures,
     "speed": speed_pictures,
 }

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.lm.tables import trainings
 from lmtools.report.page.columns import NONE, Column, figures, probability, table_of
 from lmtools.report.page.table import Table
-from lmtools.report.sts.experiment import MINI, REFERENCE, Judged, Layer, StsExperiment
+from lmtools.report.papers.run_times import speed_tables
+from lmtools.report.stages import stage_tables
+from lmtools.report.sts.experiment import REFERENCE, Judged, Layer, StsExperiment
+from lmtools.report.sts.gains import gain_tables
 
 WHAT = (
     "context: the last layer's vectors; embed: the embedding layer's. A sentence's vector is the"
@@ -56,7 +58,7 @@ def main_table(
 
 def constructed(experiment: StsExperiment) -> Iterator[str]:
     """The warning that no one judged the similarity, where no one did."""
-    if experiment.corpus == MINI:
+    if experiment.constructed:
         yield CONSTRUCTED
 
 
@@ -207,6 +209,7 @@ def training_tables(experiment: StsExperiment) -> Iterator[Table]:
 
 
 STS_TABLES: tuple[Callable[[StsExperiment], Iterator[Table]], ...] = (
-    pearson_tables, spearman_tables, layer_tables, grade_tables, training_tables, speed_tables,
+    pearson_tables, gain_tables, spearman_tables, layer_tables, grade_tables, training_tables,
+    speed_tables,
     stage_tables,
 )  # fmt: skip

@@ -342,14 +342,24 @@ def test_an_empty_experiment_names_what_is_absent(tmp_path):
     ]
 
 
+def test_scripts_beside_run_sh_are_named(small):
+    """Their stages stand behind those of run.sh, their commands too."""
+    for name in ("speed-4", "paper-12", "paper-3", "hashes"):
+        stage = {"stage": 3, "title": name, "command": f"./run_{name}.sh --nj 2", "seconds": 1.0}
+        write_json(stage, small / f"stages/{name}.json")
+    report = collect_sts(small)
+    assert [one["title"] for one in report.stages][-3:] == ["paper-3", "paper-12", "speed-4"]
+    made = [line for line in report.provenance() if line.startswith("Made by")]
+    assert made[0].startswith("Made by `./run.sh --corpus stsb`, then `./run_paper-3.sh --nj 2`,")
+
+
 def test_recognised_by_what_there_is(small, tmp_path):
     assert recognised(small, ()) == "sts"
-    assert recognised(small, ("dev.jsonl",)) == "rescoring"
+    with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
+        write_report(small, ["dev.jsonl"])
     (small / "rescore/tta").mkdir(parents=True)
     (small / "rescore/tta/dev.txt").write_text("a b\n")
-    assert recognised(small, ()) == "rescoring"
-    with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
-        write_report(small, ["dev.jsonl"], what="sts")
+    assert recognised(small, ()) == "sts"
 
 
 def test_a_report_is_written_and_is_the_same_again(small):
