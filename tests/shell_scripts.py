@@ -183,6 +183,6 @@ def count_scripts(tree: Path) -> dict[str, tuple[int, int, int]]:
             len(script.options),
             len(script.constructs),
         )
-    for name in ("utils/recipe.sh", "utils/recipe.py"):
-        counts[name] = ((tree / name).read_text().count("\n"), 0, 0)
+    for path in sorted(tree.glob("utils/recipe*.*")):
+        counts[str(path.relative_to(tree))] = (path.read_text().count("\n"), 0, 0)
     return counts
